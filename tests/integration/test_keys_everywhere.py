@@ -16,13 +16,13 @@ from lochan.store.open import open_store
 from lochan.versioning import copy, links, objects, transfer
 from lochan.versioning.bodies.address import BodySettings, Style
 from lochan.versioning.branches import create_branch
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.diff import diff, staged
-from lochan.versioning.head_moves import merge
-from lochan.versioning.history import LogRequest, history
-from lochan.versioning.import_ import ImportSource, bring_in, for_import
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.imports import ImportSource, bring_in, for_import
+from lochan.versioning.heads.moves import merge
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import diff, staged
+from lochan.versioning.revisions.log import LogRequest, history
 from tests.integration.test_cli_versioning import contents, fine, lochan, newcomer
 from tests.run import run
 

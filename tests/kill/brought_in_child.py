@@ -13,7 +13,7 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake, LakeOptions
 from lochan.store.open import open_store
 from lochan.versioning import bulk, copy, links
-from lochan.versioning.import_ import ImportSource, bring_in, for_import, for_ingest
+from lochan.versioning.heads.imports import ImportSource, bring_in, for_import, for_ingest
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill.child import Order, Trap
 

@@ -15,7 +15,7 @@ from lochan.formats.record import Actor
 from lochan.pools.shape import INT, OBJECT, STRING
 from lochan.query import ast
 from lochan.query.output.columns import Column
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.repositories import POOL
 
 _FIELDS = {"commit": STRING, "pool": STRING, "branch": STRING, "rows": INT}

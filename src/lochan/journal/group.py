@@ -21,8 +21,7 @@ from lochan.formats.events import Event
 from lochan.formats.record import Actor, Record, RecordChange, RecordEntry, SealedRecord
 from lochan.ids import Ids
 from lochan.journal.append import Appender
-from lochan.journal.keys import KeyedResult
-from lochan.journal.request_key import CarriedOut, KeyedActor, without_key
+from lochan.journal.keys import CarriedOut, KeyedActor, KeyedResult, without_key
 from lochan.journal.rules import NEVER, RULES, Anchor, JournalRules
 from lochan.journal.state import State
 from lochan.journal.tail import JournalTail

@@ -10,9 +10,8 @@ from lochan.clock import Clock
 from lochan.errors import Corrupt, LochanError
 from lochan.formats.record import SealedRecord
 from lochan.ids import Ids
-from lochan.journal.checkpoints import Checkpoints
 from lochan.journal.rules import RULES, JournalRules
-from lochan.journal.slots import Slots
+from lochan.journal.slots import Checkpoints, Slots
 from lochan.journal.state import Chain, Schema, State
 from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store

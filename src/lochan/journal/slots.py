@@ -1,15 +1,22 @@
-"""Where a journal's records are kept: numbered slots, each created once, and segments that outlive them.
+"""Where a journal is kept: numbered slots that are each created once, segments that outlive them, and checkpoints.
 
-Two implementations: objects of the store (here) and rows of PostgreSQL (`postgres.py`). Both only carry bytes; every
-decision about what an answer means is in `tail.py`, `append.py` and `trim.py`.
+There are two implementations of slots: objects of the store (here) and rows of PostgreSQL (`postgres.py`). Both only
+carry bytes. What an answer means is decided in `tail.py`, `append.py` and `trim.py`.
+
+A checkpoint is a shortcut, never evidence (rule J7). Any valid one may be used, and the newest saves the most work. A
+listing that misses some, or a checkpoint that cannot be read, only costs time.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from lochan.errors import NotFound
+from lochan.errors import AlreadyExists, Corrupt, FutureFormat, NotFound
 from lochan.failpoints import fp
+from lochan.formats import checkpoint as checkpoints
+from lochan.formats.checkpoint import Checkpoint
+from lochan.journal.state import Schema, State
 from lochan.store.capabilities import AbsenceTest, capability
+from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 
 GROUP = (
@@ -181,3 +188,63 @@ class ObjectSlots:
             return await self._store.get(path)
         except NotFound:
             return None
+
+
+_NUMBER_DIGITS = 20
+
+
+class FoundCheckpoint(NamedTuple):
+    number: int
+    modified: float  # by the store's clock
+
+
+class Checkpoints:
+    def __init__(self, store: Store, prefix: str) -> None:
+        self._store = store
+        self._folder = f"{prefix}/checkpoints/"
+
+    async def newest_state(self, schema: Schema, journal: str) -> State:
+        """The newest state that can be read, or the empty one. Listed once more where all that were listed are gone: a
+        trimmer was at work, and there are newer ones."""
+        for _ in range(2):
+            listed = await self.found()
+            for found in reversed(listed):
+                checkpoint = await self._read(found.number, journal)
+                if checkpoint is not None:
+                    return schema.restore(checkpoint)
+            if not listed:
+                break
+        return schema.empty(journal)
+
+    async def write(self, checkpoint: Checkpoint) -> None:
+        fp("checkpoint.before_put")
+        try:
+            await self._store.put_if_absent(self._path(checkpoint.number), checkpoints.encode(checkpoint))
+        except AlreadyExists:
+            return  # another process was first; any one will do
+        fp("checkpoint.after_put")
+
+    async def found(self) -> list[FoundCheckpoint]:
+        listed = []
+        async for stat in self._store.list(self._folder):
+            name = stat.path.removeprefix(self._folder)
+            if len(name) == _NUMBER_DIGITS and name.isdigit():
+                listed.append(FoundCheckpoint(int(name), stat.modified))
+        return listed
+
+    async def delete(self, number: int) -> None:
+        await self._store.delete(self._path(number))
+
+    async def _read(self, number: int, journal: str) -> Checkpoint | None:
+        path = self._path(number)
+        try:
+            checkpoint = await get_decoded(
+                self._store, path, lambda data: checkpoints.decode(data, f"checkpoint {path}")
+            )
+        except (NotFound, Corrupt, FutureFormat):
+            return None
+        fits = checkpoint.journal == journal and checkpoint.number == number
+        return checkpoint if fits else None
+
+    def _path(self, number: int) -> str:
+        return f"{self._folder}{number:0{_NUMBER_DIGITS}d}"

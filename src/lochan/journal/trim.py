@@ -18,9 +18,8 @@ from lochan.formats import segment as segments
 from lochan.formats.record import GENESIS
 from lochan.formats.segment import Segment
 from lochan.ids import Ids
-from lochan.journal.checkpoints import Checkpoints, FoundCheckpoint
 from lochan.journal.rules import RULES, JournalRules
-from lochan.journal.slots import Slots
+from lochan.journal.slots import Checkpoints, FoundCheckpoint, Slots
 from lochan.journal.state import Chain, State
 from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store

@@ -18,10 +18,10 @@ from lochan.formats.record import Actor
 from lochan.formats.run import changes_table
 from lochan.pools.objects import find, object_id
 from lochan.tree.tree import Tree
-from lochan.versioning.head_moves import NOTHING, CommitMessage, MovePlan, move
-from lochan.versioning.history_join import MoveBase, NewObjects
+from lochan.versioning.heads.joins import MoveBase, NewObjects
+from lochan.versioning.heads.land import FinalConflict
+from lochan.versioning.heads.moves import NOTHING, CommitMessage, MovePlan, move
 from lochan.versioning.idempotency import once, same
-from lochan.versioning.land import FinalConflict
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import mint_of
 

@@ -4,7 +4,7 @@ with its idempotency key (rule J8)."""
 from typing import NamedTuple
 
 from lochan.formats.entry import Entry
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.pools.facts import from_metadata
 from lochan.tree.diff import diff, differences_of
 from lochan.versioning.open_repository import OpenRepository

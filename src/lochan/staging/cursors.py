@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lochan.formats.entry_table import EntryRows
 from lochan.staging.sources import NOTHING, ColumnSource, RowNumbers, RowSource, SelectedRows, ViewBase
-from lochan.tree.path_span import PathSpan
+from lochan.tree.rows import PathSpan
 from lochan.tree.tree import Tree
 
 Mask = npt.NDArray[np.bool_]

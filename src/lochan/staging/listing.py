@@ -14,7 +14,7 @@ import pyarrow as pa
 from lochan.formats.entry import Entry
 from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, RowCursor, sweep
 from lochan.staging.sources import NOTHING, RowSource, SelectedRows, joined
-from lochan.tree.path_span import behind, encoded
+from lochan.tree.rows import behind, encoded
 
 _CLOSE_ROWS = 4  # a step that passed no more rows than this...
 _CLOSE_STEPS = 8  # ...so many times in succession: a sweep will be cheaper

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lochan.formats.entry import RUN_SCHEMA
 from lochan.formats.entry_table import EntryRows, as_batch, concat
 from lochan.formats.run import empty
-from lochan.tree.path_span import PathSpan
+from lochan.tree.rows import PathSpan
 
 _PIECE = 1 << 16  # rows merged at once: 20 MB
 _STRIDE = 64  # every so many paths, one is looked at to find where to cut

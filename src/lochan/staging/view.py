@@ -21,7 +21,7 @@ from lochan.staging.listing import ColumnPage, FolderListing, ListingResult, Vie
 from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
 from lochan.staging.sources import ColumnSource, RowSource, ViewBase, inline_sources
-from lochan.tree.path_span import PathSpan, behind, encoded, span
+from lochan.tree.rows import PathSpan, behind, encoded, span
 
 Sources = list[RowSource]
 Stack = tuple[Layer, ...]  # newest first

@@ -12,10 +12,10 @@ from hashlib import sha256
 from itertools import count
 
 from lochan.clock import Clock
-from lochan.store.permissions import FILE_MODE, make_private_folder
+from lochan.store.capabilities import Wrapper
+from lochan.store.disk import FILE_MODE, make_private_folder
 from lochan.store.protocol import Store, check_path
 from lochan.store.threads import INLINE_BYTES_MAX, Threads
-from lochan.store.wrapper import Wrapper
 
 _WHOLE = "all"
 _LARGEST = 1 << 30  # a copy is checked as a whole, and one system call reads at most 2 GiB

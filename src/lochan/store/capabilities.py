@@ -1,17 +1,18 @@
-"""What some stores can do beyond the nine verbs, as small protocols, and the one function that asks for it.
+"""What some stores can do beyond the nine verbs, as small protocols, and the base class of all wrappers.
 
-A caller asks once, when it gets its store, and does without where the answer is None. A wrapper changes what a store
-does, so it hides what the store inside can do; it names in `passes_on` what it leaves as it is.
+A caller asks for a capability once, when it gets its store, and does without it if the answer is None. A wrapper
+changes what a store does, so it hides the capabilities of the store inside, except those that it lists in `passes_on`.
 
     local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, WriterProcess
     S3, Azure      Tagging
     a cache        Forgetting
 """
 
-from collections.abc import AsyncIterable, Callable, Mapping
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from copy import copy
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
-from lochan.store.protocol import Store
+from lochan.store.protocol import Stat, Store
 
 FileStamp = tuple[int, ...]
 C = TypeVar("C")
@@ -93,3 +94,47 @@ class WriterProcess(Protocol):
 class _PassingOn(Protocol):
     inner: Store
     passes_on: tuple[Any, ...]  # protocols of this module
+
+
+class Wrapper:
+    passes_on: tuple[Any, ...] = ()  # capabilities of the store inside that the wrapper leaves as they are
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+
+    @property
+    def url(self) -> str:
+        return self.inner.url
+
+    async def get(self, path: str) -> bytes:
+        return await self.inner.get(path)
+
+    async def get_range(self, path: str, start: int, stop: int) -> bytes:
+        return await self.inner.get_range(path, start, stop)
+
+    def get_stream(self, path: str) -> AsyncIterator[bytes]:
+        return self.inner.get_stream(path)
+
+    async def head(self, path: str) -> Stat:
+        return await self.inner.head(path)
+
+    async def put(self, path: str, data: bytes) -> None:
+        await self.inner.put(path, data)
+
+    async def put_if_absent(self, path: str, data: bytes) -> None:
+        await self.inner.put_if_absent(path, data)
+
+    async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
+        return await self.inner.put_stream(path, chunks)
+
+    async def delete(self, path: str) -> None:
+        await self.inner.delete(path)
+
+    def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
+        return self.inner.list(prefix, after)
+
+    def tagged(self, tags: Mapping[str, str]) -> Self:
+        """A copy of the wrapper around the tagged store; the two share all that they count, keep and remember."""
+        other = copy(self)
+        other.inner = tagged(self.inner, tags)
+        return other

@@ -4,9 +4,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lochan.store.capabilities import Stamps
+from lochan.store.capabilities import Stamps, Wrapper
 from lochan.store.protocol import Stat, Store
-from lochan.store.wrapper import Wrapper
 
 T = TypeVar("T")
 

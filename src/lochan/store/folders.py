@@ -16,9 +16,8 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 
 from lochan.errors import Invalid, NotFound, Unavailable, Unknown
+from lochan.store.disk import FOLDER_MODE, translated
 from lochan.store.local_files import FOLDER
-from lochan.store.os_errors import translated
-from lochan.store.permissions import FOLDER_MODE
 from lochan.store.protocol import Stat, check_path
 
 _BACK = "is a disk unmounted? mount it again, or restore the folder, and start again"

@@ -19,10 +19,9 @@ from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, NotFound, Transient, Unknown
 from lochan.failpoints import fp
 from lochan.store import local_files
+from lochan.store.disk import close_to_others, translate, translated
 from lochan.store.folders import Folders, list_objects, next_batch, to_stat
 from lochan.store.local_files import LocalFile, TemporaryFile
-from lochan.store.os_errors import translate, translated
-from lochan.store.permissions import close_to_others
 from lochan.store.protocol import Stat, check_path, check_span
 from lochan.store.threads import INLINE_BYTES_MAX, Threads
 from lochan.store.verified_files import identity_of, stamp_of

@@ -16,8 +16,7 @@ from threading import Lock
 from types import TracebackType
 
 from lochan.errors import Transient
-from lochan.store.os_errors import translate
-from lochan.store.permissions import FILE_MODE
+from lochan.store.disk import FILE_MODE, translate
 
 FOLDER = b".tmp"
 # Larger ones make the kernel take pages of 2 MiB for them, which on a virtual machine are those that it has given back

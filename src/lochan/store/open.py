@@ -1,20 +1,21 @@
-"""From a URL to a store, and from a store to the stack of wrappers that the lake works with, in their order:
+"""Opening a store: from a URL or a `StoreLocation` to a store, and from a store to the stack of wrappers the lake uses:
 
-    cache      answers for what never changes
+    cache      answers for objects that never change
     retry      repeats what may be repeated
     counting   counts each attempt
     faults     fails on purpose, in tests
     latency    waits on purpose, in tests and benchmarks
-    the store  as `open_store` gave it
+    the store  as `open_store` returned it
 
-Each wrapper is there only when it is asked for; the retry always is.
+Each wrapper is there only on request, except the retry, which is always there.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lochan.clock import Clock
-from lochan.errors import Invalid
+from lochan.errors import Invalid, Refused
 from lochan.ids import Ids
 from lochan.store.protocol import Store, check_path
 from lochan.store.retry import DEADLINE_S, RetryStore, nothing_is_immutable
@@ -22,6 +23,7 @@ from lochan.store.retry import DEADLINE_S, RetryStore, nothing_is_immutable
 if TYPE_CHECKING:
     from lochan.store.counts import RequestCounts
     from lochan.store.faults import Chooser
+
 
 _NONE: Mapping[str, str] = {}
 
@@ -92,7 +94,7 @@ def stack(
     """`immutable` says which paths are written once, for the cache and for resuming a broken stream."""
     # Imported where they are used: a short command should not pay for wrappers that it does without.
     if delay is not None:
-        from lochan.store.latency import LatencyStore
+        from lochan.store.faults import LatencyStore
 
         store = LatencyStore(store, clock, delay)
     if choose is not None:
@@ -109,3 +111,34 @@ def stack(
 
         store = CacheStore(store, cache_folder, cache_bytes_max, clock, immutable)
     return store
+
+
+_PROFILE = ("profile", "credentials_file")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLocation:
+    """May be pickled. Its options may hold secrets, so nothing prints them."""
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def open(self, *, clock: Clock, ids: Ids) -> Store:
+        """Patient where there is a network between."""
+        from lochan.store.open import open_store, stack
+
+        store = open_store(self.url, self.options, clock=clock)
+        return store if store.url.startswith("file://") else stack(store, clock=clock, ids=ids)
+
+    def for_others(self) -> "StoreLocation":
+        """As it is to be sent to other machines: keys of a profile are read here, for its file may be nowhere else.
+        Raises Refused for what is in this process alone."""
+        if self.url.startswith("memory://"):
+            raise Refused("a lake in memory is in one process alone", hint="make it in a folder or a bucket")
+        if not any(self.options.get(name) for name in _PROFILE):
+            return self
+        from lochan.store.clouds import read_profile
+
+        keys = read_profile(self.options.get("credentials_file", ""), self.options.get("profile") or "default")
+        rest = {name: value for name, value in self.options.items() if name not in _PROFILE}
+        return StoreLocation(self.url, {**rest, **keys})

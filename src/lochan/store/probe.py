@@ -10,8 +10,8 @@ from enum import Enum
 from lochan.clock import Clock
 from lochan.errors import AlreadyExists, LochanError, NotFound, Refused, Retry, Transient
 from lochan.ids import Ids
-from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
+from lochan.store.retry import settle
 
 CREATORS = 8
 ROUNDS = 4

@@ -10,8 +10,8 @@ import obstore
 from obstore.store import ObjectStore
 
 from lochan.errors import Invalid, LochanError, Refused, Transient
+from lochan.store.clouds import RAISED, status_of, translate
 from lochan.store.protocol import PATH_BYTES_MAX, Stat, check_path, check_span
-from lochan.store.remote_errors import RAISED, status_of, translate
 
 if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta

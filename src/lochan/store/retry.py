@@ -1,17 +1,18 @@
-"""Repeats what may be repeated, when the store did not answer properly: reads, lists, replacing puts and deletes.
+"""Repeating calls that the store did not answer properly.
 
-Never `put_if_absent`, whose second attempt would meet the first and look like a conflict, nor `put_stream`, whose
-chunks are gone. Those answers go to the caller, who can read back (`conditional_put.py`).
+`RetryStore` repeats reads, lists, replacing puts and deletes. It never repeats `put_if_absent`, whose second attempt
+would meet the first and look like a conflict, nor `put_stream`, whose chunks are gone. `settle` is the way to create an
+object and learn what is there in the end, ours or a rival's, whatever answers were lost on the way.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from lochan.clock import Clock
-from lochan.errors import LochanError, Transient
+from lochan.errors import AlreadyExists, LochanError, Transient, Unknown
 from lochan.ids import Ids
+from lochan.store.capabilities import Wrapper
 from lochan.store.protocol import Stat, Store
-from lochan.store.wrapper import Wrapper
 
 DEADLINE_S = 20.0
 _PART = 8 << 20
@@ -127,3 +128,47 @@ class RetryStore(Wrapper):
 
     def _backoff(self) -> Backoff:
         return Backoff(self._clock, self._ids, self._clock.boot() + self._deadline_s)
+
+
+async def settle(store: Store, path: str, data: bytes, clock: Clock, ids: Ids, deadline: float) -> bytes:
+    """The bytes that are durably at `path` now. Equal to `data`: they are there, by us or by an equal rival.
+
+    The same bytes are put until an answer is certain: a success, or AlreadyExists and what is then read. Reading alone
+    would not do, for a rival's object may be visible on a local disk before it is synced. An error raised before
+    anything was doubtful means that nothing was created; after that it is Unknown, at `deadline` (boot time) at last.
+    """
+    backoff = Backoff(clock, ids, deadline)
+    doubtful = False
+    while True:
+        try:
+            await store.put_if_absent(path, data)
+            return data
+        except AlreadyExists:
+            doubtful = True  # this may be our own write, by an attempt whose answer was lost
+            found = await _read(store, path, data)
+            if found is not None:
+                return found
+        except (Transient, Unknown):
+            doubtful = True
+        except LochanError as error:
+            if not doubtful:
+                raise
+            raise _unknown(store, path) from error
+        await backoff.pause(_unknown(store, path))
+
+
+async def _read(store: Store, path: str, ours: bytes) -> bytes | None:
+    """None: it cannot be told now. NotFound after AlreadyExists is a 409 that came to nothing, or a delete since. What
+    looks like a rival's may be ours, changed on the way: it is believed when it comes twice."""
+    try:
+        found = await store.get(path)
+        return found if found == ours or found == await store.get(path) else None
+    except LochanError:
+        return None
+
+
+def _unknown(store: Store, path: str) -> Unknown:
+    return Unknown(
+        f"whether {path} was created in {store.url} could not be found out",
+        hint="it may be there, or still come; ask again",
+    )

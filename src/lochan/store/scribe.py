@@ -7,7 +7,7 @@ A synced file takes a dozen system calls, and at each of them a thread gives the
 again: beside a busy event loop a put of 0.35 ms took 1.2 to 1.8, and the loop lost as much by it. Another process has
 an interpreter of its own.
 
-The scribe runs the same code as the threads do (`scribe_process.py`), and ends with the process that started it. What
+The scribe runs the same code as the threads do, and ends with the process that started it. What
 it had in hand when it was killed is done again by a thread: a file is the same whoever puts it, and of a name that is
 taken already the folder is synced before anybody says so.
 
@@ -20,11 +20,13 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -33,6 +35,7 @@ import msgspec
 
 from lochan import errors
 from lochan.errors import LochanError, Transient, Unknown
+from lochan.store.local import PUT, SCRIBE_BYTES_MAX, LocalStore
 
 HEAD: Final = struct.Struct("<QBH")  # the number of a request, its verb, the length of its path
 DONE: Final = struct.Struct("<Q")  # behind it, where it failed, a Failure
@@ -43,6 +46,8 @@ PATIENCE_S: Final = 15.0  # half of what an append is tried for; a sync that tak
 _LOOKS = 3  # at who waits, in that time
 _KILL_S = 5.0  # after that a killed process hangs in the system
 _PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0  # before another is started; longer each time
+_THREADS = 8  # they wait for the disk
+_PATH_BYTES_MAX = 64 << 10
 _log = logging.getLogger("lochan.store")
 
 
@@ -99,7 +104,7 @@ class Scribe:
             for end in (ours, its):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
             # -P: what lies in the folder that the server was started in is not ours to import.
-            words = ["-P", "-m", "lochan.store.scribe_process", str(its.fileno()), os.fsdecode(root)]
+            words = ["-P", "-m", "lochan.store.scribe", str(its.fileno()), os.fsdecode(root)]
             process = subprocess.Popen([sys.executable, *words], pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
         return cls(ours, process, patience_s=patience_s, ended=ended)
 
@@ -246,14 +251,60 @@ def keep_scribe(
     return end
 
 
-_failures = msgspec.msgpack.Decoder(ScribeFailure)
+# --- the other end: the process itself --------------------------------------------------------------------------------
+# Several threads wait at one socket, each for a message of its own, so nothing has to be handed on between them.
+def main() -> None:
+    # A signal to the whole group is for the server, which finishes what it is answering, and needs us for that.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    store = LocalStore(sys.argv[2])
+    others = [threading.Thread(target=work, args=(connection, store)) for _ in range(_THREADS - 1)]
+    for other in others:
+        other.start()
+    work(connection, store)
+    os._exit(0)  # the other end is gone, and what is being written nobody will hear of
+
+
+def work(connection: socket.socket, store: LocalStore) -> None:
+    """Until the other end is closed."""
+    parent = os.getppid()
+    try:
+        while message := connection.recv(HEAD.size + _PATH_BYTES_MAX + SCRIBE_BYTES_MAX):
+            if os.getppid() != parent:  # we stood still, and it ended: what it once asked for may be out of date
+                return
+            number, verb, length = HEAD.unpack_from(message)
+            path = message[HEAD.size : HEAD.size + length].decode()
+            data = message[HEAD.size + length :]
+            connection.send(answer(number, _failure(store, verb, path, data)))
+    except OSError:  # nobody is there to be answered
+        return
+    except BaseException:
+        # Whatever it is, nobody knows how far a file has come. When this process has ended, threads do it all again,
+        # and sync what they find; an answer would only be believed.
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _failure(store: LocalStore, verb: int, path: str, data: bytes) -> ScribeFailure | None:
+    try:
+        (store.put_now if verb == PUT else store.put_if_absent_now)(path, data)
+    except LochanError as error:
+        return ScribeFailure(type(error).__name__, error.message, error.hint, store.broken)
+    return None
 
 
 def answer(number: int, failure: ScribeFailure | None) -> bytes:
-    """For the other end to send."""
+    """What the process sends back."""
     if failure is None:
         return DONE.pack(number)
     told = msgspec.msgpack.encode(failure)
     if len(told) > _FAILURE_BYTES_MAX:
         told = msgspec.msgpack.encode(ScribeFailure(failure.name, failure.message[:1_000], "", failure.broken[:1_000]))
     return DONE.pack(number) + told
+
+
+_failures = msgspec.msgpack.Decoder(ScribeFailure)
+
+if __name__ == "__main__":
+    main()

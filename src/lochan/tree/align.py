@@ -16,7 +16,7 @@ import pyarrow as pa
 from lochan.concurrency import map_ahead
 from lochan.formats.entry_table import NO_ENTRIES, EntryRows
 from lochan.formats.range import RangeRef
-from lochan.tree.path_span import PathSpan, encoded
+from lochan.tree.rows import PathSpan, encoded
 
 Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none here
 Load = Callable[[RangeRef], Awaitable[EntryRows]]

@@ -20,7 +20,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from lochan.clock import Clock
-from lochan.store.permissions import FILE_MODE, make_private_folder
+from lochan.store.disk import FILE_MODE, make_private_folder
 
 _TRAILER = Struct("<8sI")
 _MAGIC = b"LOCHANA1"

@@ -17,8 +17,7 @@ from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.range import RangeRef
 from lochan.tree.align import Segment, ids, overlapping, segments, windows
-from lochan.tree.path_span import PathSpan, encoded, span
-from lochan.tree.rows import Indices, compare, inside
+from lochan.tree.rows import Indices, PathSpan, compare, encoded, inside, span
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 

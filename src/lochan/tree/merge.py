@@ -25,16 +25,17 @@ from lochan.formats.range import RangeRef
 from lochan.tree.align import AlignedPart, Segment, ids, overlapping, segments, windows
 from lochan.tree.assemble import Assembler
 from lochan.tree.diff import SIDE, side_column, side_entries
-from lochan.tree.path_span import encoded, span
 from lochan.tree.rows import (
     Indices,
     Mask,
     Stretch,
     compare,
+    encoded,
     inside,
     locate,
     part_of_range,
     same_pairs,
+    span,
     spliced,
     taken,
 )

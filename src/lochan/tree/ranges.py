@@ -1,26 +1,120 @@
-"""A repository's range files: written to the store, read from it, kept opened and on the local disk.
+"""A repository's range files: written to the store, read from it, kept open, and copied to the local disk.
 
-What comes back from `load` is what was written, or an error: a range is checked against its name when it is fetched,
-fetched again if that fails, and Corrupt if the same bytes come (`store/checked_reads.py`).
+`load` returns what was written, or raises. A fetched range is checked against its name. If that fails it is fetched
+again, and it is Corrupt if the same bytes come back (`store/checked_reads.py`).
+
+The local copy of a range that was just written is made behind the answer, because nobody who waits for a commit needs
+it. Whoever asks for a copy that is being made waits for it.
+
+    written ──> waiting ──> being made ──> on the disk       one at a time, and none while a tree is put together,
+                   └──────────^  somebody asks for it        unless more of them wait than may be held
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from lochan.bounded_cache import BoundedCache
-from lochan.concurrency import both
+from lochan.concurrency import both, plain
 from lochan.formats import range as ranges
-from lochan.formats.entry_table import EntryRows
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import RangeRef
 from lochan.runtime import running_loop
 from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
 from lochan.tree.cache import ArrowCache
-from lochan.tree.copies import Copies
+
+# Entries that are held for it, and beyond these the files that hold them, a quarter as large: who writes faster than
+# the disk takes them waits.
+_TABLES_BYTES_MAX = 32 << 20
+_FILES_BYTES_MAX = 64 << 20
+
+
+class Copies:
+    def __init__(self, cache: ArrowCache) -> None:
+        self._cache = cache
+        self._threads = Threads(1)  # its own: the work that is waited for goes on beside it
+        self._waiting: dict[str, _Waiting] = {}  # by file, in the order in which they came
+        self._making: dict[str, Any] = {}  # file -> the task that makes its copy
+        self._held_back = 0
+        self._tables_bytes = self._files_bytes = 0
+
+    async def add(self, name: str, entries: pa.Table, data: bytes) -> None:
+        """`data` is the file of these entries."""
+        if running_loop() is None:
+            self._cache.keep(name, as_batch(entries))
+            return
+        self._waiting[name] = self._held(entries, data)
+        self._go_on()
+        while self._files_bytes > _FILES_BYTES_MAX and (self._waiting or self._making):
+            await self.made(next(iter(self._making or self._waiting)))
+
+    async def made(self, name: str) -> None:
+        """Returns when it is there, or will not be: it is only a copy."""
+        if name in self._waiting:
+            self._make(name)
+        task = self._making.get(name)
+        if task is not None:
+            import asyncio
+
+            await asyncio.wait([task])
+
+    async def settled(self) -> None:
+        while self._waiting or self._making:
+            await self.made(next(iter(self._making or self._waiting)))
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """What goes on meanwhile has the processors to itself."""
+        self._held_back += 1
+        try:
+            yield
+        finally:
+            self._held_back -= 1
+            self._go_on()
+
+    def _held(self, entries: pa.Table, data: bytes) -> "_Waiting":
+        size = entries.nbytes
+        if self._tables_bytes + size <= _TABLES_BYTES_MAX:
+            self._tables_bytes += size
+            return _Waiting(lambda: as_batch(entries), size, 0)
+        self._files_bytes += len(data)
+        return _Waiting(lambda: ranges.read_back(data), 0, len(data))
+
+    def _go_on(self) -> None:
+        if self._waiting and not self._making and not self._held_back:
+            self._make(next(iter(self._waiting)))
+
+    def _make(self, name: str) -> None:
+        loop = running_loop()
+        if loop is None or loop.is_closed():
+            return
+        waiting = self._waiting.pop(name)
+        task = loop.create_task(plain(self._threads.run(self._keep, name, waiting)))
+        self._making[name] = task
+        task.add_done_callback(lambda task: self._made(name, waiting, task))
+
+    def _keep(self, name: str, waiting: "_Waiting") -> None:
+        self._cache.keep(name, waiting.batch())
+
+    def _made(self, name: str, waiting: "_Waiting", task: Any) -> None:
+        self._tables_bytes -= waiting.table_bytes
+        self._files_bytes -= waiting.file_bytes
+        if self._making.get(name) is task:
+            del self._making[name]
+        if not task.cancelled():
+            task.exception()  # looked at: a copy that could not be made is none
+            self._go_on()
+
+
+class _Waiting(NamedTuple):
+    batch: Callable[[], pa.RecordBatch]
+    table_bytes: int  # what is held for it
+    file_bytes: int
+
 
 Seen = Callable[[str, RangeRef], None]
 

@@ -1,4 +1,7 @@
-"""What is done to the rows of ranges, whole columns at a time: find paths, compare contents, put changes in."""
+"""Operations on the rows of ranges, whole columns at a time: find paths, compare contents, apply changes.
+
+Paths are compared by their UTF-8 bytes. A span of paths is `low <= path < high`.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +14,30 @@ import pyarrow.compute as pc
 from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
 from lochan.formats.entry_table import EntryRows, concat, counts, map_items
 from lochan.formats.range import RangeRef
-from lochan.tree.path_span import PathSpan
+
+NO_END = b"\xff"  # above every path: the byte does not occur in UTF-8
+
+
+class PathSpan(NamedTuple):
+    low: bytes
+    high: bytes
+
+
+def encoded(text: str) -> bytes:
+    """What is no Unicode text is the beginning of no path, and no error."""
+    return text.encode(errors="surrogatepass")
+
+
+def behind(prefix: bytes) -> bytes:
+    """The least bytes above everything that begins with `prefix`."""
+    return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else NO_END
+
+
+def span(prefix: str, after: str = "") -> PathSpan:
+    """The paths that begin with `prefix` and are greater than `after`."""
+    low, high = encoded(prefix), behind(encoded(prefix))
+    return PathSpan(max(low, encoded(after) + b"\0") if after else low, high)
+
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -20,9 +20,8 @@ from lochan.formats.range import RangeRef
 from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads, for_tables
-from lochan.tree.assemble import Assembler
+from lochan.tree.assemble import STANDARD, Assembler, RangeCut
 from lochan.tree.cache import ArrowCache
-from lochan.tree.cut import STANDARD, RangeCut
 from lochan.tree.edit import Edit
 from lochan.tree.ranges import Ranges, Seen
 from lochan.tree.rows import Stretch

@@ -19,7 +19,7 @@ from lochan.formats.repository_events import RunsStaged, Staged
 from lochan.formats.run import changes_of, changes_table, column
 from lochan.tree.rows import with_changes
 from lochan.versioning.open_repository import Decide, OpenRepository
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 
 INLINE_MAX = 500  # with paths of 1 KiB still far from the 4 MiB of a journal's entry
 _AT_ONCE = 32

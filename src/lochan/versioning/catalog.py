@@ -18,7 +18,7 @@ from lochan.formats.repository_events import RepositoryOpened
 from lochan.ids import Ids
 from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
-from lochan.journal.request_key import KeyedActor, without_key
+from lochan.journal.keys import KeyedActor, without_key
 from lochan.journal.state import State
 from lochan.versioning.repositories import POOL, Repositories, Repository, check_name, check_new
 

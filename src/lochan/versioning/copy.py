@@ -17,15 +17,15 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.run import RunRef
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import Fresh, Layers
-from lochan.tree.path_span import PathSpan, encoded, span
+from lochan.tree.rows import PathSpan, encoded, span
 from lochan.versioning import bulk
 from lochan.versioning.bulk import Seen, check_present, silent, visible
 from lochan.versioning.idempotency import count_first, entry_first, once, staged_first
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
 from lochan.versioning.open_repository import Decide, OpenRepository
-from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.branch import BranchState, moved_underneath
 from lochan.versioning.state.refs import Refs
 

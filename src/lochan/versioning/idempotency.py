@@ -21,7 +21,7 @@ from lochan.formats.repository_events import RunsStaged, Staged
 from lochan.formats.run import changes_of
 from lochan.formats.workspace_events import WorkspaceStaged
 from lochan.journal.group import AppendRequest
-from lochan.journal.request_key import CarriedOut, KeyedActor, without_key
+from lochan.journal.keys import CarriedOut, KeyedActor, without_key
 from lochan.staging.layers import EMPTY
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository

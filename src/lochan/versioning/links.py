@@ -16,7 +16,7 @@ from lochan.formats.collection_events import Opened
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
 from lochan.versioning.bodies.outside_files import plain_etag

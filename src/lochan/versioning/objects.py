@@ -15,7 +15,7 @@ from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
 from lochan.staging.listing import ViewPage

@@ -19,9 +19,9 @@ from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.protocol import Store
 from lochan.store.verified_files import VerifiedFiles
+from lochan.tree.assemble import POOLS
+from lochan.tree.assemble import STANDARD as STANDARD_CUT
 from lochan.tree.cache import ArrowCache
-from lochan.tree.cut import POOLS
-from lochan.tree.cut import STANDARD as STANDARD_CUT
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.bodies.address import STANDARD, BodySettings
@@ -29,9 +29,9 @@ from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.tokens import TokenKey
 from lochan.versioning.bodies.write import Bodies
-from lochan.versioning.history_join import HistoryJoins
+from lochan.versioning.heads.joins import HistoryJoins
 from lochan.versioning.repositories import POOL, Repository
-from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces.folder import WorkspaceFolder

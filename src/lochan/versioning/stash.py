@@ -7,14 +7,13 @@ from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Popped, StashDropped, Stashed
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import EMPTY
-from lochan.versioning.head_moves import changed_paths
+from lochan.versioning.heads.moves import changed_paths
 from lochan.versioning.idempotency import once, same
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.branch import dirty
+from lochan.versioning.state.branch import Stash, dirty
 from lochan.versioning.state.refs import Refs
-from lochan.versioning.state.stashes import Stash
 
 _LISTED = 1_000
 _TRIES = 10

@@ -15,7 +15,7 @@ from lochan.errors import NotFound
 from lochan.formats.entry import STORE_ETAG, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
-from lochan.journal.request_key import CarriedOut, without_key
+from lochan.journal.keys import CarriedOut, without_key
 from lochan.versioning import objects
 from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import scan

@@ -10,16 +10,20 @@ from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.staging.compaction import CompactionLimits
 from lochan.tree.merge import Strategy
-from lochan.versioning import branch_protection, branches, copy, head_moves, import_, links, objects, upkeep
+from lochan.versioning import branches, copy, links, objects, upkeep
+from lochan.versioning import branches as branch_protection
 from lochan.versioning import stash as stashing
-from lochan.versioning.commit import CommitRequest as CommitWish
-from lochan.versioning.commit import commit
-from lochan.versioning.head_moves import CommitMessage
-from lochan.versioning.import_ import ImportSource
+from lochan.versioning.heads import imports as import_
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest as CommitWish
+from lochan.versioning.heads.commit import commit
+from lochan.versioning.heads.imports import ImportSource
+from lochan.versioning.heads.moves import CommitMessage
+from lochan.versioning.heads.rebase import rebase
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.rebase import rebase
 from lochan.versioning.workspaces import commit as committing
-from lochan.versioning.workspaces import registry, write
+from lochan.versioning.workspaces import write
+from lochan.versioning.workspaces import write as registry
 from tests.model.versioned.wishes import DEFAULT, Wish
 
 ANN = Actor("ann", "test", "here")

@@ -10,11 +10,11 @@ import pytest
 from lochan.errors import Conflict, Gone, Invalid, NotFound, Refused
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import entries_of
+from lochan.store.capabilities import Wrapper
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
 from lochan.store.protocol import Stat, Store
-from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run

@@ -16,13 +16,13 @@ from lochan.clock import SystemClock
 from lochan.errors import Corrupt, Gone, Invalid, Transient
 from lochan.formats.entry import Block, Entry
 from lochan.store.cache import CacheStore
+from lochan.store.capabilities import Wrapper
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack
 from lochan.store.protocol import Store
-from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined

@@ -21,7 +21,7 @@ from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, together
 from lochan.jobs.pool_writer import joined, write_lines, write_rows
 from lochan.jobs.target import pool_target
 from lochan.pools.facts import from_metadata
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.versioning.state.collection import mint_of
 from tests.run import run
 from tests.unit.engines.lake import ANN, query_lake

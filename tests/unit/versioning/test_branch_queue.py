@@ -10,9 +10,9 @@ from lochan.errors import Conflict
 from lochan.formats.events import Vocabulary
 from lochan.formats.record import RecordChange
 from lochan.formats.repository_events import Turned, TurnOver
-from lochan.versioning import branch_queue
-from lochan.versioning.branch_queue import BranchQueue
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads import branch_queue
+from lochan.versioning.heads.branch_queue import BranchQueue
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.state.branch import BranchState, Turn
 from lochan.versioning.state.refs import Refs
 from tests.run import run

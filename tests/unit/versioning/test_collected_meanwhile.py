@@ -9,9 +9,10 @@ from lochan.formats.collection_events import PlanEnded, Planned
 from lochan.formats.record import Actor
 from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
-from lochan.versioning import bulk, copy, import_, links, objects
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.import_ import ImportSource
+from lochan.versioning import bulk, copy, links, objects
+from lochan.versioning.heads import imports as import_
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.imports import ImportSource
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 

@@ -12,8 +12,8 @@ from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.versioning import bulk, copy, objects
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.copy import CopyOptions, CopyResult
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 

@@ -11,13 +11,14 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.versioning import import_, objects
-from lochan.versioning import import_ as gathering
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.diff import staged
-from lochan.versioning.head_moves import CommitMessage
-from lochan.versioning.import_ import ImportCounts, ImportPlan, ImportSource, bring_in, for_import, for_ingest
+from lochan.versioning import objects
+from lochan.versioning.heads import imports as gathering
+from lochan.versioning.heads import imports as import_
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.imports import ImportCounts, ImportPlan, ImportSource, bring_in, for_import, for_ingest
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import staged
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")

@@ -6,10 +6,11 @@ from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.collection_events import Expired
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branches, diff
-from lochan.versioning.history import history as log_of
+from lochan.versioning import branches
+from lochan.versioning.heads.rebase import rebase
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.rebase import rebase
+from lochan.versioning.revisions import diff
+from lochan.versioning.revisions.log import history as log_of
 from tests.run import run
 from tests.unit.versioning.history import ANN, History
 

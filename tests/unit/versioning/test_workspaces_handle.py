@@ -4,9 +4,10 @@ import pytest
 
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.ids import Ids
-from lochan.versioning import branches, head_moves, objects
-from lochan.versioning.expression import parse
+from lochan.versioning import branches, objects
+from lochan.versioning.heads import moves as head_moves
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.uri import parse_ref
 from lochan.versioning.workspaces.handle import WorkspaceHandle, handle_of, open_handle
 from tests.run import run
 from tests.unit.versioning.workspace_place import ANN, BOB, once, read, repository_with
@@ -127,14 +128,14 @@ def test_paths_lead_to_the_folder_and_nowhere_else() -> None:
 
 # --- as a ref --------------------------------------------------------------------------------------------------------
 def test_the_expression() -> None:
-    found = parse("main+17-9f3a6c21")
+    found = parse_ref("main+17-9f3a6c21")
     assert (found.name, found.workspace, found.steps, found.only) == ("main", "17-9f3a6c21", (), "")
 
 
 @pytest.mark.parametrize("text", ["main+", "main+17", "main+17-9f3a6c21~1", "main+17-9F3A6C21", "main~1+17-9f3a6c21"])
 def test_what_is_no_expression(text: str) -> None:
     with pytest.raises(Invalid):
-        parse(text)
+        parse_ref(text)
 
 
 def test_a_workspace_is_read_by_its_ref_and_is_no_commit() -> None:

@@ -13,17 +13,17 @@ from lochan.formats.record import RecordChange
 from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
 from lochan.journal.state import Schema
 from lochan.lake import Lake
+from lochan.store.capabilities import Wrapper
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Stat, Store
-from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import NO_FILES
 from lochan.versioning.workspaces import selection, write
 from lochan.versioning.workspaces import selection as diff
-from lochan.versioning.workspaces.registry import find
+from lochan.versioning.workspaces.write import find
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,

@@ -17,8 +17,8 @@ from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats import key_file
 from lochan.ids import Ids
 from lochan.store.checked_reads import get_decoded
-from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
+from lochan.store.retry import settle
 
 KEY_BYTES_MIN = 32
 

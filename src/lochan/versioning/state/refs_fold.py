@@ -33,10 +33,9 @@ from lochan.formats.repository_events import (
 from lochan.journal.state import EventPosition
 from lochan.staging.layers import Layers
 from lochan.versioning.repositories import POOL
-from lochan.versioning.state.branch import BranchState, Turn, dirty, moved_underneath
+from lochan.versioning.state.branch import BranchState, Stash, Turn, dirty, moved_underneath, stash_id
 from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE
 from lochan.versioning.state.refs_state import Busy, RefsState
-from lochan.versioning.state.stashes import Stash, stash_id
 
 SEALS_MAX = 8  # a ninth commit of one branch waits: to evict the oldest would let them evict each other for ever
 CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with anything staged (S5)

@@ -12,13 +12,12 @@ from lochan.journal.state import EventPosition
 from lochan.journal.table import FoldTable
 from lochan.staging.layers import Layers
 from lochan.versioning.repositories import FILES
-from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, moved_underneath, record_of
+from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, Stashes, moved_underneath, record_of
 from lochan.versioning.state.collection import Collection
 from lochan.versioning.state.commits import Commits
 from lochan.versioning.state.guard import Guard
 from lochan.versioning.state.reflog import RefLog
 from lochan.versioning.state.rules import RULES, RefsRules
-from lochan.versioning.state.stashes import Stashes
 from lochan.versioning.state.uploads import Uploads
 from lochan.versioning.state.workspaces import Workspaces
 

@@ -12,7 +12,7 @@ from lochan.journal.table import FoldTable
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
 from lochan.store.protocol import Stat
-from lochan.versioning.globs import fitting_paths
+from lochan.versioning.names import fitting_paths
 from lochan.versioning.state.branch import AGAIN, record_of
 
 _RATIO = (

@@ -24,7 +24,7 @@ from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
 from lochan.formats.workspace_events import WorkspaceSealed, WorkspaceStaged
-from lochan.journal.request_key import KeyedActor, without_key
+from lochan.journal.keys import KeyedActor, without_key
 from lochan.staging.merge import merged as newest
 from lochan.store.protocol import Stat
 from lochan.tree import merge as trees_merge
@@ -32,16 +32,16 @@ from lochan.tree.merge import MergeResult
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.outside_files import check_names
 from lochan.versioning.bulk import puts
-from lochan.versioning.commit import CommitRequest
-from lochan.versioning.head_moves import changed_paths
-from lochan.versioning.land import FinalConflict, PathTest, PreparedMove, land
+from lochan.versioning.heads.commit import CommitRequest
+from lochan.versioning.heads.land import FinalConflict, PathTest, PreparedMove, land
+from lochan.versioning.heads.moves import changed_paths
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces.folder import FileVanished, WorkspaceFiles
-from lochan.versioning.workspaces.registry import find
 from lochan.versioning.workspaces.selection import fits
+from lochan.versioning.workspaces.write import find
 
 _LISTINGS_MAX = 10  # a folder that has changed so often is still being written to
 

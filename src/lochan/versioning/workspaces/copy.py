@@ -15,14 +15,14 @@ from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of, table_of
 from lochan.formats.record import Actor
-from lochan.journal.request_key import without_key
+from lochan.journal.keys import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
 from lochan.versioning.bulk import check_present, visible
 from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import resolve
+from lochan.versioning.revisions.resolve import resolve
 from lochan.versioning.workspaces import write
 
 _WIDTH = 8  # files whose bytes are moved at a time

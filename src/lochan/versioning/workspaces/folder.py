@@ -22,7 +22,7 @@ from lochan.concurrency import map_concurrently
 from lochan.errors import ConcurrentCommit, Invalid, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.formats.entry_table import as_batch
-from lochan.store.os_errors import translated
+from lochan.store.disk import translated
 from lochan.store.protocol import Stat, Store, check_path
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.digests import Feed, Hashing

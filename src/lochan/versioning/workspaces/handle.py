@@ -19,12 +19,13 @@ from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.staging.listing import ViewPage
 from lochan.versioning import objects
-from lochan.versioning.commit import CommitRequest
+from lochan.versioning.heads.commit import CommitRequest
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import commit as workspace_commit
-from lochan.versioning.workspaces import registry, selection, write
+from lochan.versioning.workspaces import selection, write
 from lochan.versioning.workspaces import selection as workspace_selection
+from lochan.versioning.workspaces import write as registry
 from lochan.versioning.workspaces.selection import SelectedChange
 
 Paths = list[str]

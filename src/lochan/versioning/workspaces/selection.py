@@ -12,15 +12,14 @@ from lochan.errors import Invalid
 from lochan.formats.record import Actor
 from lochan.formats.run import column
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceStaged
-from lochan.journal.request_key import CarriedOut, without_key
+from lochan.journal.keys import CarriedOut, without_key
 from lochan.tree.diff import ADDED, REMOVED
-from lochan.versioning.diff import staged_table
-from lochan.versioning.globs import regex
 from lochan.versioning.idempotency import nothing, once
+from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import staged_table
 from lochan.versioning.state.workspaces import file_stamp
-from lochan.versioning.workspaces.registry import find
-from lochan.versioning.workspaces.write import check_hidden
+from lochan.versioning.workspaces.write import check_hidden, find
 
 EVERYTHING = ("**",)
 _HIDDEN_AT_ONCE = 500  # files in one event

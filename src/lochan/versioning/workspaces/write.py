@@ -1,11 +1,11 @@
-"""Writing in a workspace, so that nothing is destroyed that a commit of it may name (S8).
+"""Opening a workspace, writing to it and dropping it, without destroying anything that a commit of it may name (S8).
 
     a new path          a plain file in the workspace's folder, by put-if-absent: other programs see it there
-    everything else     a fresh file under `data/`, staged by an event; a file that lies at the path is hidden by it
-    a delete            a tombstone, and the file that lies at the path is hidden
+    everything else     a fresh file under `data/`, staged by an event, which hides a file at the same path
+    a delete            a tombstone, which hides a file at the same path
 
-No file is overwritten or deleted here; garbage collection removes what no commit names. What is seen at a path is the
-file there, unless it is hidden; else what is staged; else the commit that the workspace was opened on.
+No file is overwritten or deleted here; garbage collection removes files that no commit names. A reader sees the file at
+a path unless it is hidden; else what is staged; else the commit that the workspace was opened on.
 """
 
 import hashlib
@@ -17,16 +17,50 @@ from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Refused
 from lochan.failpoints import fp
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
-from lochan.formats.workspace_events import WorkspaceStaged
-from lochan.journal.request_key import KeyedActor, without_key
+from lochan.formats.workspace_events import WorkspaceDropped, WorkspaceOpened, WorkspaceStaged
+from lochan.journal.keys import CarriedOut, KeyedActor, without_key
 from lochan.store.capabilities import StreamIfAbsent, capability
 from lochan.versioning.bodies.body import Cutter, IncomingBody
 from lochan.versioning.bodies.digests import Feed, Hashing
 from lochan.versioning.bodies.outside_files import plain_etag
+from lochan.versioning.idempotency import nothing, once
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState
-from lochan.versioning.workspaces.registry import find
+
+_TAIL_BYTES = 4
+
+
+async def _opened_first(repository: OpenRepository, before: CarriedOut) -> WorkspaceState:
+    return repository.folded().workspaces.get(before.result)
+
+
+@once(_opened_first)
+async def open_workspace(repository: OpenRepository, branch: str, note: str = "", *, actor: Actor) -> WorkspaceState:
+    """On the head that the branch has now. Raises NotFound."""
+    tail = repository.ids.put_id()[:_TAIL_BYTES].hex()
+    id: str = await repository.submit(actor, WorkspaceOpened(branch, tail, note))
+    fp("workspace.opened")
+    return repository.folded().workspaces.get(id)
+
+
+async def find(repository: OpenRepository, id: str) -> WorkspaceState:
+    """Raises NotFound, and Refused for one that is closed, with what became of it."""
+    refs, _ = await repository.refs()
+    return refs.workspaces.get(id)
+
+
+async def opened(repository: OpenRepository, branch: str = "") -> list[WorkspaceState]:
+    """The open ones, of one branch or of all, oldest first."""
+    refs, _ = await repository.refs()
+    return [each for each in refs.workspaces.all() if branch in ("", each.branch)]
+
+
+@once(nothing)
+async def drop(repository: OpenRepository, id: str, *, actor: Actor) -> None:
+    """What it holds will never be committed; garbage collection removes its files."""
+    await repository.submit(actor, WorkspaceDropped(id))
+
 
 _NONE: Mapping[str, str] = {}
 _STAGED_AT_ONCE = 500  # entries in one event; with paths of 1 KiB still far from the 4 MiB of a journal's entry

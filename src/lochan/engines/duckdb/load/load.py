@@ -21,14 +21,14 @@ from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.ingest.streams import Input, file_input
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.pools.commit_objects import add_objects
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.repeated_result import landed_first
 from lochan.pools.settings import settings_of
 from lochan.pools.unparsed_times import unparsed_times
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 

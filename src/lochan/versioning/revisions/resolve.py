@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from lochan.errors import Ambiguous, Invalid, NotFound
 from lochan.formats.commit import Commit
-from lochan.versioning.expression import Expression, parse
 from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.uri import Expression, parse_ref
 
 _PREFIX_MIN = 4
 
@@ -27,7 +27,7 @@ def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None 
     """Raises NotFound for what is not there, Invalid for what is no ref or names several commits. A workspace is a
     place to read and write, and no commit: it is Invalid too, unless `workspaces` are asked for. `now`, in microseconds
     since 1970, is what "2 hours ago" is counted from."""
-    expression = parse(text)
+    expression = parse_ref(text)
     if expression.workspace:
         return _workspace(refs, expression, text, workspaces)
     time = _time(expression, text, now)

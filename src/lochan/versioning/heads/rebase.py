@@ -21,14 +21,14 @@ from lochan.errors import NothingToDo, SameRef
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.tree.merge import MergeResult, conflicts, merge
-from lochan.versioning.graph import LookUp, only_left, topological
-from lochan.versioning.head_moves import PathConflicts
-from lochan.versioning.history_join import JoinResult, MoveBase
+from lochan.versioning.heads.joins import JoinResult, MoveBase
+from lochan.versioning.heads.land import PreparedMove, land
+from lochan.versioning.heads.moves import PathConflicts
 from lochan.versioning.idempotency import once
-from lochan.versioning.land import PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.graph import LookUp, only_left, topological
 from lochan.versioning.state.branch import dirty
 
 

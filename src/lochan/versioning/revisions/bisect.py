@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from lochan.errors import Invalid
-from lochan.versioning.graph import LookUp, is_ancestor, merge_bases
+from lochan.versioning.revisions.graph import LookUp, is_ancestor, merge_bases
 
 _NEAR = 1_024  # candidates, from which on a thousandth off the half is near enough
 

@@ -20,7 +20,7 @@ from lochan.formats.record import Actor
 from lochan.formats.run import ascends
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
-from lochan.versioning.branch_queue import BranchQueue
+from lochan.versioning.heads.branch_queue import BranchQueue
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.refs_state import Busy

@@ -26,16 +26,16 @@ from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
 from lochan.formats.run import ascends
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.store.scratch import place
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.outside_files import OutsideFiles
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.heads.land import PathTest, PreparedMove, land
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
+from lochan.versioning.heads.subtree import SubtreeChanges, SubtreeRequest, common_prefix, compare, same_file
 from lochan.versioning.idempotency import once
-from lochan.versioning.land import PathTest, PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.subtree import SubtreeChanges, SubtreeRequest, common_prefix, compare, same_file
 
 _IN_MEMORY_MAX = 100_000  # entries; 40 MB
 

@@ -16,14 +16,14 @@ from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Committed, Sealed
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.staging import covering_tree as over
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.tree import Tree
-from lochan.versioning.globs import regex
+from lochan.versioning.heads.land import PreparedMove, land
 from lochan.versioning.idempotency import once
-from lochan.versioning.land import PreparedMove, land
+from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
 
 

@@ -20,7 +20,7 @@ from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Turned, TurnOver
-from lochan.journal.request_key import without_key
+from lochan.journal.keys import without_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import Turn
 from lochan.versioning.state.refs import Refs

@@ -12,9 +12,9 @@ from lochan.errors import Invalid
 from lochan.tree import diff as trees_diff
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, DiffCounts, Difference, differences_of
 from lochan.tree.tree import Tree
-from lochan.versioning.graph import merge_bases
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import resolve
+from lochan.versioning.revisions.graph import merge_bases
+from lochan.versioning.revisions.resolve import resolve
 
 
 class RollUp(NamedTuple):

@@ -23,16 +23,15 @@ from lochan.tree import merge as trees_merge
 from lochan.tree.diff import diff
 from lochan.tree.merge import MergeResult, Strategy
 from lochan.tree.tree import Tree
-from lochan.versioning.commit import CommitRequest
-from lochan.versioning.commit import prepare as prepare_commit
-from lochan.versioning.graph import is_ancestor
-from lochan.versioning.history_join import JoinResult, NewObjects
-from lochan.versioning.history_join import MoveBase as On
+from lochan.versioning.heads.commit import CommitRequest
+from lochan.versioning.heads.commit import prepare as prepare_commit
+from lochan.versioning.heads.joins import JoinResult, NewObjects, base_tree
+from lochan.versioning.heads.joins import MoveBase as On
+from lochan.versioning.heads.land import LookAgain, PathTest, PreparedMove, land
 from lochan.versioning.idempotency import once, same
-from lochan.versioning.land import LookAgain, PathTest, PreparedMove, land
-from lochan.versioning.merge_base import base_tree
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.revisions.graph import is_ancestor
+from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.branch import dirty
 from lochan.versioning.state.rules import RefsRules
 
@@ -309,7 +308,7 @@ async def _merged(
         raise NothingToDo(f"everything in {source!r} is there already", hint="there is nothing to merge")
     if repository.joins is not None:
         return await repository.joins.merge(on, theirs.commit_id, strategy)
-    base = await base_tree(repository, on.look_up, on.id, theirs.commit_id, on.mint)
+    base = await base_tree(repository.trees, on.look_up, on.id, theirs.commit_id, on.mint)
     return JoinResult(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
 
 
