@@ -44,6 +44,7 @@ def stamp_of(stat: os.stat_result, wall_us: int) -> tuple[int, ...] | None:
 
 
 def identity_of(stat: os.stat_result) -> tuple[int, ...]:
+    """Changes with every change of the file; its ctime cannot be set back."""
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from lochan.errors import ConcurrentCommit, Dirty, NotFound
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, DumpedLayers, Layers, load
 
@@ -73,7 +73,7 @@ def dirty(branch: str) -> Dirty:
     return Dirty(f"branch {branch!r} has uncommitted changes", hint="commit them or reset them first")
 
 
-class RecordNames:
+class RecordNames(FoldTables):
     """What one record has made so far, by name: all events of a record have its number, so the number alone names
     nothing that a record can make twice, such as a branch that is made, deleted and made again."""
 
@@ -89,14 +89,6 @@ class RecordNames:
         before = self._made.get(name) or 0
         self._made.put(name, before + 1)
         return before
-
-    def fork(self) -> "RecordNames":
-        fork = RecordNames()
-        fork._made = self._made.fork()
-        return fork
-
-    def join(self) -> None:
-        self._made.join()
 
 
 def record_of(unique: int) -> int:
@@ -136,7 +128,7 @@ def _place(stash: Stash) -> tuple[int, int]:
     return int(number), int(before or 0)
 
 
-class Stashes:
+class Stashes(FoldTables):
     def __init__(self) -> None:
         self._by_id: FoldTable[str, Stash] = FoldTable()
 
@@ -166,14 +158,6 @@ class Stashes:
             at += 1
             id = f"{number}.{at}"
         return id
-
-    def fork(self) -> "Stashes":
-        fork = Stashes()
-        fork._by_id = self._by_id.fork()
-        return fork
-
-    def join(self) -> None:
-        self._by_id.join()
 
     def dump(self) -> list[DumpedStash]:
         return [

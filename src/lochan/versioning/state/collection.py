@@ -13,7 +13,7 @@ from lochan.formats.collection_events import Abandoned, Aliased, Opened, PlanEnd
 from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 from lochan.versioning.state.rules import RefsRules
 
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
@@ -46,7 +46,7 @@ class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
     expired: list[str] = []
 
 
-class Collection:
+class Collection(FoldTables):
     def __init__(self) -> None:
         self._numbers: FoldTable[str, int] = FoldTable()
         self._held: FoldTable[str, HeldFile] = FoldTable()
@@ -165,18 +165,7 @@ class Collection:
         for commit in commits:
             self._expired.put(commit, True)
 
-    # --- forks and checkpoints ---------------------------------------------------------------------------------------
-    def fork(self) -> "Collection":
-        fork = Collection()
-        fork._numbers, fork._held = self._numbers.fork(), self._held.fork()
-        fork._aliases, fork._targets = self._aliases.fork(), self._targets.fork()
-        fork._expired = self._expired.fork()
-        return fork
-
-    def join(self) -> None:
-        for table in (self._numbers, self._held, self._aliases, self._targets, self._expired):
-            table.join()
-
+    # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedCollection:
         return DumpedCollection(
             dict(self._numbers.items()),

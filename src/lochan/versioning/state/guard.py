@@ -7,7 +7,7 @@ import msgspec
 
 from lochan.errors import Invalid, Protected, ReadOnly
 from lochan.formats.repository_events import Protection, ProtectionSet, ReadOnlySet
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 
 STAGE = "stage"  # put, delete
 COMMIT = "commit"  # of what is staged
@@ -24,7 +24,7 @@ class DumpedGuard(msgspec.Struct, frozen=True, array_like=True):
     read_only: bool = False
 
 
-class Guard:
+class Guard(FoldTables):
     def __init__(self) -> None:
         self._rules: FoldTable[str, tuple[Protection, ...]] = FoldTable()
         self._read_only: FoldTable[str, bool] = FoldTable()
@@ -61,16 +61,7 @@ class Guard:
         else:
             self._read_only.drop(_ON)
 
-    # --- forks and checkpoints ---------------------------------------------------------------------------------------
-    def fork(self) -> "Guard":
-        fork = Guard()
-        fork._rules, fork._read_only = self._rules.fork(), self._read_only.fork()
-        return fork
-
-    def join(self) -> None:
-        self._rules.join()
-        self._read_only.join()
-
+    # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedGuard:
         return DumpedGuard(self.rules, self.read_only)
 

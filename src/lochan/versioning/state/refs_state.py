@@ -2,14 +2,14 @@
 folds to. What the state is, how it is read, and the few steps that several events share."""
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import msgspec
 
 from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Gone, Invalid, NotFound
 from lochan.formats.commit import Commit
 from lochan.journal.state import EventPosition
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 from lochan.staging.layers import Layers
 from lochan.versioning.repositories import FILES
 from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, Stashes, moved_underneath, record_of
@@ -32,7 +32,7 @@ class Busy(Conflict):
     """As many commits of this branch are under way as there may be."""
 
 
-class RefsState:
+class RefsState(FoldTables):
     rules: ClassVar[RefsRules] = RULES
 
     def __init__(self) -> None:
@@ -163,23 +163,3 @@ class RefsState:
             raise AlreadyExists(f"there is a branch {name!r} already")
         if name in self.tag_table:
             raise AlreadyExists(f"there is a tag {name!r} already")
-
-    # --- forks -------------------------------------------------------------------------------------------------------
-    def fork(self) -> Self:
-        fork = type(self)()
-        fork.commit_table, fork.branch_table = self.commit_table.fork(), self.branch_table.fork()
-        fork.tag_table, fork.deleted_table = self.tag_table.fork(), self.deleted_table.fork()
-        fork.reflog = self.reflog.fork()
-        fork.guard, fork.collection = self.guard.fork(), self.collection.fork()
-        fork.stashes, fork.workspaces = self.stashes.fork(), self.workspaces.fork()
-        fork.uploads, fork.record_names = self.uploads.fork(), self.record_names.fork()
-        fork.kind_table, fork.brought_table = self.kind_table.fork(), self.brought_table.fork()
-        return fork
-
-    def join(self) -> None:
-        for table in (self.branch_table, self.tag_table, self.deleted_table, self.kind_table, self.brought_table):
-            table.join()
-        self.commit_table.join()
-        self.reflog.join()
-        for piece in (self.guard, self.collection, self.stashes, self.workspaces, self.uploads, self.record_names):
-            piece.join()

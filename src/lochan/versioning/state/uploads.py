@@ -6,7 +6,7 @@ from lochan.errors import AlreadyExists, NotFound
 from lochan.formats.entry import Block
 from lochan.formats.upload_events import PartPut, UploadOpened
 from lochan.journal.state import EventPosition
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 
 
 class UploadPart(msgspec.Struct, frozen=True, array_like=True):
@@ -41,7 +41,7 @@ class KeptUpload(msgspec.Struct, frozen=True, array_like=True):
     parts: dict[int, UploadPart] = {}
 
 
-class Uploads:
+class Uploads(FoldTables):
     """To put a part costs the same whatever was put before, so that an upload of many is folded in linear time."""
 
     def __init__(self) -> None:
@@ -88,15 +88,6 @@ class Uploads:
             self._parts.drop((id, part.number))
         self._numbers.drop(id)
         self._by_id.drop(upload.id)
-
-    def fork(self) -> "Uploads":
-        fork = Uploads()
-        fork._by_id, fork._parts, fork._numbers = self._by_id.fork(), self._parts.fork(), self._numbers.fork()
-        return fork
-
-    def join(self) -> None:
-        for table in (self._by_id, self._parts, self._numbers):
-            table.join()
 
     def dump(self) -> list[KeptUpload]:
         return [

@@ -8,7 +8,7 @@ from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.entry import Tombstone
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceSealed, WorkspaceStaged
 from lochan.journal.state import EventPosition
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
 from lochan.store.protocol import Stat
@@ -116,7 +116,7 @@ class DumpedWorkspaces(msgspec.Struct, frozen=True, array_like=True):
     closed: dict[str, str] = {}
 
 
-class Workspaces:
+class Workspaces(FoldTables):
     def __init__(self) -> None:
         self._open: FoldTable[str, WorkspaceState] = FoldTable()
         self._closed: FoldTable[str, str] = FoldTable()  # the commit, or DROPPED
@@ -191,16 +191,7 @@ class Workspaces:
         self._open.put(found.id, msgspec.structs.replace(found, last=last, sealed=sealed, **changed))
         return last
 
-    # --- forks and checkpoints ---------------------------------------------------------------------------------------
-    def fork(self) -> "Workspaces":
-        fork = Workspaces()
-        fork._open, fork._closed = self._open.fork(), self._closed.fork()
-        return fork
-
-    def join(self) -> None:
-        self._open.join()
-        self._closed.join()
-
+    # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedWorkspaces:
         return DumpedWorkspaces([_dumped(each) for each in self.all()], dict(self._closed.items()))
 
