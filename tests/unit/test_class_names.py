@@ -13,8 +13,6 @@ SHARED = {
     "Branch",
     "Commit",
     "Conflict",
-    "ImportResult",
-    "ImportSource",
     "Lake",
     "Opened",
     "Order",

@@ -199,7 +199,7 @@ class Branch(WritableRef):
         told, declared = CopyOptions(content_type, None, metadata or None), LinkOptions(size, checksum)
         actor = self._session.acting(key, "link address", self.repository_name, self.name, path, token, declared)
         async with self._staging() as (repository, at):
-            return ObjectInfo.of(await link(repository, at, path, token, actor=actor, declared=declared, told=told))
+            return ObjectInfo.of(await link(repository, at, path, token, actor=actor, declared=declared, options=told))
 
     async def link(
         self,
@@ -218,7 +218,7 @@ class Branch(WritableRef):
         told = CopyOptions(content_type, None, metadata or None)
         actor = self._session.acting(key, "link", self.repository_name, self.name, path, url)
         async with self._staging() as (repository, at):
-            return ObjectInfo.of(await stage(repository, at, path, url, actor=actor, told=told))
+            return ObjectInfo.of(await stage(repository, at, path, url, actor=actor, options=told))
 
     async def import_files(
         self,

@@ -41,17 +41,17 @@ class ImportChange(Result, frozen=True, kw_only=True):
 async def gathered(
     repository: OpenRepository, sources: Sequence[ImportSource], progress: Progress | None
 ) -> ImportPlan:
-    from lochan.versioning.heads.imports import ImportSource, for_import
+    from lochan.versioning.heads.imports import ImportFolder, for_import
 
-    return await for_import(repository, [ImportSource(each.url, each.prefix) for each in sources], progress or _ignored)
+    return await for_import(repository, [ImportFolder(each.url, each.prefix) for each in sources], progress or _ignored)
 
 
 async def followed(
     repository: OpenRepository, source: ImportSource, keep_removed: bool, progress: Progress | None
 ) -> ImportPlan:
-    from lochan.versioning.heads.imports import ImportSource, for_ingest
+    from lochan.versioning.heads.imports import ImportFolder, for_ingest
 
-    at = ImportSource(source.url, source.prefix)
+    at = ImportFolder(source.url, source.prefix)
     return await for_ingest(repository, at, keep_removed=keep_removed, seen=progress or _ignored)
 
 

@@ -180,10 +180,10 @@ class WritableRef(Ref):
         async with self._staging() as (target, name):
             if source.repository_name == self.repository_name:
                 theirs = full_name(source, target)
-                return ObjectInfo.of(await copy(target, theirs, path, name, to, actor=actor, told=told))
+                return ObjectInfo.of(await copy(target, theirs, path, name, to, actor=actor, options=told))
             async with self._session.opened(source.repository_name) as other:
                 at = full_name(source, other), path, target, name, to
-                made = await transfer(other, *at, actor=actor, told=told, advance=progress or _ignored)
+                made = await transfer(other, *at, actor=actor, options=told, advance=progress or _ignored)
                 return ObjectInfo.of(made)
 
     async def copy_folder(

@@ -189,11 +189,11 @@ class Mirroring:
 
     async def _mirror_once(self) -> None:
         self._due.clear()
-        asked, self._unmirrored = self._unmirrored, 0
+        pending, self._unmirrored = self._unmirrored, 0
         try:
             await self._mirror.mirror()
         except LochanError as error:
-            self._unmirrored += asked
+            self._unmirrored += pending
             self._alarm(f"{self._mirror.name} is behind in the bucket, and nothing else has failed: {error}")
 
 

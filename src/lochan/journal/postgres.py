@@ -217,7 +217,7 @@ class PostgresConnection:
             try:
                 return await self._execute(connection, query, values)
             except psycopg.Error as error:
-                raise _refusal(error, self._told(error)) from error
+                raise _refusal(error, self._message(error)) from error
             finally:
                 if connection.pgconn.transaction_status != TransactionStatus.IDLE:
                     await self._hang_up()
@@ -236,12 +236,12 @@ class PostgresConnection:
             try:
                 self._connection = await psycopg.AsyncConnection.connect(**self._options, autocommit=True)
             except psycopg.Error as error:
-                raise _no_connection(self._told(error)) from error
+                raise _no_connection(self._message(error)) from error
             try:
                 await self._set_up(self._connection)
             except psycopg.Error as error:
                 await self._hang_up()
-                raise _refusal(error, self._told(error)) from error
+                raise _refusal(error, self._message(error)) from error
             except BaseException:
                 await self._hang_up()
                 raise
@@ -266,7 +266,7 @@ class PostgresConnection:
         if connection is not None:
             await connection.close()
 
-    def _told(self, error: psycopg.Error) -> str:
+    def _message(self, error: psycopg.Error) -> str:
         """What the server said, in one line, with its name and without a password."""
         text = " ".join((error.diag.message_primary or str(error)).split())
         password = str(self._options.get("password") or "")
@@ -327,15 +327,15 @@ def _shut(line: int) -> None:
         copy.shutdown(socket.SHUT_RDWR)
 
 
-def _no_connection(told: str) -> LochanError:
+def _no_connection(text: str) -> LochanError:
     """libpq has only words for why it could not connect. Those not known here may pass."""
-    if re.search('database ".*" does not exist', told):
-        return NotFound(told, hint="create the database, or correct journal.postgres.url")
-    if _NOT_LET_IN.search(told):
-        return Unavailable(told, hint="check the user, the password and the server's pg_hba.conf")
-    if "session is read-only" in told:
-        return Unavailable(told, hint="journals need the primary server, open for writing")
-    return Transient(told, hint="is the server running, and journal.postgres.url right?")
+    if re.search('database ".*" does not exist', text):
+        return NotFound(text, hint="create the database, or correct journal.postgres.url")
+    if _NOT_LET_IN.search(text):
+        return Unavailable(text, hint="check the user, the password and the server's pg_hba.conf")
+    if "session is read-only" in text:
+        return Unavailable(text, hint="journals need the primary server, open for writing")
+    return Transient(text, hint="is the server running, and journal.postgres.url right?")
 
 
 _NOT_LET_IN = re.compile(
@@ -345,19 +345,19 @@ _NOT_LET_IN = re.compile(
 _MAY_PASS = ("08", "40", "53", "55", "57", "58", "XX")  # classes: connection, rollback, resources, operator, system
 
 
-def _refusal(error: psycopg.Error, told: str) -> LochanError:
+def _refusal(error: psycopg.Error, text: str) -> LochanError:
     """What a command's failure means. An ERROR undid the command; anything that ended the session leaves it open."""
     state = error.sqlstate
     if state is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC"):
-        return _Lost(told)
+        return _Lost(text)
     if state == "23505":
-        return AlreadyExists(told)
+        return AlreadyExists(text)
     if state == "53100":
-        return DiskFull(told, hint="make room on the database's disk")
+        return DiskFull(text, hint="make room on the database's disk")
     if state[:2] in _MAY_PASS:
-        return Transient(told)
+        return Transient(text)
     if state == "25006":
-        return Unavailable(told, hint="journals need the primary server, open for writing")
+        return Unavailable(text, hint="journals need the primary server, open for writing")
     if state == "42501":
-        return Unavailable(told, hint="let the user create the schema lochan, or create it and give it to the user")
-    return Unavailable(told)
+        return Unavailable(text, hint="let the user create the schema lochan, or create it and give it to the user")
+    return Unavailable(text)

@@ -151,9 +151,9 @@ class JournalTail(Generic[F]):
         self.state.fold(sealed)
         return True
 
-    def _fold_segment(self, segment: Segment, asked_for: int, until: int | None) -> None:
-        if asked_for >= segment.first + len(segment.records):
-            raise ends_early(segment, asked_for, self._slots.name)
+    def _fold_segment(self, segment: Segment, number_asked: int, until: int | None) -> None:
+        if number_asked >= segment.first + len(segment.records):
+            raise ends_early(segment, number_asked, self._slots.name)
         for number, data in enumerate(segment.records, segment.first):
             if number == self.next and (until is None or number <= until):
                 self.state.fold(records.decode(data, f"record {number} of {self._slots.name}"))

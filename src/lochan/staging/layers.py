@@ -278,7 +278,9 @@ def _loaded(item: DumpedSeal | DumpedRun | DumpedInline) -> Layer | Seal:
         case DumpedRun():
             return item.run
     return restored(
-        item.first, item.last, ((at, Tombstone(told) if isinstance(told, str) else told) for at, told in item.changes)
+        item.first,
+        item.last,
+        ((at, Tombstone(change) if isinstance(change, str) else change) for at, change in item.changes),
     )
 
 

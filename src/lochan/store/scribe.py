@@ -298,10 +298,10 @@ def answer(number: int, failure: ScribeFailure | None) -> bytes:
     """What the process sends back."""
     if failure is None:
         return DONE.pack(number)
-    told = msgspec.msgpack.encode(failure)
-    if len(told) > _FAILURE_BYTES_MAX:
-        told = msgspec.msgpack.encode(ScribeFailure(failure.name, failure.message[:1_000], "", failure.broken[:1_000]))
-    return DONE.pack(number) + told
+    data = msgspec.msgpack.encode(failure)
+    if len(data) > _FAILURE_BYTES_MAX:
+        data = msgspec.msgpack.encode(ScribeFailure(failure.name, failure.message[:1_000], "", failure.broken[:1_000]))
+    return DONE.pack(number) + data
 
 
 _failures = msgspec.msgpack.Decoder(ScribeFailure)

@@ -109,11 +109,13 @@ async def check_present(head: Head, entries: pa.Table, seen: Seen = silent) -> N
     addresses = pc.struct_field(column(entries, "blocks").flatten(), "address")
     distinct = addresses.unique()
     for start in range(0, len(distinct), _AT_ONCE):
-        asked = distinct.slice(start, _AT_ONCE).to_pylist()
-        for address, there in zip(asked, await gather(*(_is_there(head, each) for each in asked)), strict=True):
+        batch_addresses = distinct.slice(start, _AT_ONCE).to_pylist()
+        for address, there in zip(
+            batch_addresses, await gather(*(_is_there(head, each) for each in batch_addresses)), strict=True
+        ):
             if not there:
                 raise _gone(entries, addresses, address)
-        seen(len(asked))
+        seen(len(batch_addresses))
 
 
 async def _is_there(head: Head, address: str) -> bool:

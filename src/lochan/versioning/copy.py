@@ -68,7 +68,7 @@ async def copy(
     target: str,
     *,
     actor: Actor,
-    told: CopyOptions = SAME,
+    options: CopyOptions = SAME,
 ) -> Entry:
     """Raises NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
     check_key(target)
@@ -76,18 +76,18 @@ async def copy(
         from lochan.versioning.workspaces import copy as workspace_copy
 
         return await workspace_copy.copy(
-            workspace_copy.CopyTarget(repository, branch, actor), source_ref, source, target, told
+            workspace_copy.CopyTarget(repository, branch, actor), source_ref, source, target, options
         )
 
-    async def once() -> Entry:
+    async def attempt() -> Entry:
         read_at, found, entry = await _read_one(repository, source_ref, source)
-        if (found.branch and found.branch.name, source) == (branch, target) and told == SAME:
+        if (found.branch and found.branch.name, source) == (branch, target) and options == SAME:
             raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
-        copied = retold(await present_copy(repository, entry, target), told)
+        copied = with_options(await present_copy(repository, entry, target), options)
         await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
         return copied
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 @once(entry_first)
@@ -107,7 +107,7 @@ async def move(
     if source == target:
         raise Invalid("source and target are the same")
 
-    async def once() -> Entry:
+    async def attempt() -> Entry:
         read_at, found, entry = await _read_one(repository, branch, source)
         here = _writable(found, branch)
         watched = [source]
@@ -120,7 +120,7 @@ async def move(
         await bulk.stage(repository, branch, changes, actor=actor, read_at=read_at, still=still)
         return moved
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 @once(_count_first)
@@ -142,7 +142,7 @@ async def copy_folder(
             workspace_copy.CopyTarget(repository, branch, actor), source_ref, prefix, to
         )
 
-    async def once() -> CopyResult:
+    async def attempt() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, source_ref, prefix)
         if (found.branch and found.branch.name, prefix) == (branch, to):
             raise Invalid("source and target are the same")
@@ -151,7 +151,7 @@ async def copy_folder(
         await bulk.stage(repository, branch, bulk.puts(copied), actor=actor, read_at=read_at)
         return _count(copied)
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 @once(_count_first)
@@ -163,7 +163,7 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
 
         return await workspace_copy.move_folder(workspace_copy.CopyTarget(repository, branch, actor), prefix, to)
 
-    async def once() -> CopyResult:
+    async def attempt() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, branch, prefix)
         here = _writable(found, branch)
         moved = _retargeted(entries, prefix, to, repository.clock.wall())
@@ -173,7 +173,7 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
         )
         return _count(moved)
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 @once(_count_deleted_first)
@@ -184,7 +184,7 @@ async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *,
 
         return await workspace_copy.delete_folder(workspace_copy.CopyTarget(repository, branch, actor), prefix)
 
-    async def once() -> CopyResult:
+    async def attempt() -> CopyResult:
         refs, read_at = await repository.refs()
         found = resolve(refs, branch)
         _writable(found, branch)
@@ -195,7 +195,7 @@ async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *,
         await bulk.stage(repository, branch, gone, actor=actor, read_at=read_at)
         return _count(entries)
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 def _is_workspace(*refs: str) -> bool:
@@ -209,21 +209,21 @@ async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> E
     return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
 
 
-def retold(entry: Entry, told: CopyOptions) -> Entry:
-    changed = {name: value for name, value in told._asdict().items() if value is not None}
+def with_options(entry: Entry, options: CopyOptions) -> Entry:
+    changed = {name: value for name, value in options._asdict().items() if value is not None}
     return msgspec.structs.replace(
         entry, **{name: dict(value) if isinstance(value, Mapping) else value for name, value in changed.items()}
     )
 
 
-async def retry_race(once: Callable[[], Awaitable[T]]) -> T:
+async def retry_race(attempt: Callable[[], Awaitable[T]]) -> T:
     """From the start where the state it was read from has passed: garbage was collected, or the source changed."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return await once()
+            return await attempt()
         except ConcurrentCommit:
             continue
-    return await once()
+    return await attempt()
 
 
 async def _read_one(repository: OpenRepository, ref: str, path: str) -> tuple[int, ResolvedRef, Entry]:

@@ -35,7 +35,7 @@ Verb = Callable[Concatenate[OpenRepository, P], Coroutine[Any, Any, T]]
 def once(first: First[T]) -> Callable[[Verb[P, T]], Verb[P, T]]:
     def wrap(verb: Verb[P, T]) -> Verb[P, T]:
         @wraps(verb)
-        async def asked(repository: OpenRepository, *args: P.args, **kwargs: P.kwargs) -> T:
+        async def wrapped(repository: OpenRepository, *args: P.args, **kwargs: P.kwargs) -> T:
             actor = kwargs.get("actor")
             if not isinstance(actor, KeyedActor):
                 return await verb(repository, *args, **kwargs)
@@ -46,7 +46,7 @@ def once(first: First[T]) -> Callable[[Verb[P, T]], Verb[P, T]]:
             except CarriedOut as before:
                 return await first(repository, before)
 
-        return cast(Verb[P, T], asked)
+        return cast(Verb[P, T], wrapped)
 
     return wrap
 

@@ -21,7 +21,7 @@ from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
 from lochan.versioning.bodies.outside_files import plain_etag
 from lochan.versioning.bodies.tokens import AddressToken
-from lochan.versioning.copy import SAME, CopyOptions, retold
+from lochan.versioning.copy import SAME, CopyOptions, with_options
 from lochan.versioning.idempotency import entry_first, once
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
@@ -91,7 +91,7 @@ async def link(
     *,
     actor: Actor,
     declared: LinkOptions = NOTHING,
-    told: CopyOptions = SAME,
+    options: CopyOptions = SAME,
 ) -> Entry:
     """What was put at the token's address becomes the object at the path. Raises Refused for a token that is not good
     for this or was used already, NotFound while nothing is there, Invalid for bytes that are not as declared."""
@@ -105,7 +105,7 @@ async def link(
     except NotFound as error:
         where = _url(repository, given.address)
         raise NotFound(f"there is nothing at {where}", hint="put the bytes there first") from error
-    entry = retold(await _entry(repository, path, stat, declared), told)
+    entry = with_options(await _entry(repository, path, stat, declared), options)
     await repository.submit(actor, Staged(branch, puts=(entry,), closes=(given.id,)))
     fp("link.landed")
     repository.staged(branch)
@@ -114,7 +114,7 @@ async def link(
 
 @once(entry_first)
 async def stage(
-    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, told: CopyOptions = SAME
+    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, options: CopyOptions = SAME
 ) -> Entry:
     """The file at a URL outside the lake becomes the object at the path, without a copy. Raises NotFound, and Refused
     for a file of this lake or another one."""
@@ -125,7 +125,7 @@ async def stage(
         raise Refused(f"{url} is in this lake", hint="ask for an address, put the bytes there, and link its token")
     refs, _ = await repository.refs()
     refs.branch(branch)
-    entry = retold(await repository.outside.link(path, url), told)
+    entry = with_options(await repository.outside.link(path, url), options)
     await repository.submit(actor, Staged(branch, puts=(entry,)))
     repository.staged(branch)
     return entry

@@ -13,7 +13,7 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
-from lochan.staging import covering_tree as over
+from lochan.staging import covering_tree
 from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
@@ -123,7 +123,7 @@ class OpenRepository:
 
     async def view_of(self, commit: Commit, layers: Layers) -> View:
         base = await self.tree(commit)
-        return View(layers, base, self.runs, await over.opened(layers, base, self.trees))
+        return View(layers, base, self.runs, await covering_tree.opened(layers, base, self.trees))
 
     async def view_in(self, workspace: WorkspaceState, fork: Commit) -> View:
         """A file, where there is one that is not hidden; else what is staged in the workspace; else the commit that it

@@ -19,7 +19,7 @@ from lochan.journal.keys import CarriedOut, without_key
 from lochan.versioning import objects
 from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import scan
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, present_copy, retold
+from lochan.versioning.copy import SAME, CopyOptions, CopyResult, present_copy, with_options
 from lochan.versioning.idempotency import check_first, count_first, entry_first
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
@@ -47,7 +47,7 @@ async def transfer(
     to: str,
     *,
     actor: Actor,
-    told: CopyOptions = SAME,
+    options: CopyOptions = SAME,
     advance: Advance = silent,
 ) -> Entry:
     """Raises NotFound, Gone for bytes that have vanished."""
@@ -55,7 +55,7 @@ async def transfer(
     try:
         await check_first(target, actor)
         entry = await objects.stat(source, source_ref, path)
-        [written] = await _batch(source, target, branch, [(entry, to)], actor, told, advance)
+        [written] = await _batch(source, target, branch, [(entry, to)], actor, options, advance)
     except CarriedOut as before:
         return await entry_first(target, before)
     return written
@@ -109,7 +109,7 @@ async def _batch(
     branch: str,
     pairs: Sequence[tuple[Entry, str]],
     actor: Actor,
-    told: CopyOptions,
+    options: CopyOptions,
     advance: Advance,
 ) -> list[Entry]:
     for _, to in pairs:
@@ -122,7 +122,7 @@ async def _batch(
 
     async def worker() -> None:
         for entry, to in waiting:  # shared: each takes the next that nobody has
-            await _write(source, batch, retold(entry, told), to, advance)
+            await _write(source, batch, with_options(entry, options), to, advance)
 
     tasks = [asyncio.ensure_future(worker()) for _ in range(min(_WIDTH, len(pairs)))]
     try:
@@ -131,7 +131,7 @@ async def _batch(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    sources = {to: retold(entry, told) for entry, to in pairs}
+    sources = {to: with_options(entry, options) for entry, to in pairs}
     written = [moved(sources[each.path], each) for each in await batch.finish()]
     await objects.put_many(target, branch, written, actor=actor)
     return written

@@ -14,8 +14,7 @@ from lochan.failpoints import fp
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Compacted
 from lochan.formats.run import RunRef
-from lochan.staging import compaction
-from lochan.staging import covering_tree as over
+from lochan.staging import compaction, covering_tree
 from lochan.staging.compaction import LIMITS, CompactionLimits
 from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository
@@ -54,10 +53,10 @@ async def cover(repository: OpenRepository, branch: str, limits: CompactionLimit
     if found is None:
         return False
     head = refs.commit(found.head)
-    chosen = over.plan(found.layers, head.tree_file, limits)
+    chosen = covering_tree.plan(found.layers, head.tree_file, limits)
     if chosen is None:
         return False
-    made = await over.make(chosen, await repository.tree(head), repository.trees, repository.runs, mint)
+    made = await covering_tree.make(chosen, await repository.tree(head), repository.trees, repository.runs, mint)
     fp("cover.tree_written")
     event = Compacted(branch, found.incarnation, (), (), (), found.head, read_at=mint, over=made)
     return await _landed(repository, event)
@@ -102,7 +101,7 @@ class StagingUpkeep:
             await self._task
 
     def _has_work(self, layers: Layers, base: str) -> bool:
-        planned = compaction.plan(layers, self._limits) or over.plan(layers, base, self._limits)
+        planned = compaction.plan(layers, self._limits) or covering_tree.plan(layers, base, self._limits)
         return planned is not None
 
     async def _work(self) -> None:

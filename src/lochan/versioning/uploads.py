@@ -108,7 +108,7 @@ async def copy_part(
 async def complete(
     repository: OpenRepository,
     id: str,
-    wanted: Sequence[PartRequest],
+    requested: Sequence[PartRequest],
     *,
     actor: Actor,
     check: Check | None = None,
@@ -119,11 +119,11 @@ async def complete(
     refs, read_at = await repository.refs()
     upload = refs.uploads.find(id)
     if upload is None:
-        return await _completed_before(repository, id, wanted, actor)
-    parts = _chosen(refs, id, wanted)
+        return await _completed_before(repository, id, requested, actor)
+    parts = _chosen(refs, id, requested)
     entry = msgspec.structs.replace(_entry(upload, parts, repository.clock.wall()), checksums=dict(checksums))
     if upload.opened.workspace:
-        return await _into_workspace(repository, upload, entry, read_at, wanted, _unchanged(id, parts), actor)
+        return await _into_workspace(repository, upload, entry, read_at, requested, _unchanged(id, parts), actor)
     event = Staged(upload.opened.branch, puts=(entry,), read_at=read_at, completes=id)
     await submit_if(
         repository,
@@ -133,7 +133,7 @@ async def complete(
         (event,),
         actor=actor,
         key=id,
-        fingerprint=_fingerprint(wanted),
+        fingerprint=_fingerprint(requested),
         also=_unchanged(id, parts),
     )
     repository.staged(upload.opened.branch)
@@ -145,7 +145,7 @@ async def _into_workspace(
     upload: OpenUpload,
     entry: Entry,
     read_at: int,
-    wanted: Sequence[PartRequest],
+    requested: Sequence[PartRequest],
     unchanged: Callable[[Refs], None],
     actor: Actor,
 ) -> Entry:
@@ -160,7 +160,7 @@ async def _into_workspace(
         unchanged(refs)
         return [event]
 
-    await repository.submit_decided(actor, decide, key=upload.id, fingerprint=_fingerprint(wanted))
+    await repository.submit_decided(actor, decide, key=upload.id, fingerprint=_fingerprint(requested))
     return entry
 
 
@@ -187,15 +187,17 @@ async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Uplo
     return put
 
 
-async def _completed_before(repository: OpenRepository, id: str, wanted: Sequence[PartRequest], actor: Actor) -> Entry:
+async def _completed_before(
+    repository: OpenRepository, id: str, requested: Sequence[PartRequest], actor: Actor
+) -> Entry:
     """The journal knows by the key whether this very request was carried out. Raises NotFound if it was not."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         refs.uploads.get(id)
         raise Invalid("the upload came to be while it was looked for")  # ids are never used twice
 
-    await repository.submit_decided(actor, decide, key=id, fingerprint=_fingerprint(wanted))
-    return Entry("", (), 0, "", multipart_etag([part.etag for part in wanted]), 0)
+    await repository.submit_decided(actor, decide, key=id, fingerprint=_fingerprint(requested))
+    return Entry("", (), 0, "", multipart_etag([part.etag for part in requested]), 0)
 
 
 def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
@@ -209,11 +211,11 @@ def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
     return check
 
 
-def _chosen(refs: Refs, id: str, wanted: Sequence[PartRequest]) -> list[UploadPart]:
-    if not wanted:
+def _chosen(refs: Refs, id: str, requested: Sequence[PartRequest]) -> list[UploadPart]:
+    if not requested:
         raise BadPart("no part was named")
     parts = []
-    for before, one in zip((None, *wanted), wanted, strict=False):
+    for before, one in zip((None, *requested), requested, strict=False):
         if before is not None and before.number >= one.number:
             raise BadPartOrder("the parts are not in ascending order")
         part = refs.uploads.part(id, one.number)
@@ -247,8 +249,8 @@ def _entry(upload: OpenUpload, parts: Sequence[UploadPart], now: int) -> Entry:
     )
 
 
-def _fingerprint(wanted: Sequence[PartRequest]) -> bytes:
-    text = ",".join(f"{part.number}:{part.etag}" for part in wanted)
+def _fingerprint(requested: Sequence[PartRequest]) -> bytes:
+    text = ",".join(f"{part.number}:{part.etag}" for part in requested)
     return hashlib.sha256(text.encode()).digest()
 
 

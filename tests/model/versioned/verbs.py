@@ -17,7 +17,7 @@ from lochan.versioning.heads import imports as import_
 from lochan.versioning.heads import moves as head_moves
 from lochan.versioning.heads.commit import CommitRequest as CommitWish
 from lochan.versioning.heads.commit import commit
-from lochan.versioning.heads.imports import ImportSource
+from lochan.versioning.heads.imports import ImportFolder
 from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.heads.rebase import rebase
 from lochan.versioning.open_repository import OpenRepository
@@ -177,7 +177,7 @@ def _first(patterns: tuple[str, ...] | None, name: str) -> CommitWish | None:
 
 
 async def _bring_in(at: OpenRepository, name: str, branch: str, url: str, to: str, whole: bool) -> str:
-    source = ImportSource(url, to)
+    source = ImportFolder(url, to)
     gathered = await (import_.for_ingest(at, source) if whole else import_.for_import(at, [source]))
     return NewCommit((await import_.bring_in(at, branch, gathered, CommitMessage(name), actor=ANN)).commit)
 

@@ -63,7 +63,7 @@ def test_a_copy_onto_itself_with_other_notes() -> None:
         with pytest.raises(Invalid, match="the same"):
             await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN)
         told = CopyOptions("text/plain", None, {"k": "v"})
-        made = await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, told=told)
+        made = await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, options=told)
         assert (made.content_type, made.metadata) == ("text/plain", {"k": "v"})
         assert (await read(repository, workspace.ref))["f"] == "file"
 

@@ -255,8 +255,8 @@ async def without_markers(store: Store, stats: list[Stat]) -> list[Stat]:
     empty = [stat.path for stat in stats if stat.size == 0]
     markers: set[str] = set()
     for start in range(0, len(empty), _HEADS_AT_ONCE):
-        asked = empty[start : start + _HEADS_AT_ONCE]
-        for path, marked in zip(asked, await gather(*map(is_marker, asked)), strict=True):
+        paths = empty[start : start + _HEADS_AT_ONCE]
+        for path, marked in zip(paths, await gather(*map(is_marker, paths)), strict=True):
             if marked:
                 markers.add(path)
     return [stat for stat in stats if stat.path not in markers] if markers else stats

@@ -319,13 +319,15 @@ def _gone(entry: Entry, span: _Span) -> Gone:
     return Gone(f"{_name(entry, span)} is gone", hint="was it deleted by hand, or by a lifecycle rule of the bucket?")
 
 
-def _changed(entry: Entry, block: Block, how: str) -> Conflict:
+def _changed(entry: Entry, block: Block, reason: str) -> Conflict:
     what = f"{entry.path!r}: {block.address}"
     if is_workspace_file(block.address):
         if not block.sha256:
-            return Conflict(f"{what} has changed while it was read: {how}", hint="read it again")
+            return Conflict(f"{what} has changed while it was read: {reason}", hint="read it again")
         return Conflict(
-            f"{what} was overwritten after its workspace was committed: {how}",
+            f"{what} was overwritten after its workspace was committed: {reason}",
             hint="what was committed is lost; find who still writes to that folder, and commit the file anew",
         )
-    return Conflict(f"{entry.path!r}: {block.address} has changed since it was imported: {how}", hint="import it again")
+    return Conflict(
+        f"{entry.path!r}: {block.address} has changed since it was imported: {reason}", hint="import it again"
+    )

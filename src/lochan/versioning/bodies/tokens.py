@@ -47,13 +47,13 @@ def check(key: bytes, given: str, *, repository: str, branch: str, path: str, no
     if not hmac.compare_digest(signature, _signature(key, text)):
         raise Refused("the address token is not one of ours, or was changed", hint=_AGAIN)
     token = msgspec.msgpack.decode(urlsafe_b64decode(text + b"=" * (-len(text) % 4)), type=AddressToken)
-    for what, issued, asked in (
+    for what, issued, requested in (
         ("repository", token.repository, repository),
         ("branch", token.branch, branch),
         ("path", token.path, path),
     ):
-        if issued != asked:
-            raise Refused(f"the address token is for the {what} {issued!r}, not for {asked!r}", hint=_AGAIN)
+        if issued != requested:
+            raise Refused(f"the address token is for the {what} {issued!r}, not for {requested!r}", hint=_AGAIN)
     if now >= token.expires:
         raise Refused(f"the address token for {path!r} has expired", hint=_AGAIN)
     return token

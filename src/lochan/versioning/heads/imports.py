@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 
 from lochan.errors import Invalid, NotFound, NothingToDo
 from lochan.failpoints import fp
-from lochan.formats.commit import Commit
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
@@ -31,6 +30,7 @@ from lochan.store.scratch import place
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.outside_files import OutsideFiles
+from lochan.versioning.heads.commit import commit_record
 from lochan.versioning.heads.land import PathTest, PreparedMove, land
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.heads.subtree import SubtreeChanges, SubtreeRequest, common_prefix, compare, same_file
@@ -42,12 +42,12 @@ _IN_MEMORY_MAX = 100_000  # entries; 40 MB
 Seen = Callable[[int], None]  # told how many files more were found
 
 
-class ImportSource(NamedTuple):
+class ImportFolder(NamedTuple):
     url: str  # of a folder or prefix
     to: str  # what the paths begin with, in place of it
 
 
-async def gather(outside: OutsideFiles, sources: Sequence[ImportSource], seen: Seen) -> pa.Table:
+async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: Seen) -> pa.Table:
     """All files of the sources as entries (ENTRY_SCHEMA), in path order. Raises NotFound for a source without any,
     Refused for files of a lake, Invalid for names that cannot be kept and for two files at one path."""
     ordered = sorted(sources, key=lambda source: source.to.encode(errors="surrogatepass"))
@@ -59,7 +59,7 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportSource], seen: S
         return _in_order(gathered.table())
 
 
-async def _listed_files(outside: OutsideFiles, source: ImportSource) -> AsyncIterator[pa.Table]:
+async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
     try:
         async for table in outside.files(source.url, source.to):
             yield table
@@ -153,25 +153,25 @@ class ImportPlan(NamedTuple):
     """What was found outside, and how it is to come in."""
 
     why: str  # import, ingest
-    sources: Sequence[ImportSource]
+    sources: Sequence[ImportFolder]
     files: pa.Table  # ENTRY_SCHEMA, in path order
-    wish: SubtreeRequest
+    request: SubtreeRequest
 
 
-class ImportResult(NamedTuple):
+class ImportOutcome(NamedTuple):
     commit: str
     counts: ImportCounts
 
 
 async def for_import(
-    repository: OpenRepository, sources: Sequence[ImportSource], seen: Seen = lambda count: None
+    repository: OpenRepository, sources: Sequence[ImportFolder], seen: Seen = lambda count: None
 ) -> ImportPlan:
     prefix = common_prefix([source.to for source in sources])
     return ImportPlan("import", sources, await _files(repository, sources, seen), SubtreeRequest(prefix))
 
 
 async def for_ingest(
-    repository: OpenRepository, source: ImportSource, *, keep_removed: bool = False, seen: Seen = lambda count: None
+    repository: OpenRepository, source: ImportFolder, *, keep_removed: bool = False, seen: Seen = lambda count: None
 ) -> ImportPlan:
     """A source without a single file is refused: more likely it was mistyped than emptied."""
     files = await _files(repository, [source], seen)
@@ -182,21 +182,21 @@ async def differences(repository: OpenRepository, branch: str, gathered: ImportP
     """What landing it would change now."""
     refs, _ = await repository.refs()
     tree = await repository.tree(refs.commit(refs.branch(branch).head))
-    async for part in compare(tree, gathered.files, gathered.wish):
+    async for part in compare(tree, gathered.files, gathered.request):
         yield part
 
 
-async def _landed_first(repository: OpenRepository, before: CarriedOut) -> ImportResult:
+async def _landed_first(repository: OpenRepository, before: CarriedOut) -> ImportOutcome:
     made = repository.folded().recorded(before.result)
     trees = await repository.tree(repository.folded().recorded(made.parents[0])), await repository.tree(made)
     found = await count(repository.trees, *trees)
-    return ImportResult(before.result, ImportCounts(found.added, found.changed, found.removed, found.bytes_added))
+    return ImportOutcome(before.result, ImportCounts(found.added, found.changed, found.removed, found.bytes_added))
 
 
 @once(_landed_first)
 async def bring_in(
-    repository: OpenRepository, branch: str, gathered: ImportPlan, said: CommitMessage = NOTHING, *, actor: Actor
-) -> ImportResult:
+    repository: OpenRepository, branch: str, gathered: ImportPlan, message: CommitMessage = NOTHING, *, actor: Actor
+) -> ImportOutcome:
     """Raises NothingToDo, PathsInTheWay for paths with uncommitted changes."""
     counts = ImportCounts()
 
@@ -211,7 +211,7 @@ async def bring_in(
         if tree.ref.id == base.ref.id:
             raise NothingToDo(f"branch {branch!r} has all of it already", hint="there is nothing to commit")
         fp("import.computed")
-        commit = _commit(tree, found.head, head, _said(gathered, said), actor, repository.clock.wall())
+        commit = commit_record(tree, {found.head: head}, _message(gathered, message), actor, repository.clock.wall())
         event = Moved(
             branch, found.incarnation, found.head, commit.id, gathered.why, (commit,), read_at=mint, turn=turn
         )
@@ -219,10 +219,10 @@ async def bring_in(
 
     id: str = await land(repository, branch, prepare, actor=actor)
     fp("import.landed")
-    return ImportResult(id, counts)
+    return ImportOutcome(id, counts)
 
 
-async def _files(repository: OpenRepository, sources: Sequence[ImportSource], seen: Seen) -> pa.Table:
+async def _files(repository: OpenRepository, sources: Sequence[ImportFolder], seen: Seen) -> pa.Table:
     if repository.outside is None:
         raise Invalid("files outside the lake cannot be reached from here", hint="nobody told how to open them")
     return await gather(repository.outside, sources, seen)
@@ -231,7 +231,7 @@ async def _files(repository: OpenRepository, sources: Sequence[ImportSource], se
 async def _changes(base: Tree, gathered: ImportPlan) -> tuple[pa.Table, ImportCounts]:
     counts = ImportCounts()
     tables = []
-    async for part in compare(base, gathered.files, gathered.wish):
+    async for part in compare(base, gathered.files, gathered.request):
         tables.append(part.changes)
         counts = counts.plus(part)
     return pa.concat_tables(tables) if tables else RUN_SCHEMA.empty_table(), counts
@@ -245,20 +245,6 @@ async def _test(repository: OpenRepository, branch: str, changed: pa.StringArray
     return test
 
 
-def _said(gathered: ImportPlan, said: CommitMessage) -> CommitMessage:
+def _message(gathered: ImportPlan, message: CommitMessage) -> CommitMessage:
     what = ", ".join(source.url for source in gathered.sources)
-    return said if said.message else said._replace(message=f"{gathered.why.capitalize()} {what}")
-
-
-def _commit(tree: Tree, id: str, head: Commit, said: CommitMessage, actor: Actor, now: int) -> Commit:
-    return Commit(
-        parents=(id,),
-        author=said.author or actor.name,
-        committer=actor.user,
-        message=said.message,
-        date=now if said.date is None else said.date,
-        metadata=dict(said.metadata),
-        tree=tree.ref.id,
-        tree_file=tree.ref.file,
-        generation=head.generation + 1,
-    )
+    return message if message.message else message._replace(message=f"{gathered.why.capitalize()} {what}")

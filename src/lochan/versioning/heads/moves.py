@@ -23,7 +23,7 @@ from lochan.tree import merge as trees_merge
 from lochan.tree.diff import diff
 from lochan.tree.merge import MergeResult, Strategy
 from lochan.tree.tree import Tree
-from lochan.versioning.heads.commit import CommitRequest
+from lochan.versioning.heads.commit import CommitRequest, commit_record
 from lochan.versioning.heads.commit import prepare as prepare_commit
 from lochan.versioning.heads.joins import JoinResult, NewObjects, base_tree
 from lochan.versioning.heads.joins import MoveBase as On
@@ -91,7 +91,7 @@ async def merge(
     repository: OpenRepository,
     source: str,
     branch: str,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     strategy: Strategy = ASK,
@@ -108,7 +108,7 @@ async def merge(
         parents = (on.id,) if squash else (on.id, theirs.commit_id)
         return MovePlan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new)
 
-    return await move(repository, branch, "merge", compute, said, actor=actor, commit_first=commit_first)
+    return await move(repository, branch, "merge", compute, message, actor=actor, commit_first=commit_first)
 
 
 async def rehearse_merge(
@@ -130,7 +130,7 @@ async def revert(
     repository: OpenRepository,
     branch: str,
     ref: str,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     parent: int = 1,
@@ -150,7 +150,7 @@ async def revert(
             joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "revert"))
         return MovePlan(joined.tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})", new=joined.new)
 
-    return await move(repository, branch, "revert", compute, said, actor=actor, commit_first=commit_first)
+    return await move(repository, branch, "revert", compute, message, actor=actor, commit_first=commit_first)
 
 
 @once(same)
@@ -158,7 +158,7 @@ async def cherry_pick(
     repository: OpenRepository,
     branch: str,
     ref: str,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     parent: int = 1,
@@ -176,7 +176,7 @@ async def cherry_pick(
             joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "cherry-pick"))
         return MovePlan(joined.tree, (on.id,), picked.commit.message, picked.commit.author, joined.new)
 
-    return await move(repository, branch, "cherry-pick", compute, said, actor=actor, commit_first=commit_first)
+    return await move(repository, branch, "cherry-pick", compute, message, actor=actor, commit_first=commit_first)
 
 
 async def move(
@@ -184,7 +184,7 @@ async def move(
     name: str,
     why: str,
     compute: Compute,
-    said: CommitMessage,
+    message: CommitMessage,
     *,
     actor: Actor,
     commit_first: CommitRequest | None = None,
@@ -197,9 +197,9 @@ async def move(
         if not branch.layers.empty:
             if commit_first is None:
                 raise dirty(name)
-            return await _after_commit(repository, name, why, compute, said, commit_first, turn, actor)
+            return await _after_commit(repository, name, why, compute, message, commit_first, turn, actor)
         on = On(branch.head, refs.commit(branch.head), refs.commit, mint)
-        commit, new = await _computed(repository, name, why, compute, said, on, actor)
+        commit, new = await _computed(repository, name, why, compute, message, on, actor)
         event = Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn)
         return PreparedMove(
             event if new is None else msgspec.structs.replace(event, mint=new.mint, closes=new.closes),
@@ -224,14 +224,14 @@ async def _after_commit(
     name: str,
     why: str,
     compute: Compute,
-    said: CommitMessage,
-    wish: CommitRequest,
+    message: CommitMessage,
+    request: CommitRequest,
     turn: str,
     actor: Actor,
 ) -> PreparedMove | None:
     """S5: what is staged is committed first, and the move is computed on top of that."""
     try:
-        committed = await prepare_commit(repository, name, wish, turn, actor)
+        committed = await prepare_commit(repository, name, request, turn, actor)
     except NothingToDo:
         refs, _ = await repository.refs()
         if refs.branch(name).layers.empty:
@@ -242,7 +242,7 @@ async def _after_commit(
     refs, mint = await repository.refs()
     first = committed.commit
     on = On(first.id, first, lambda id: first if id == first.id else refs.commit(id), mint)
-    then, _ = await _computed(repository, name, why, compute, said, on, actor)
+    then, _ = await _computed(repository, name, why, compute, message, on, actor)
     test = await _test(repository, refs.branch(name).layers, committed, then)
     if test is None:
         return None
@@ -271,23 +271,15 @@ async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> 
 
 
 async def _computed(
-    repository: OpenRepository, name: str, why: str, compute: Compute, said: CommitMessage, on: On, actor: Actor
+    repository: OpenRepository, name: str, why: str, compute: Compute, message: CommitMessage, on: On, actor: Actor
 ) -> tuple[Commit, NewObjects | None]:
     plan = await compute(on)
     if plan.tree.ref.id == on.head.tree and len(plan.parents) == 1:
         raise NothingToDo(f"the {why} would change nothing on branch {name!r}")
     fp("move.computed")
-    commit = Commit(
-        parents=plan.parents,
-        author=said.author or plan.author or actor.name,
-        committer=actor.user,
-        message=said.message or plan.message,
-        date=repository.clock.wall() if said.date is None else said.date,
-        metadata=dict(said.metadata),
-        tree=plan.tree.ref.id,
-        tree_file=plan.tree.ref.file,
-        generation=1 + max(on.look_up(parent).generation for parent in plan.parents),
-    )
+    text = message._replace(message=message.message or plan.message, author=message.author or plan.author)
+    parents = {parent: on.look_up(parent) for parent in plan.parents}
+    commit = commit_record(plan.tree, parents, text, actor, repository.clock.wall())
     return commit, plan.new
 
 

@@ -90,8 +90,8 @@ def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
             break
         if id in own:
             line.append(id)
-    wanted = [(below,) for below in [*line, onto][1:]]
-    if (line or head == onto) and [look_up(id).parents for id in line] == wanted:
+    expected = [(below,) for below in [*line, onto][1:]]
+    if (line or head == onto) and [look_up(id).parents for id in line] == expected:
         return None
     return [id for id in reversed(line) if len(look_up(id).parents) < 2]
 

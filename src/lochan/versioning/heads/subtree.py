@@ -49,13 +49,13 @@ def common_prefix(prefixes: list[str]) -> str:
     return commonprefix(prefixes)  # noqa: RUF071 - letter by letter is what is meant
 
 
-async def compare(tree: Tree, files: pa.Table, wish: SubtreeRequest) -> AsyncIterator[SubtreeChanges]:
+async def compare(tree: Tree, files: pa.Table, request: SubtreeRequest) -> AsyncIterator[SubtreeChanges]:
     """`files` is ENTRY_SCHEMA in path order. No part is empty."""
     done = 0
     paths = files["path"]
-    async for batch in tree.scan(wish.prefix):
+    async for batch in tree.scan(request.prefix):
         end = done + _count_to(paths.slice(done), EntryRows(batch).path(batch.num_rows - 1))
-        part = _part(batch, as_batch(files.slice(done, end - done)), wish)
+        part = _part(batch, as_batch(files.slice(done, end - done)), request)
         done = end
         if len(part.changes):
             yield part
@@ -82,16 +82,16 @@ def _count_to(paths: pa.ChunkedArray, last: bytes) -> int:
     return count
 
 
-def _part(here: pa.RecordBatch, there: pa.RecordBatch, wish: SubtreeRequest) -> SubtreeChanges:
+def _part(here: pa.RecordBatch, there: pa.RecordBatch, request: SubtreeRequest) -> SubtreeChanges:
     at, found = locate(here.column("path"), there.column("path"))
     both = np.flatnonzero(found)
-    same = wish.same(taken(here, at[both]), taken(there, both))
+    same = request.same(taken(here, at[both]), taken(there, both))
     kept = ~found
     kept[both[~same]] = True
     rows = np.flatnonzero(kept)
     alone = np.ones(here.num_rows, np.bool_)
     alone[at[both]] = False
-    gone = np.flatnonzero(alone) if wish.remove else np.zeros(0, np.int64)
+    gone = np.flatnonzero(alone) if request.remove else np.zeros(0, np.int64)
     changes = pa.concat_tables(
         [
             bulk.puts(pa.Table.from_batches([taken(there, rows)])),

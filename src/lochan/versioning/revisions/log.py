@@ -40,59 +40,59 @@ EVERYTHING = LogRequest()
 
 
 async def history(
-    repository: OpenRepository, ref: str, wish: LogRequest = EVERYTHING
+    repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit], None]:
     """As it is asked for: the first comes at once, whatever lies behind it."""
-    async with aclosing(walked(repository, ref, wish)) as found:
-        async for id, commit, wished in found:
-            if wished:
+    async with aclosing(walked(repository, ref, request)) as found:
+        async for id, commit, matches in found:
+            if matches:
                 yield id, commit
 
 
 async def walked(
-    repository: OpenRepository, ref: str, wish: LogRequest = EVERYTHING
+    repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit, bool], None]:
     """Every commit, and whether it is one that was asked for."""
-    for path in wish.paths:
+    for path in request.paths:
         check_key(path)
     refs, _ = await repository.refs()
     start = (await repository.resolve(ref)).commit_id
-    order = topological if wish.by_line else log
-    for id, commit in order(refs.recorded, start, first_parent=wish.first_parent):
-        wished = _in_time(commit, wish) and _says(commit, wish)
-        if wished and (wish.paths or wish.prefixes):
-            parents = commit.parents[:1] if wish.first_parent else commit.parents
-            wished = await _touches(repository, commit, [refs.commit(parent) for parent in parents], wish)
-        yield id, commit, wished
+    order = topological if request.by_line else log
+    for id, commit in order(refs.recorded, start, first_parent=request.first_parent):
+        matches = _in_time(commit, request) and _says(commit, request)
+        if matches and (request.paths or request.prefixes):
+            parents = commit.parents[:1] if request.first_parent else commit.parents
+            matches = await _touches(repository, commit, [refs.commit(parent) for parent in parents], request)
+        yield id, commit, matches
 
 
-def _in_time(commit: Commit, wish: LogRequest) -> bool:
+def _in_time(commit: Commit, request: LogRequest) -> bool:
     """Dates need not fall along a branch, since anybody may give one: a walk cannot stop at the first that is old."""
-    late_enough = wish.since is None or commit.date >= wish.since
-    return late_enough and (wish.until is None or commit.date <= wish.until)
+    late_enough = request.since is None or commit.date >= request.since
+    return late_enough and (request.until is None or commit.date <= request.until)
 
 
-def _says(commit: Commit, wish: LogRequest) -> bool:
+def _says(commit: Commit, request: LogRequest) -> bool:
     who = f"{commit.author}\n{commit.committer}".casefold()
-    return wish.author.casefold() in who and wish.grep.casefold() in commit.message.casefold()
+    return request.author.casefold() in who and request.grep.casefold() in commit.message.casefold()
 
 
-async def _touches(repository: OpenRepository, commit: Commit, parents: list[Commit], wish: LogRequest) -> bool:
+async def _touches(repository: OpenRepository, commit: Commit, parents: list[Commit], request: LogRequest) -> bool:
     """A merge did so itself if the paths are as in none of its parents; a first commit holds nothing."""
     for parent in parents:
-        if not await _differs(repository, parent, commit, wish):
+        if not await _differs(repository, parent, commit, request):
             return False
     return bool(parents)
 
 
-async def _differs(repository: OpenRepository, left: Commit, right: Commit, wish: LogRequest) -> bool:
+async def _differs(repository: OpenRepository, left: Commit, right: Commit, request: LogRequest) -> bool:
     if left.tree == right.tree:
         return False
     trees = await repository.tree(left), await repository.tree(right)
-    for path in wish.paths:
+    for path in request.paths:
         if await _content(trees[0], path) != await _content(trees[1], path):
             return True
-    for prefix in wish.prefixes:
+    for prefix in request.prefixes:
         async with aclosing(trees_diff.diff(repository.trees, *trees, prefix)) as found:
             async for _ in found:
                 return True

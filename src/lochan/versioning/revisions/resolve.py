@@ -44,8 +44,8 @@ def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None 
     return ResolvedRef(id, refs.commit(id), branch if plain else None, only == "@", staged_only=only == "$")
 
 
-def _workspace(refs: Refs, expression: Expression, text: str, wanted: bool) -> ResolvedRef:
-    if not wanted:
+def _workspace(refs: Refs, expression: Expression, text: str, allowed: bool) -> ResolvedRef:
+    if not allowed:
         raise Invalid(f"{text!r} is a workspace, and a commit is wanted here", hint="commit the workspace first")
     found = refs.workspaces.get(expression.workspace)
     if found.branch != expression.name:

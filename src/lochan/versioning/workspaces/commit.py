@@ -32,7 +32,7 @@ from lochan.tree.merge import MergeResult
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.outside_files import check_names
 from lochan.versioning.bulk import puts
-from lochan.versioning.heads.commit import CommitRequest
+from lochan.versioning.heads.commit import CommitRequest, commit_record
 from lochan.versioning.heads.land import FinalConflict, PathTest, PreparedMove, land
 from lochan.versioning.heads.moves import changed_paths
 from lochan.versioning.open_repository import OpenRepository
@@ -40,7 +40,7 @@ from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces.folder import FileVanished, WorkspaceFiles
-from lochan.versioning.workspaces.selection import fits
+from lochan.versioning.workspaces.selection import check, fits
 from lochan.versioning.workspaces.write import find
 
 _LISTINGS_MAX = 10  # a folder that has changed so often is still being written to
@@ -69,20 +69,22 @@ class BothChanged(FinalConflict):
 async def commit(
     repository: OpenRepository,
     workspace: str,
-    wish: CommitRequest,
+    request: CommitRequest,
     *,
     actor: Actor,
     everything: bool = False,
     key: str = "",
 ) -> tuple[str, Commit]:
-    """What fits the patterns that were added, or everything. Raises BothChanged, PathsInTheWay for changes that are
-    staged on the branch, NothingToDo, and Refused for a workspace that is closed; but whoever asks again with the same
-    idempotency key gets the first one's commit."""
-    fingerprint = _fingerprint(workspace, wish, everything)
+    """Commits what the request's paths name, or, without any, what was added, or everything. Raises BothChanged,
+    PathsInTheWay for changes that are staged on the branch, NothingToDo, and Refused for a workspace that is closed. A
+    request that is sent again with the same idempotency key gets the first one's commit."""
+    if request.paths:
+        check(request.paths)
+    fingerprint = _fingerprint(workspace, request, everything)
     if isinstance(actor, KeyedActor) and not key:
         key, fingerprint = actor.key, actor.fingerprint
     actor = without_key(actor)
-    made = _Commit(repository, workspace, wish, everything, actor)
+    made = _Commit(repository, workspace, request, everything, actor)
     try:
         branch = (await find(repository, workspace)).branch
         id: str = await land(repository, branch, made.prepare, actor=actor, key=key, fingerprint=fingerprint)
@@ -114,18 +116,19 @@ async def _lock(repository: OpenRepository, workspace: str, commit: str) -> None
     fp("workspace.locked")
 
 
-def _fingerprint(workspace: str, wish: CommitRequest, everything: bool) -> bytes:
-    asked = ("workspace-commit", workspace, wish.message, sorted(wish.metadata.items()), wish.author, everything)
-    return hashlib.sha256(msgspec.msgpack.encode(asked)).digest()
+def _fingerprint(workspace: str, request: CommitRequest, everything: bool) -> bytes:
+    metadata = sorted(request.metadata.items())
+    fields = "workspace-commit", workspace, request.message, metadata, request.author, everything, *request.paths
+    return hashlib.sha256(msgspec.msgpack.encode(fields)).digest()
 
 
 class _Commit:
     def __init__(
-        self, repository: OpenRepository, workspace: str, wish: CommitRequest, everything: bool, actor: Actor
+        self, repository: OpenRepository, workspace: str, request: CommitRequest, everything: bool, actor: Actor
     ) -> None:
         self._repository = repository
         self._id = workspace
-        self._wish = wish
+        self._request = request
         self._everything = everything
         self._actor = actor
         self._folder = repository.folder(workspace)
@@ -152,7 +155,9 @@ class _Commit:
             upto = await self._seal(workspace)
             fp("workspace.sealed")
             if await self._listing(workspace) == files:
-                made = self._record(tree, branch.head, head)
+                made = commit_record(
+                    tree, {branch.head: head}, self._request, self._actor, self._repository.clock.wall()
+                )
                 return PreparedMove(_event(workspace, branch, made, mint, turn, upto), test)
         raise FinalConflict(
             f"the folder of workspace {self._id!r} is still being written to",
@@ -193,13 +198,14 @@ class _Commit:
         if self._everything or not found:
             return found
         paths = pa.array([stat.path[len(self._folder.root) :] for stat in found], pa.string())
-        return [stat for stat, fit in zip(found, fits(paths, workspace.added).to_pylist(), strict=True) if fit]
+        fitting = fits(paths, self._patterns(workspace)).to_pylist()
+        return [stat for stat, fit in zip(found, fitting, strict=True) if fit]
 
     async def _theirs(self, workspace: WorkspaceState, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
         """The fork with all changes. A file that is not hidden wins over what is staged."""
         staged = await (await self._repository.view_of(fork, workspace.layers)).changes()
         if not self._everything:
-            staged = staged.filter(fits(staged["path"], workspace.added))
+            staged = staged.filter(fits(staged["path"], self._patterns(workspace)))
         if not files and not len(staged):
             raise self._nothing(workspace)
         changes = newest([puts(table_of(await self._files.entries(files))), staged])
@@ -209,7 +215,14 @@ class _Commit:
             raise NothingToDo(f"what is in workspace {workspace.id!r} changes nothing", hint="it can be dropped")
         return tree
 
+    def _patterns(self, workspace: WorkspaceState) -> Sequence[str]:
+        """What is to be committed, if not everything: what the request names, or what was added."""
+        return self._request.paths or workspace.added
+
     def _nothing(self, workspace: WorkspaceState) -> NothingToDo:
+        if self._request.paths:
+            patterns = ", ".join(self._request.paths)
+            return NothingToDo(f"nothing in workspace {workspace.id!r} matches {patterns}")
         if self._everything:
             return NothingToDo(f"nothing was written to workspace {workspace.id!r}", hint="there is nothing to commit")
         what = "nothing fits what was added" if workspace.added else "nothing was added"
@@ -229,20 +242,6 @@ class _Commit:
                 hint="it can be dropped",
             )
         return merged.tree
-
-    def _record(self, tree: Tree, head: str, parent: Commit) -> Commit:
-        wish = self._wish
-        return Commit(
-            parents=(head,),
-            author=wish.author or self._actor.name,
-            committer=self._actor.user,
-            message=wish.message,
-            date=self._repository.clock.wall() if wish.date is None else wish.date,
-            metadata=dict(wish.metadata),
-            tree=tree.ref.id,
-            tree_file=tree.ref.file,
-            generation=parent.generation + 1,
-        )
 
 
 def _event(workspace: WorkspaceState, branch: BranchState, made: Commit, mint: int, turn: str, upto: int) -> Moved:

@@ -19,7 +19,7 @@ from lochan.journal.keys import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
 from lochan.versioning.bulk import check_present, visible
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold
+from lochan.versioning.copy import SAME, CopyOptions, CopyResult, with_options
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.resolve import resolve
@@ -34,13 +34,13 @@ class CopyTarget(NamedTuple):
     actor: Actor
 
 
-async def copy(target: CopyTarget, source_ref: str, source: str, to: str, told: CopyOptions = SAME) -> Entry:
+async def copy(target: CopyTarget, source_ref: str, source: str, to: str, options: CopyOptions = SAME) -> Entry:
     """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
-    if (source_ref, source) == (target.ref, to) and told == SAME:
+    if (source_ref, source) == (target.ref, to) and options == SAME:
         raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
     _, read_at = await target.repository.refs()
     entry = await objects.stat(target.repository, source_ref, source)
-    await _place(target, [(entry, to)], read_at, told)
+    await _place(target, [(entry, to)], read_at, options)
     return await objects.stat(target.repository, target.ref, to)
 
 
@@ -89,17 +89,19 @@ async def _read(repository: OpenRepository, ref: str, prefix: str) -> tuple[int,
     return read_at, entries_of(found)
 
 
-async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, told: CopyOptions) -> None:
+async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, options: CopyOptions) -> None:
     for _, to in pairs:
         check_key(to)
 
     async def move_bytes(pair: tuple[Entry, str]) -> None:
-        await _move_bytes(target, retold(pair[0], told), pair[1])
+        await _move_bytes(target, with_options(pair[0], options), pair[1])
 
     await map_concurrently(move_bytes, [pair for pair in pairs if _is_loose(pair[0])], _WIDTH)
     now = target.repository.clock.wall()
     named = [
-        retold(msgspec.structs.replace(entry, path=to, mtime=now), told) for entry, to in pairs if not _is_loose(entry)
+        with_options(msgspec.structs.replace(entry, path=to, mtime=now), options)
+        for entry, to in pairs
+        if not _is_loose(entry)
     ]
     if not named:
         return
