@@ -22,12 +22,12 @@ from lochan.formats.events import Event
 from lochan.formats.record import SealedRecord
 from lochan.journal.journal import Journal
 
-_NAMED_MAX = 3  # of many paths the first few are named
+_NAMED_MAX = 3  # the first few of many paths are named
 _DIGITS = 12  # of a commit's id
 
 
 def describe(event: Event | None, type: str) -> str:
-    """`type` is the event's name, which is all that is known of one that a newer program wrote."""
+    """`type` is the event's name, which is all that is known about an event of a newer version."""
     if event is None:
         return f"{type} (written by a newer Lochan)"
     return _repository(event) or _ref(event) or _object(event) or _access(event) or type
@@ -183,9 +183,9 @@ OpenJournals = Callable[[], Awaitable[Sequence[Journal]]]
 
 @dataclass(frozen=True, slots=True)
 class EventLine:
-    """One event, with everything that is known of it."""
+    """One event, with everything that is known about it."""
 
-    number: int  # the logical time: of two events of one journal, the later has the larger
+    number: int  # the logical time: within a journal, later events have higher numbers
     index: int  # its place in the record
     time: int  # wall, microseconds since 1970
     user: str
@@ -195,14 +195,14 @@ class EventLine:
     type: str
     payload: dict[str, Any]  # the event's fields by name, without secrets
     text: str  # one line that says what happened
-    author: str = ""  # whom the user says to speak for, if anybody
+    author: str = ""  # on whose behalf the user acts, if anybody
 
 
 async def read_events(
     open: OpenJournals, clock: Clock, *, last: int | None = None, after: int | None = None, follow: bool = False
 ) -> AsyncIterator[EventLine]:
-    """The newest come last. Either the `last` so many of all the journals, or those of records `after` a number, for
-    which there must be one journal only; with `follow`, also those to come."""
+    """The newest come last. Either the `last` events of all journals together, or those of records `after` a number,
+    for which there must be only one journal. With `follow`, future events too."""
     if after is not None:
         (journal,) = await open()
         seen = {journal.journal: after}
@@ -219,8 +219,8 @@ async def read_events(
 
 
 async def last_events(journals: Sequence[Journal], count: int | None) -> tuple[list[EventLine], dict[str, int]]:
-    """The last `count` events of all the journals together, or every one, the newest last; and the last number of each
-    journal, for who goes on to follow them."""
+    """The last `count` events of all journals together, or all of them, the newest last; and the last number of each
+    journal, for following them."""
     several = [await _tail(journal, count) for journal in journals]
     merged = list(heapq.merge(*several, key=lambda line: line.time))
     seen = {lines[-1].repository: lines[-1].number for lines in several if lines}
@@ -228,8 +228,8 @@ async def last_events(journals: Sequence[Journal], count: int | None) -> tuple[l
 
 
 async def follow_events(open: OpenJournals, seen: dict[str, int], clock: Clock) -> AsyncIterator[EventLine]:
-    """Every event to come, until the caller stops. `seen` holds the last number of each journal that is known already;
-    journals that are opened later are followed from their beginning."""
+    """Every future event, until the caller stops. `seen` holds the last known number of each journal; journals that are
+    opened later are followed from their beginning."""
     while True:
         for journal in await open():
             async for line in events_after(journal, seen.get(journal.journal, 0)):
@@ -239,14 +239,14 @@ async def follow_events(open: OpenJournals, seen: dict[str, int], clock: Clock) 
 
 
 async def events_after(journal: Journal, number: int) -> AsyncIterator[EventLine]:
-    """Those of records with a larger number, as far as there are any."""
+    """The events of records with a higher number."""
     async for sealed in journal.records(number):
         for line in lines(sealed):
             yield line
 
 
 async def _tail(journal: Journal, count: int | None) -> list[EventLine]:
-    """A record holds one event at least, so the last `count` records hold all that are wanted."""
+    """A record holds at least one event, so the last `count` records are enough."""
     after = 0 if count is None else max(0, (await journal.fresh()).number - count)
     return [line async for line in events_after(journal, after)]
 

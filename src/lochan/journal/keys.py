@@ -21,7 +21,7 @@ from lochan.ids import key_time
 from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.table import FoldTable
 
-# Part of the fold, and so the same in every process: a lake's history decides what is remembered, not a setting.
+# Part of the fold, so the same in every process: the lake's history decides what is remembered, not a setting.
 KEPT_PER_USER = 4_096
 
 
@@ -33,7 +33,7 @@ class KnownKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KeyedResult(NamedTuple):
-    """The request was carried out before; this is what it gave."""
+    """The request was carried out before, with this result."""
 
     result: Any
 
@@ -45,7 +45,7 @@ class Keys:
         self._rules = rules
 
     def look_up(self, entry: RecordEntry, record_time: int) -> KeyedResult | None:
-        """None: not seen before, carry it out. Raises KeyReused, Unknown (too old to tell) or Invalid."""
+        """None: a new key, so carry the request out. Raises KeyReused, Unknown (too old to tell) or Invalid."""
         user = self._users.get(entry.actor.user)
         known = user.known.get(entry.key) if user else None
         if known is not None:
@@ -92,7 +92,7 @@ class Keys:
             self._users.put(name, _UserKeys(known, floor, self))
 
     def _own(self, name: str) -> "_UserKeys":
-        """The user's keys, copied first if they belong to the state this one was forked from."""
+        """The user's keys. Copied first if they belong to the state that this one was forked from."""
         user = self._users.get(name)
         if user is None or user.owner is not self:
             user = _UserKeys(dict(user.known), user.floor, self) if user else _UserKeys({}, -1, self)
@@ -109,7 +109,7 @@ class _UserKeys:
         self.owner = owner
 
     def evict(self, count: int) -> None:
-        """Forget the `count` keys made longest ago. A pending one stays: its job is still running."""
+        """Forgets the `count` oldest keys. A pending one stays, because its job is still running."""
         oldest = sorted((k.time, key) for key, k in self.known.items() if not k.pending)[:count]
         for time, key in oldest:
             del self.known[key]
@@ -125,11 +125,11 @@ KEY_LENGTH_MAX = 255
 class KeyedActor(Actor, frozen=True, array_like=True):
     key: str = ""
     fingerprint: bytes = b""
-    is_new: bool = False  # drawn by this process a moment ago: nobody can have used it before
+    is_new: bool = False  # just made by this process: nobody can have used it before
 
 
 class CarriedOut(LochanError):
-    """The request was carried out before, and this is what it gave. Caught by `versioning.idempotency`."""
+    """The request was carried out before, with this result. `versioning.idempotency` catches it."""
 
     kind: ClassVar[str] = "conflict"
 
@@ -142,7 +142,7 @@ class CarriedOut(LochanError):
 
 
 def keyed(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
-    """`request` is whatever makes this request another one than its neighbour. Raises Invalid for what is no key."""
+    """`request` is everything that distinguishes this request from others. Raises Invalid for an invalid key."""
     if not key:
         return actor
     check_key_text(key)
@@ -151,12 +151,12 @@ def keyed(actor: Actor, key: str, *request: object, is_new: bool = False) -> Act
 
 
 def without_key(actor: Actor) -> Actor:
-    """For appends that are not the request's own: those before its last one, and what tidies up after it."""
+    """For appends that do not decide the request: those before its last one, and those that clean up after it."""
     return Actor(*_of(actor)) if isinstance(actor, KeyedActor) else actor
 
 
 def part_of(actor: Actor, name: str) -> Actor:
-    """For one of several pieces of work that the request consists of, each of which is decided by itself."""
+    """For one of several parts of a request, each of which is decided by itself."""
     if not isinstance(actor, KeyedActor):
         return actor
     return msgspec.structs.replace(actor, key=f"{actor.key}/{sha256(name.encode()).hexdigest()[:16]}")
@@ -170,5 +170,5 @@ def check_key_text(key: str) -> None:
     if not (0 < len(key) <= KEY_LENGTH_MAX and key.isascii() and key.isprintable() and " " not in key):
         raise Invalid(
             f"{key[:80]!r} is not an idempotency key",
-            hint=f"a key is 1 to {KEY_LENGTH_MAX} ASCII letters, digits or signs, without blanks",
+            hint=f"a key is 1 to {KEY_LENGTH_MAX} printable ASCII characters without blanks",
         )

@@ -47,7 +47,7 @@ def translate(error: Exception, url: str, path: str, *, writing: bool = False, c
     code = _first(_CODE, text)
     what = f"{url}/{path}: {_summary(text, status, code)}"
     if any(name in text for name in _NO_BUCKET) or (writing and isinstance(error, FileNotFoundError)):
-        # Not NotFound: that says that one object is absent, and a lake whose bucket is gone must not look empty.
+        # Not NotFound, which means that one object is absent: a lake whose bucket is gone must not look empty.
         return Unavailable(f"{url}: the bucket does not exist", hint="make the bucket, or correct the lake's URL")
     if isinstance(error, FileNotFoundError):
         return NotFound(f"{path} is not in {url}")
@@ -59,13 +59,13 @@ def translate(error: Exception, url: str, path: str, *, writing: bool = False, c
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status of the answer; 0 when there was none."""
+    """The HTTP status of the answer; 0 if there was none."""
     return int(_first(_STATUS, str(error)) or 0)
 
 
 def _conflict(what: str, url: str, path: str, status: int, code: str) -> LochanError:
-    """A 412 is decided. A 409 is not, on S3: two writers met, and either, or neither, may have won; obstore reports it
-    as AlreadyExists all the same. Azure alone says 409 with a code when the blob is there."""
+    """A 412 is final. A 409 on S3 is not: two writers met, and either, or neither, may have won, but obstore reports
+    AlreadyExists. Only Azure answers 409 with a code if the blob is there."""
     if status == 412 or "AlreadyExists" in code:
         return AlreadyExists(f"{path} is already in {url}")
     return Transient(what)
@@ -114,10 +114,10 @@ _PROFILE_NAMES = {
 
 
 def connect(scheme: str, bucket: str, prefix: str, options: Mapping[str, str]) -> ObjectStore:
-    """Raises Invalid for options that are not known or do not fit together. Nothing is asked of the store yet."""
+    """Raises Invalid for unknown options and those that do not fit together. Sends nothing to the store yet."""
     url = f"{scheme}://{bucket}"
     if not bucket:
-        raise Invalid(f"{url} names no bucket")
+        raise Invalid(f"{url} has no bucket")
     _check_names(url, options, {"s3": _S3, "gs": _GCS, "az": _AZURE}[scheme])
     client = _client(url, options.get("endpoint", ""))
     at = prefix or None
@@ -137,10 +137,10 @@ def _s3(url: str, options: Mapping[str, str]) -> dict[str, str | bool]:
     if region := options.get("region"):
         config["region"] = region
     if endpoint := options.get("endpoint"):
-        # Under this name too, for AWS_ENDPOINT_URL_S3 would overrule the plain one.
+        # Under this name too, because AWS_ENDPOINT_URL_S3 would override the plain one.
         config |= {"endpoint": endpoint, "aws_endpoint_url_s3": endpoint}
     config["virtual_hosted_style_request"] = _flag(url, options, "virtual_hosted", default=not endpoint)
-    config["disable_bulk_delete"] = True  # one DELETE each, which every S3-compatible store knows
+    config["disable_bulk_delete"] = True  # one DELETE each, which every S3-compatible store supports
     return config
 
 
@@ -154,14 +154,14 @@ def _s3_credentials(url: str, options: Mapping[str, str]) -> dict[str, str | boo
         return {}
     if not (given.get("access_key_id") and given.get("secret_access_key")):
         raise Invalid(f"{url}: access_key_id and secret_access_key go together")
-    # Said outright, for AWS_SESSION_TOKEN and AWS_SKIP_SIGNATURE would be mixed with keys they do not belong to.
+    # Set explicitly, because AWS_SESSION_TOKEN and AWS_SKIP_SIGNATURE would be mixed with keys they do not belong to.
     return {"session_token": "", "skip_signature": False, **given}
 
 
 def _client(url: str, endpoint: str) -> "ClientConfig":
     if endpoint:
         parts = urlsplit(endpoint)
-        if parts.scheme not in ("http", "https") or not parts.hostname:  # obstore panics on such a one
+        if parts.scheme not in ("http", "https") or not parts.hostname:  # obstore panics on such an endpoint
             raise Invalid(f"{url}: the endpoint {endpoint!r} is not an http:// or https:// address")
     return {"connect_timeout": "5s", "timeout": "60s", "allow_http": endpoint.startswith("http://")}
 
@@ -169,7 +169,7 @@ def _client(url: str, endpoint: str) -> "ClientConfig":
 def _check_names(url: str, options: Mapping[str, str], known: set[str]) -> None:
     for name in options:
         if name not in known:
-            raise Invalid(f"{url}: the option {name!r} is not known", hint=f"known are {', '.join(sorted(known))}")
+            raise Invalid(f"{url}: unknown option {name!r}", hint=f"the options are {', '.join(sorted(known))}")
 
 
 def _flag(url: str, options: Mapping[str, str], name: str, *, default: bool) -> bool:
@@ -184,10 +184,10 @@ def _unfit(url: str, error: Exception) -> LochanError:
 
 
 def read_profile(file: str, profile: str) -> dict[str, str]:
-    """The access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by our names.
-    `file` is `~/.aws/credentials` when empty."""
+    """The access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by our names. An
+    empty `file` means `~/.aws/credentials`."""
     path = Path(file or "~/.aws/credentials").expanduser()
-    parser = ConfigParser(interpolation=None, default_section="")  # AWS's own `default` is a profile like any other
+    parser = ConfigParser(interpolation=None, default_section="")  # the profile `default` is one like any other
     try:
         parser.read_string(path.read_text())
     except OSError as error:

@@ -21,7 +21,7 @@ _OTHERS = 0o077
 
 
 def make_private_folder(folder: AnyStr) -> None:
-    """With those above it that are missing. One that is there stays as it is."""
+    """Creates the folder and missing parents. An existing one stays as it is."""
     if os.path.isdir(folder):
         return
     above = os.path.dirname(folder)
@@ -32,14 +32,14 @@ def make_private_folder(folder: AnyStr) -> None:
 
 
 def close_to_others(folder: bytes) -> None:
-    """So that no other user of the machine comes to anything in it, however open the files are. Somebody else's folder
-    is theirs to close."""
+    """Keeps other users of the machine out of the folder, whatever the modes of its files are. Does nothing to a folder
+    that belongs to somebody else."""
     with suppress(OSError):
         stat = os.stat(folder)
         if not stat.st_mode & _OTHERS or stat.st_uid != os.geteuid():
             return
         os.chmod(folder, stat.st_mode & 0o7777 & ~_OTHERS)
-        import logging  # which a command on a lake that is closed already does without
+        import logging  # most commands do not get here
 
         _log = logging.getLogger("lochan.store")
         _log.warning("other users of this machine could read %s; now only its owner can", os.fsdecode(folder))
@@ -47,7 +47,8 @@ def close_to_others(folder: bytes) -> None:
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """An OSError inside becomes one of ours that names `where`. Only for steps before anything is visible."""
+    """Turns an OSError inside into one of our errors, which names `where`. Only for steps before anything is
+    visible."""
     try:
         yield
     except OSError as error:
@@ -55,8 +56,8 @@ def translated(where: str) -> Iterator[None]:
 
 
 def translate(error: OSError, where: str) -> LochanError:
-    """An EIO is Transient, also on a read: on a network disk it passes, and on a dying one the caller still gets an
-    error. Corrupt would say that the bytes are wrong, which nobody has seen."""
+    """An EIO is Transient, even for a read: on a network disk it passes, and on a dying disk the caller still gets an
+    error. Corrupt would mean that the bytes are wrong, which nobody has seen."""
     kind, hint = _MEANING.get(error.errno or 0, (Transient, ""))
     return kind(f"{where}: {error.strerror or error}", hint=hint)
 
@@ -66,10 +67,10 @@ _MEANING: dict[int, tuple[type[LochanError], str]] = {
     errno.EDQUOT: (DiskFull, "the disk quota is used up; nothing that was stored before is touched"),
     errno.EACCES: (Unavailable, "let this user read and write that folder, or run as the user who owns it"),
     errno.EPERM: (Unavailable, "let this user write there; the file system must also allow hard links"),
-    errno.EOPNOTSUPP: (Unavailable, "this file system has no hard links, which a lake needs"),
+    errno.EOPNOTSUPP: (Unavailable, "this file system has no hard links, but a lake needs them"),
     errno.EROFS: (Unavailable, "the file system is mounted read-only"),
     errno.ENAMETOOLONG: (Invalid, "each segment of a path has at most 255 bytes on a local disk"),
-    errno.EILSEQ: (Invalid, "this file system does not take that name"),
+    errno.EILSEQ: (Invalid, "this file system does not accept that name"),
     errno.ENOTDIR: (Invalid, "on a local disk a path cannot be both an object and a folder of others"),
     errno.EISDIR: (Invalid, "on a local disk a path cannot be both an object and a folder of others"),
     errno.EMFILE: (Transient, "too many open files; raise the limit with ulimit -n"),

@@ -56,7 +56,7 @@ class Shot(NamedTuple):
 
 
 def by_odds(odds: Mapping[str, Mapping[StoreFault, float]], fraction: Callable[[], float]) -> Chooser:
-    """For each verb the probability of each fault; one number in [0, 1) is drawn for each call."""
+    """`odds` has the probability of each fault for each verb. One number in [0, 1) is drawn for each call."""
     for verb, chances in odds.items():
         if not chances.keys() <= FITTING[verb] or sum(chances.values()) > 1:
             raise ValueError(f"these odds do not fit {verb}: {dict(chances)}")
@@ -73,7 +73,7 @@ def by_odds(odds: Mapping[str, Mapping[StoreFault, float]], fraction: Callable[[
 
 
 def replaying(shots: Iterable[Shot]) -> Chooser:
-    """The choices of an earlier run; raises AssertionError where this run does something else."""
+    """The choices of an earlier run. Raises AssertionError if this run does something else."""
     left = deque(shots)
 
     def choose(verb: str, path: str) -> StoreFault | None:
@@ -84,7 +84,7 @@ def replaying(shots: Iterable[Shot]) -> Chooser:
     return choose
 
 
-_REMEMBERED = 16  # puts and deletes that a stale answer may not know of
+_REMEMBERED = 16  # puts and deletes that a stale answer may not know
 
 
 class FaultStore(Wrapper):
@@ -188,7 +188,7 @@ class FaultStore(Wrapper):
 
 
 async def _ghosts(store: Store, deleted: Iterable[Stat], prefix: str, after: str) -> list[Stat]:
-    """The deleted objects that a stale list would still show, in order."""
+    """The deleted objects that a stale listing would still show, in order."""
     by_path = {stat.path: stat for stat in deleted if stat.path.startswith(prefix) and stat.path > after}
     for path in list(by_path):
         with suppress(NotFound):

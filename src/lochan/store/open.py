@@ -33,7 +33,7 @@ def open_store(
 ) -> Store:
     """`s3://bucket/prefix`, `gs://…`, `az://container/prefix`, `memory://name`, `file:///folder` or a folder's path.
 
-    `create` makes a missing local folder; a bucket is never made. Nothing is asked of a remote store yet.
+    `create` makes a missing local folder; a bucket is never created. Sends nothing to a remote store yet.
     """
     scheme, found, rest = url.partition("://")
     if not found:
@@ -52,7 +52,7 @@ def open_store(
             _no_options(url, options)
             return MemoryStore(rest, clock)
         case "s3" | "gs" | "az":
-            # Here, because a command on a local lake should not pay for loading the clients.
+            # Imported here, because a command on a local lake should not pay for loading the clients.
             from lochan.store.clouds import connect
             from lochan.store.remote import RemoteStore
 
@@ -61,7 +61,7 @@ def open_store(
                 check_path(prefix)
             return RemoteStore(connect(scheme, bucket, prefix, options), f"{scheme}://{bucket}/{prefix}")
         case _:
-            raise Invalid(f"{url}: {scheme}:// is not a store", hint="known are file, memory, s3, gs and az")
+            raise Invalid(f"{url}: {scheme}:// is not a store", hint="choose file, memory, s3, gs or az")
 
 
 def _file_path(url: str, rest: str) -> str:
@@ -91,7 +91,7 @@ def stack(
     cache_folder: str = "",
     cache_bytes_max: int = 0,
 ) -> Store:
-    """`immutable` says which paths are written once, for the cache and for resuming a broken stream."""
+    """`immutable` tells which paths are written once, for the cache and for resuming a broken stream."""
     # Imported where they are used: a short command should not pay for wrappers that it does without.
     if delay is not None:
         from lochan.store.faults import LatencyStore
@@ -118,23 +118,24 @@ _PROFILE = ("profile", "credentials_file")
 
 @dataclass(frozen=True, slots=True)
 class StoreLocation:
-    """May be pickled. Its options may hold secrets, so nothing prints them."""
+    """Where a store is, and the options that open it, for whoever opens it in another process. It can be pickled. The
+    options may contain secrets, so nothing prints them."""
 
     url: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def open(self, *, clock: Clock, ids: Ids) -> Store:
-        """Patient where there is a network between."""
+        """With retries, if the store is behind a network."""
         from lochan.store.open import open_store, stack
 
         store = open_store(self.url, self.options, clock=clock)
         return store if store.url.startswith("file://") else stack(store, clock=clock, ids=ids)
 
     def for_others(self) -> "StoreLocation":
-        """As it is to be sent to other machines: keys of a profile are read here, for its file may be nowhere else.
-        Raises Refused for what is in this process alone."""
+        """For other machines: the keys of a profile are read here, because its file may exist only here. Raises Refused
+        for a store in this process' memory."""
         if self.url.startswith("memory://"):
-            raise Refused("a lake in memory is in one process alone", hint="make it in a folder or a bucket")
+            raise Refused("a lake in memory exists only in one process", hint="make it in a folder or a bucket")
         if not any(self.options.get(name) for name in _PROFILE):
             return self
         from lochan.store.clouds import read_profile

@@ -32,7 +32,7 @@ class TreePage(NamedTuple):
 
 
 class ListedTree(NamedTuple):
-    """What a listing asks of a tree."""
+    """What a listing needs from a tree."""
 
     ranges: Sequence[RangeRef]
     highs: Sequence[bytes]  # the ranges' greatest paths
@@ -48,7 +48,7 @@ async def page(tree: ListedTree, prefix: str, after: str, delimiter: str, limit:
 
 
 def start(prefix: str, after: str, delimiter: str) -> PathSpan:
-    """Where the page lies. An `after` that is a common prefix stands for everything under it."""
+    """The span of the page. An `after` that is a common prefix stands for everything under it."""
     within = span(prefix, after)
     key, skip = encoded(after), len(encoded(prefix))
     if delimiter and after and after.startswith(prefix) and common(key, skip, encoded(delimiter)) == key:
@@ -57,13 +57,14 @@ def start(prefix: str, after: str, delimiter: str) -> PathSpan:
 
 
 def common(path: bytes, skip: int, delimiter: bytes) -> bytes:
-    """The path up to and with its first delimiter behind the prefix, `skip` bytes long; empty if it has none."""
+    """The path up to and including its first delimiter after the prefix, which is `skip` bytes long; empty if there is
+    none."""
     end = path.find(delimiter, skip)
     return path[: end + len(delimiter)] if end >= 0 else b""
 
 
 async def _more(tree: ListedTree, walk: "_Walk") -> bool:
-    """Walks to the end of the page. True: there is more behind it."""
+    """Walks to the end of the page. True: there is more after it."""
     while (index := bisect_left(tree.highs, walk.at)) < len(tree.ranges):
         ref = tree.ranges[index]
         least = encoded(ref.min_path)
@@ -91,7 +92,7 @@ class _Walk:
         self.last = b""
 
     def take_entries(self, rows: EntryRows, row: int, stop: int) -> int:
-        """Takes rows as long as there is room; returns the first that was not taken."""
+        """Takes rows while there is room. Returns the first that was not taken."""
         count = min(self.left, stop - row)
         if count:
             self.found.append(rows.batch.slice(row, count))
@@ -100,7 +101,7 @@ class _Walk:
         return row + count
 
     def take_items(self, rows: EntryRows, row: int, stop: int) -> int:
-        """As `take_entries`, with rows that have a common prefix skipped for it."""
+        """Like `take_entries`, but rows with a common prefix become that prefix."""
         taken = []
         while row < stop and self.left:
             self.left -= 1
@@ -144,12 +145,12 @@ class Tree:
         return None if row < 0 else rows.entry(row)
 
     async def get_many(self, paths: Iterable[str]) -> dict[str, Entry]:
-        """Those that are there, in path order. For thousands: it goes path by path."""
+        """The paths that exist, in path order. For up to thousands: it looks up path by path."""
         found = {path: await self.get(path) for path in sorted(set(paths))}
         return {path: entry for path, entry in found.items() if entry is not None}
 
     async def has_many(self, paths: pa.StringArray) -> Mask:
-        """For each path whether it is there. REQUIRES: they ascend."""
+        """For each path, whether it exists. REQUIRES: they ascend."""
         there = np.zeros(len(paths), np.bool_)
         for ref, low, high in by_range(paths, self.ranges):
             rows = await self._load_all(ref)
@@ -157,7 +158,7 @@ class Tree:
         return there
 
     async def sizes(self, paths: pa.StringArray) -> Indices:
-        """For each path the size of its object; -1: it is not there. REQUIRES: they ascend."""
+        """For each path, the size of its object; -1: absent. REQUIRES: they ascend."""
         sizes = np.full(len(paths), -1, np.int64)
         for ref, low, high in by_range(paths, self.ranges):
             rows = (await self._load_all(ref)).batch
@@ -166,7 +167,7 @@ class Tree:
         return sizes
 
     async def seek(self, key: bytes) -> tuple[EntryRows, int] | None:
-        """The first path from `key` on: its rows, and which of them. For who walks through several things at once."""
+        """The first path from `key` on: its rows, and which of them. For walking through several sources at once."""
         at = bisect_left(self._highs, key)
         if at == len(self._highs):
             return None
@@ -191,6 +192,6 @@ class Tree:
                 yield rows.batch
 
     async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> TreePage:
-        """A page of what lies under `prefix` and behind `after`. With a delimiter, which may be any text, all paths
-        that go on to the same next delimiter behind the prefix are one common prefix."""
+        """A page of the entries under `prefix` and after `after`. With a delimiter, which may be any text, all paths
+        that are equal up to the next delimiter after the prefix become one common prefix."""
         return await listing.page(ListedTree(self.ranges, self._highs, self._load), prefix, after, delimiter, limit)

@@ -1,7 +1,7 @@
-"""Copies, moves and removals, of one object or of a whole folder, within one repository: only metadata move.
+"""Copying, moving and deleting one object or a whole folder within one repository. Only metadata are written.
 
-However many objects there are, they come and go in one event: nobody sees half of it. The event says from which state
-its entries were taken (rule G4), and bytes that are not there any more are not named once more.
+However many objects there are, they change in one event: nobody sees half of it. The event names the state its entries
+were read from (rule G4), and bytes that no longer exist are not named again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,13 +30,13 @@ from lochan.versioning.state.branch import BranchState, moved_underneath
 from lochan.versioning.state.refs import Refs
 
 T = TypeVar("T")
-CheckMove = Callable[[Entry | None, Entry | None], None]  # of the source and of the target, as they are
+CheckMove = Callable[[Entry | None, Entry | None], None]  # called with the current source and target
 
 _ATTEMPTS = 10
 
 
 class CopyOptions(NamedTuple):
-    """What a copy is to say otherwise than its source; None: the same."""
+    """What a copy has instead of its source's values. None: the same."""
 
     content_type: str | None = None
     headers: Mapping[str, str] | None = None
@@ -70,7 +70,7 @@ async def copy(
     actor: Actor,
     options: CopyOptions = SAME,
 ) -> Entry:
-    """Raises NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
+    """Raises NotFound, Gone if the bytes have vanished, and Invalid for a copy onto itself that changes nothing."""
     check_key(target)
     if _is_workspace(source_ref, branch):
         from lochan.versioning.workspaces import copy as workspace_copy
@@ -82,7 +82,7 @@ async def copy(
     async def attempt() -> Entry:
         read_at, found, entry = await _read_one(repository, source_ref, source)
         if (found.branch and found.branch.name, source) == (branch, target) and options == SAME:
-            raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
+            raise Invalid("source and target are the same", hint="a copy onto itself must change the metadata")
         copied = with_options(await present_copy(repository, entry, target), options)
         await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
         return copied
@@ -94,13 +94,13 @@ async def copy(
 async def move(
     repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor, check: CheckMove | None = None
 ) -> Entry:
-    """Copy and delete in one event: nobody sees both, or neither. What somebody puts to the source meanwhile is not
-    lost, but moved instead. `check` may refuse what stands at the two paths, as it is at that very moment."""
+    """Copies and deletes in one event: nobody sees both objects, or neither. If somebody puts to the source meanwhile,
+    that object is moved instead, not lost. `check` may refuse, given the objects at both paths at that very moment."""
     check_key(target)
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
-        if check is not None:  # a workspace is one writer's: what they look at is what is there
+        if check is not None:  # a workspace has one writer, so nothing changes meanwhile
             view = await repository.view(await repository.resolve(branch, workspaces=True))
             check(await view.get(source), await view.get(target))
         return await workspace_copy.move(workspace_copy.CopyTarget(repository, branch, actor), source, target)
@@ -178,7 +178,7 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
 
 @once(_count_deleted_first)
 async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *, actor: Actor) -> CopyResult:
-    """Perhaps of nothing. What somebody puts meanwhile to another path stays."""
+    """The folder may be empty. An object that somebody puts to another path meanwhile stays."""
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
@@ -199,12 +199,12 @@ async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *,
 
 
 def _is_workspace(*refs: str) -> bool:
-    """No other ref has a plus in it. Such work is done elsewhere: a workspace has files of its own."""
+    """No other ref has a plus in it. `workspaces/copy.py` does such work, because a workspace has files of its own."""
     return any("+" in ref for ref in refs)
 
 
 async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> Entry:
-    """The entry of a copy within the repository, whose bytes stay where they are. Raises Gone if they have vanished."""
+    """The entry of a copy within the repository. Its bytes stay where they are. Raises Gone if they have vanished."""
     await check_present(repository.reader.head, table_of([entry]))
     return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
 
@@ -217,7 +217,7 @@ def with_options(entry: Entry, options: CopyOptions) -> Entry:
 
 
 async def retry_race(attempt: Callable[[], Awaitable[T]]) -> T:
-    """From the start where the state it was read from has passed: garbage was collected, or the source changed."""
+    """Starts over if the state that was read is out of date: garbage was collected, or the source changed."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return await attempt()
@@ -247,13 +247,13 @@ async def _read_folder(repository: OpenRepository, ref: str, prefix: str) -> tup
 
 def _writable(found: ResolvedRef, branch: str) -> BranchState:
     if found.branch is None:
-        raise Invalid(f"{branch!r} is no branch, and only branches can be written to")
+        raise Invalid(f"{branch!r} is not a branch, and only branches can be written to")
     return found.branch
 
 
 def _untouched(then: BranchState, *within: PathSpan) -> Decide:
-    """Refuses where somebody has written there since it was read: to delete a source that has changed would be to lose
-    the change."""
+    """Refuses if somebody has written there since it was read: deleting a source that has changed would lose the
+    change."""
 
     def still(refs: Refs) -> Sequence[Event]:
         now = refs.branch(then.name)
@@ -267,8 +267,8 @@ def _untouched(then: BranchState, *within: PathSpan) -> Decide:
 
 
 def _cleared(now: Layers, then: Layers) -> bool:
-    """Whether what was staged has been reset or stashed: to move that would bring it back. Then nothing of it is left,
-    as after a compaction of all of it, which is looked at anew for nothing."""
+    """Whether the staged changes were reset or stashed: moving them would bring them back. Then none of them is left.
+    The same is true after all of them were compacted, where starting over is only a waste."""
     known = {run.id for run in then.runs}
     kept = (item.id in known if isinstance(item, RunRef) else item.first < then.next for item in now.layers)
     return not then.empty and not any(kept)

@@ -31,8 +31,8 @@ KEY_BYTES_MAX = 1024  # S3's limit for a key
 
 
 def check_repository_name(name: str, *, dotted: bool = False) -> None:
-    """Of a repository of files, which is a bucket. Only where a whole bucket is a branch may a new one have dots, as
-    S3's names of buckets may (`dotted`)."""
+    """For a repository of files, which is a bucket. Raises Invalid. Dots, which S3 allows in bucket names, are allowed
+    only where a whole bucket is a branch (`dotted`)."""
     if dotted and _DOTTED.fullmatch(name) and not _ADDRESS.fullmatch(name):
         return
     if not _REPOSITORY.fullmatch(name):
@@ -48,14 +48,14 @@ def check_pool_name(name: str) -> None:
 
 
 def check_known_name(name: str) -> None:
-    """Of whatever there may be in a lake: a pool, a repository, one that is a bucket."""
+    """For anything that a lake may hold: a pool, or a repository, with or without dots."""
     dotted = _DOTTED.fullmatch(name) and not _ADDRESS.fullmatch(name)
     if not dotted and not _POOL.fullmatch(name):
         raise Invalid(f"{name!r} cannot be the name of a pool or a repository", hint=_POOL_HINT)
 
 
 def check_ref_name(name: str) -> None:
-    """Of a branch or a tag. No slash: it ends the ref in an S3 key."""
+    """For a branch or a tag. It has no slash, because a slash ends the ref in an S3 key."""
     if not _REF.fullmatch(name) or len(name) > _REF_LENGTH_MAX:
         raise Invalid(
             f"{name!r} cannot be a branch's or a tag's name",
@@ -87,12 +87,12 @@ _TOKENS = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|.", re.DOTALL)
 
 
 def regex(patterns: Sequence[str]) -> str:
-    """Matches whole paths that fit any of the patterns."""
+    """For RE2: matches whole paths that fit any of the patterns."""
     return "(?s)^(?:" + "|".join("".join(map(_part, _TOKENS.findall(pattern))) for pattern in patterns) + ")$"
 
 
 def fitting_paths(paths: Sequence[str], patterns: Sequence[str]) -> set[str]:
-    """Those that fit any of the patterns; by RE2, which takes no longer for many stars than for few."""
+    """The paths that fit any of the patterns. Uses RE2, which takes no longer for many stars than for few."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""The lake's repositories: a part of the lake journal's state."""
+"""The repositories of a lake: a part of the state of the lake's journal."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -115,10 +115,10 @@ def check_name(name: str, kind: str, *, dotted: bool = False) -> None:
 
 
 def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, str], *, dotted: bool = False) -> None:
-    """Raises Invalid, saying which value and what would be right."""
+    """Raises Invalid, which names the value and says what would be right."""
     check_name(name, kind, dotted=dotted)
     if kind not in KINDS:
-        raise Invalid(f"{kind!r} is no kind of repository", hint=f"take one of {', '.join(KINDS)}")
+        raise Invalid(f"{kind!r} is not a kind of repository", hint=f"take one of {', '.join(KINDS)}")
     check_ref_name(default_branch)
     if any("\0" in text for pair in metadata.items() for text in pair):
         raise Invalid("metadata cannot hold a NUL character")

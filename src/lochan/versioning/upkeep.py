@@ -1,8 +1,7 @@
-"""Upkeep of a branch's staging: compaction, and the tree over many tombstones, behind the writers, whom neither ever
-blocks (rules S2, S3).
+"""Upkeep of a branch's staging, in the background: compaction, and the covering tree over many tombstones (S2, S3).
 
-The event is valid only while every input is still there; if a commit or a reset was quicker, the files just written
-are litter, and nothing else has happened.
+Neither blocks writers. The event is valid only while every input is still there. If a commit or a reset was quicker,
+the files just written are litter, and nothing else has happened.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import BranchState
 
 if TYPE_CHECKING:
-    import asyncio  # a command that only reads spares itself the event loop
+    import asyncio  # a command that only reads does without the event loop
 
 SELF = Actor("lochan", "upkeep", "")
 
 
 async def compact(repository: OpenRepository, branch: str, limits: CompactionLimits = LIMITS) -> bool:
-    """One step; False: there is nothing to do, or somebody was quicker."""
+    """One step. False: there is nothing to do, or somebody was quicker."""
     refs, mint = await repository.refs()
     found = refs.find_branch(branch)
     chosen = compaction.plan(found.layers, limits) if found else None
@@ -47,7 +46,7 @@ async def compact(repository: OpenRepository, branch: str, limits: CompactionLim
 
 
 async def cover(repository: OpenRepository, branch: str, limits: CompactionLimits = LIMITS) -> bool:
-    """Makes the tree over the lowest runs, where a reader needs one; False: it is there, or somebody was quicker."""
+    """Makes the tree over the lowest runs, if readers need one. False: it exists, or somebody was quicker."""
     refs, mint = await repository.refs()
     found = refs.find_branch(branch)
     if found is None:
@@ -72,7 +71,7 @@ async def _landed(repository: OpenRepository, event: Compacted) -> bool:
 
 
 class StagingUpkeep:
-    """Compacts in the background what `touched` names, one branch at a time."""
+    """Compacts the branches that `touched` names in the background, one at a time."""
 
     def __init__(self, repository: OpenRepository, limits: CompactionLimits = LIMITS) -> None:
         self._repository = repository
@@ -82,10 +81,10 @@ class StagingUpkeep:
         self._task: asyncio.Task[None] | None = None
 
     def touched(self, branch: str) -> None:
-        """Cheap: looks at counters of the state this process has folded."""
+        """Cheap: looks at counters in the state that this process has folded."""
         refs = self._repository.folded()
         found = refs.find_branch(branch)
-        if found is None or found is self._looked_at:  # many that were written together ask, and one look will do
+        if found is None or found is self._looked_at:  # many writes arrive together, and one look is enough
             return
         self._looked_at = found
         if not self._has_work(found.layers, refs.commit(found.head).tree_file):
@@ -111,14 +110,14 @@ class StagingUpkeep:
                 while await compact(self._repository, branch, self._limits):
                     pass
                 await cover(self._repository, branch, self._limits)
-        except LochanError as error:  # the next write tries again; nobody's request has failed
+        except LochanError as error:  # the next write tries again, and no request has failed
             self._repository.journal.schema.alarm(f"the staging of a branch was not compacted: {error}")
         finally:
             self._task = None
 
 
 def attach(repository: OpenRepository) -> OpenRepository:
-    """From now on its staging is kept small; `close` waits for what is under way."""
+    """Keeps the repository's staging small from now on. `close` waits for the work that is under way."""
     upkeep = StagingUpkeep(repository)
     repository.staged, repository.closing = upkeep.touched, upkeep.close
     return repository

@@ -1,7 +1,7 @@
-"""Multipart uploads: parts that come in any order become the blocks of one entry, and no byte is moved.
+"""Multipart uploads: parts that arrive in any order become the blocks of one entry, and no byte is moved.
 
-Nothing of it is seen before it is completed, which is one event. An upload is part of the journal's state, so it
-outlives every process, and any of them may go on with it.
+Nothing is visible before the upload is completed, by one event. An upload is part of the journal's state, so it
+outlives every process, and any process can continue it.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class PartRequest(NamedTuple):
-    """A part as the completing request names it."""
+    """A part as the request that completes the upload names it."""
 
     number: int
     etag: str
@@ -73,7 +73,7 @@ async def put_part(
     verify: Callable[[Mapping[str, str]], None] = lambda found: None,
     whole: Callable[[bytes], None] | None = None,
 ) -> UploadPart:
-    """`verify` is given the checksums that were found, `whole` the SHA-256, before anything is known of the part."""
+    """`verify` gets the computed checksums and `whole` the SHA-256, before the part is recorded. Both may raise."""
     _check_number(number)
     refs, mint = await repository.refs()
     path = refs.uploads.get(upload).opened.path
@@ -97,8 +97,8 @@ async def copy_part(
     actor: Actor,
     checksums: Mapping[str, str] = _NONE,
 ) -> UploadPart:
-    """A span of an object of the same repository, by reference. `etag` and `checksums` are of those bytes; `read_at` is
-    the number of the state that the object was found in (G4)."""
+    """A span of an object of the same repository, by reference. `etag` and `checksums` are those of the span; `read_at`
+    is the number of the state in which the object was found (G4)."""
     _check_number(number)
     blocks = sliced(source.blocks, start, stop)
     event = PartPut(upload, number, blocks, stop - start, etag, dict(checksums), read_at=read_at)
@@ -114,8 +114,8 @@ async def complete(
     check: Check | None = None,
     checksums: Mapping[str, str] = _NONE,
 ) -> Entry:
-    """The object, seen from now on. Asked once more it answers as the first time, whatever became of the object since.
-    Raises NotFound, BadPart, BadPartOrder, PartTooSmall, and what `check` raises about the object that is there."""
+    """Makes the object visible. A repeated request gets the same answer, whatever happened to the object since. Raises
+    NotFound, BadPart, BadPartOrder, PartTooSmall, and whatever `check` raises, given the object that is there."""
     refs, read_at = await repository.refs()
     upload = refs.uploads.find(id)
     if upload is None:
@@ -149,7 +149,7 @@ async def _into_workspace(
     unchanged: Callable[[Refs], None],
     actor: Actor,
 ) -> Entry:
-    """A file that lies at that path is hidden by the entry."""
+    """The entry hides a file at the same path."""
     workspace = upload.opened.workspace
     found = repository.folded().workspaces.get(workspace)
     files = await repository.shown_folder(found).stamps([entry.path])
@@ -190,7 +190,7 @@ async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Uplo
 async def _completed_before(
     repository: OpenRepository, id: str, requested: Sequence[PartRequest], actor: Actor
 ) -> Entry:
-    """The journal knows by the key whether this very request was carried out. Raises NotFound if it was not."""
+    """The journal knows by the key whether this request was carried out. Raises NotFound if it was not."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         refs.uploads.get(id)
@@ -201,7 +201,7 @@ async def _completed_before(
 
 
 def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
-    """That no part was put anew between the look at them and the append."""
+    """Checks that no part was replaced between reading the parts and the append."""
 
     def check(refs: Refs) -> None:
         refs.uploads.get(id)
@@ -234,7 +234,7 @@ def _entry(upload: OpenUpload, parts: Sequence[UploadPart], now: int) -> Entry:
     opened = upload.opened
     size = sum(part.size for part in parts)
     if size > OBJECT_BYTES_MAX:
-        raise Invalid(f"an object of {size} bytes is larger than the 5 TiB that S3 knows")
+        raise Invalid(f"an object of {size} bytes is larger than the 5 TiB that S3 allows")
     return Entry(
         path=opened.path,
         blocks=tuple(block for part in parts for block in part.blocks),
@@ -260,8 +260,8 @@ def _check_number(number: int) -> None:
 
 
 def sliced(blocks: Sequence[Block], start: int, stop: int) -> tuple[Block, ...]:
-    """Bytes start to stop, exclusive, as blocks of their own: the same bytes, by reference. A block that is cut loses
-    its SHA-256, which was of the whole."""
+    """Bytes start to stop, exclusive, as new blocks by reference. A block that is cut loses its SHA-256, which was that
+    of the whole block."""
     size = sum(block.size for block in blocks)
     if not 0 <= start <= stop <= size:
         raise Invalid(f"bytes {start} to {stop} are not in a body of {size} bytes")

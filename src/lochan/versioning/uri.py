@@ -43,16 +43,16 @@ class Expression:
     time: int | None = None  # microseconds since 1970
     ago: int | None = None  # or microseconds before now
     steps: tuple[tuple[str, int], ...] = ()  # ("~", 2), ("^", 1) …
-    only: str = ""  # "@": committed only, "$": staged only, "": as the caller likes
+    only: str = ""  # "@": committed only, "$": staged only, "": up to the caller
     workspace: str = ""  # the id
 
 
 @lru_cache(maxsize=4096)
 def parse_ref(text: str) -> Expression:
-    """Raises Invalid, saying what was expected where."""
+    """Raises Invalid, which says what was expected where."""
     name = _NAME.match(text)
     if name is None:
-        raise Invalid(f"{text!r} is no ref", hint="give a branch, a tag or a commit, such as main, v1 or main~2")
+        raise Invalid(f"{text!r} is not a ref", hint="give a branch, a tag or a commit, such as main, v1 or main~2")
     rest = text[name.end() :]
     if rest.startswith("+"):
         return Expression(name[0], workspace=_workspace(rest, text))
@@ -69,7 +69,7 @@ def parse_ref(text: str) -> Expression:
         step = _STEP.match(rest)
         if step is None:
             raise Invalid(
-                f"{text!r} is no ref: {rest!r} was not understood", hint="after a name come ~N, ^N or @{time}"
+                f"{text!r} is not a ref: {rest!r} is not understood", hint="after a name come ~N, ^N or @{time}"
             )
         count = int(step[2] or 1)
         if count > _STEPS_MAX:
@@ -83,20 +83,20 @@ def _workspace(rest: str, text: str) -> str:
     found = _WORKSPACE.fullmatch(rest)
     if found is None:
         raise Invalid(
-            f"{text!r} is no ref: {rest[1:]!r} is no workspace's id",
-            hint="a branch, a plus and an id, such as main+17-9f3a6c21, and nothing behind it",
+            f"{text!r} is not a ref: {rest[1:]!r} is not a workspace id",
+            hint="write a branch, a plus and an id, such as main+17-9f3a6c21, and nothing after it",
         )
     return found[1]
 
 
 def parse_time(text: str, now: int) -> int:
-    """Microseconds since 1970, of `2026-11-01T10:00Z`, `2 hours ago`, `yesterday`, `now`. Raises Invalid."""
+    """`2026-11-01T10:00Z`, `2 hours ago`, `yesterday` or `now`, in microseconds since 1970. Raises Invalid."""
     ago = _ago(text.strip())
     return _moment(text.strip(), text) if ago is None else now - ago
 
 
 def _ago(text: str) -> int | None:
-    """Microseconds; None: this is not said from now."""
+    """Microseconds before now. None: this is no relative time."""
     if text in ("now", "yesterday"):
         return 0 if text == "now" else 1_000_000 * _SECONDS["day"]
     match = _AGO.fullmatch(text)
@@ -108,7 +108,7 @@ def _moment(text: str, whole: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise Invalid(
-            f"{whole!r}: {text!r} is no time", hint="write it as 2026-11-01T10:00Z, or as 2 hours ago"
+            f"{whole!r}: {text!r} is not a time", hint="write it as 2026-11-01T10:00Z, or as 2 hours ago"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -130,7 +130,7 @@ class Uri(NamedTuple):
 
 
 def prefix_uri(text: str) -> Uri:
-    """With or without a path. Raises Invalid."""
+    """A URI with or without a path. Raises Invalid."""
     where, _, path = _plain(text).partition("/")
     repository, at, ref = where.partition("@")
     if not repository or (at and not ref):
@@ -143,7 +143,7 @@ def prefix_uri(text: str) -> Uri:
 
 
 def _plain(text: str) -> str:
-    """Without a scheme, behind which the ref may follow the repository's slash."""
+    """The URI without a scheme. With a scheme, the ref may also follow a slash."""
     scheme, found, rest = text.partition("://")
     if not found or scheme not in SCHEMES:
         return text
@@ -152,12 +152,12 @@ def _plain(text: str) -> str:
 
 
 def writable(uri: Uri) -> Uri:
-    """A place for objects: a branch, or a workspace. Raises Invalid."""
+    """For a place where objects can be written: a branch or a workspace. Raises Invalid."""
     return uri if uri.ref and parse_ref(uri.ref).workspace else on_branch(uri)
 
 
 def on_branch(uri: Uri) -> Uri:
-    """Raises Invalid if the ref is more than a name. Whether there is such a branch is not known here."""
+    """Raises Invalid if the ref is more than a name. Does not check that the branch exists."""
     if uri.ref and parse_ref(uri.ref).name != uri.ref:
-        raise Invalid(f"{uri.ref!r} is no branch, and only branches can be changed", hint="such as demo@main")
+        raise Invalid(f"{uri.ref!r} is not a branch, and only branches can be changed", hint="such as demo@main")
     return uri

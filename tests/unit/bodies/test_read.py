@@ -165,7 +165,7 @@ def test_damage_on_the_way_is_read_again_or_told(damaged: int) -> None:
         if damaged == 3:
             assert await joined(reader.read(entry)) == b"0123456789abcdef"
         else:
-            with pytest.raises(Transient, match="came damaged the first time"):
+            with pytest.raises(Transient, match="was damaged when it was read first"):
                 await joined(reader.read(entry))
 
     run(play())

@@ -155,7 +155,7 @@ def test_what_no_task_could_do_is_said_before(tmp_path: Path) -> None:
             await files.close()
 
     run(play())
-    with pytest.raises(Refused, match="in one process alone"):
+    with pytest.raises(Refused, match="exists only in one process"):
         StoreLocation("memory://").for_others()
 
 

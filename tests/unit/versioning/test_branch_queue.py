@@ -85,7 +85,7 @@ def test_who_waits_for_the_dead_is_told_and_lands(
 
     run(play())
     assert "waiting for 10 requests in front of this one" in caplog.text
-    assert "the first is of ann (writer killed)" in caplog.text
+    assert "the first one is from ann (writer killed)" in caplog.text
     assert "writer killed 2 was silent for too long and is dropped" in caplog.text
 
 

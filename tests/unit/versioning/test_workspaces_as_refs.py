@@ -82,7 +82,7 @@ def test_a_commit_of_named_paths_takes_them_and_not_what_was_added() -> None:
             await put(repository, workspace, name)
         await objects.delete(repository, workspace.ref, ["my/collection"], actor=ANN)
         await selection.add(repository, workspace.id, ["b"], actor=ANN)
-        with pytest.raises(Invalid, match="is no pattern"):
+        with pytest.raises(Invalid, match="is not a pattern"):
             await commit(repository, workspace.id, CommitRequest("m", paths=["[z-a]"]), actor=ANN)
         with pytest.raises(NothingToDo, match="matches x"):
             await commit(repository, workspace.id, CommitRequest("m", paths=["x"]), actor=ANN)
@@ -193,7 +193,7 @@ def test_a_workspace_is_read_by_its_ref_and_is_no_commit() -> None:
             moves.merge(repository, workspace.ref, "dev", actor=ANN),
             moves.revert(repository, "main", workspace.ref, actor=ANN),
         ):
-            with pytest.raises(Invalid, match="is a workspace, and a commit is wanted"):
+            with pytest.raises(Invalid, match="is a workspace, but a commit is needed"):
                 await work
 
     run(play())

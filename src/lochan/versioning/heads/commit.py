@@ -1,8 +1,8 @@
-"""Committing what is staged on a branch (rules S1, S4).
+"""Committing the staged changes of a branch (rules S1, S4).
 
-    seal S ──▶ build the tree from what lies below S, off the journal ──▶ committed, valid only while S stands
+    seal S ──▶ build the tree from the layers below S, without the journal ──▶ committed, valid only while S stands
 
-Writers never wait: what they stage meanwhile lies above the seal, and stays staged.
+Writers never wait: what they stage meanwhile lies above the seal and stays staged.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -89,7 +89,7 @@ async def commit(
 async def prepare(
     repository: OpenRepository, branch: str, request: CommitRequest, turn: str, actor: Actor
 ) -> Committed | None:
-    """The event, with all its files written; None: its seal has fallen already."""
+    """The event, with all its files written. None: its seal is gone already."""
     await _check_something(repository, branch, request)
     seal: int = await repository.submit(actor, Sealed(branch, turn))
     fp("commit.sealed")
@@ -114,7 +114,7 @@ async def _built(
     repository: OpenRepository, base: Tree, layers: Layers, staged: View, sieve: "_Sieve", mint: int
 ) -> Tree:
     made = None if sieve.patterns else await covering_tree.committed(layers, base, repository.trees)
-    if made is not None:  # upkeep was here before
+    if made is not None:  # upkeep has made it before
         return made
     tree = await repository.trees.apply(base, sieve.chosen(staged.scan_changes()), mint)
     if sieve.patterns and not sieve.taken:
@@ -129,12 +129,12 @@ async def _check_something(repository: OpenRepository, branch: str, request: Com
 
 
 class _Sieve:
-    """Of what is staged, what is committed now and what stays. It is read once for either: to hold what stays while
-    the tree is built would be to hold, at worst, all."""
+    """Splits the staged changes into those that are committed now and those that stay. They are read once for each
+    part: holding the second part while the tree is built could mean holding all of them."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self.patterns = patterns
-        self.taken = self.left = 0  # changes, of those that were read
+        self.taken = self.left = 0  # counts of changes
 
     async def chosen(self, changes: AsyncIterator[pa.Table]) -> AsyncIterator[pa.Table]:
         async for table in changes:

@@ -1,14 +1,14 @@
 """Files outside the lake become objects of a branch, without a copy, as one commit.
 
-    import   the files of some folders come in; what the branch has besides stays
-    ingest   one folder *is* the tree under a prefix from now on: what was added, changed and removed there since
+    import   adds the files of some folders; other objects of the branch stay
+    ingest   makes the tree under a prefix equal to one folder: adds, changes and removes objects
 
-Either is a head move of its own (rule S6): never staged, computed anew on the new head where somebody else was first,
-and refused where a path that it changes has something staged (rule S5).
+Both are head moves of their own (rule S6): nothing is staged, they are computed again if the head has moved, and they
+are refused if a path that they change has a staged change (rule S5).
 
 The files are gathered first: listed, made into entries, and kept in path order until the commit lands. A few are kept
-in memory, many in a file of this machine that is mapped: a listing of millions takes little room, and need not be made
-again when the branch has moved meanwhile.
+in memory, many in a mapped file on this machine. So a listing of millions takes little memory, and need not be repeated
+if the branch has moved meanwhile.
 """
 
 import os
@@ -39,17 +39,17 @@ from lochan.versioning.open_repository import OpenRepository
 
 _IN_MEMORY_MAX = 100_000  # entries; 40 MB
 
-Seen = Callable[[int], None]  # told how many files more were found
+Seen = Callable[[int], None]  # called with the number of files that were found
 
 
 class ImportFolder(NamedTuple):
     url: str  # of a folder or prefix
-    to: str  # what the paths begin with, in place of it
+    to: str  # what the paths begin with instead of it
 
 
 async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: Seen) -> pa.Table:
-    """All files of the sources as entries (ENTRY_SCHEMA), in path order. Raises NotFound for a source without any,
-    Refused for files of a lake, Invalid for names that cannot be kept and for two files at one path."""
+    """All files of the sources as entries (ENTRY_SCHEMA), in path order. Raises NotFound for an empty source, Refused
+    for files of a lake, and Invalid for names that cannot be stored and for two files at one path."""
     ordered = sorted(sources, key=lambda source: source.to.encode(errors="surrogatepass"))
     with _Gathered() as gathered:
         for source in ordered:
@@ -78,7 +78,7 @@ class _Gathered:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Once it is mapped, the file needs no name."""
+        """A mapped file needs no name."""
         if self._writer is not None:
             self._writer.close()
         if self._path:
@@ -110,7 +110,7 @@ class _Gathered:
 
 
 def _in_order(entries: pa.Table) -> pa.Table:
-    """Each source comes in order; only where one's paths lie among another's is there anything to do."""
+    """Each source is in order already. Only if the paths of two sources interleave is there anything to do."""
     if _ascends(entries["path"]):
         return entries
     entries = entries.take(pc.sort_indices(entries["path"]))
@@ -122,7 +122,7 @@ def _in_order(entries: pa.Table) -> pa.Table:
 
 
 def _ascends(paths: pa.ChunkedArray) -> bool:
-    """Chunk by chunk, and from one to the next: the whole column at once would be copied."""
+    """Checks chunk by chunk: the whole column at once would be copied."""
     last = b""
     for chunk in paths.chunks:
         if not len(chunk):
@@ -137,7 +137,7 @@ class ImportCounts(NamedTuple):
     added: int = 0
     changed: int = 0
     removed: int = 0
-    bytes: int = 0  # of the objects that come in
+    bytes: int = 0  # of the objects that are added or changed
 
     def plus(self, part: SubtreeChanges) -> "ImportCounts":
         kinds = {each["values"]: each["counts"] for each in pc.value_counts(part.kinds).to_pylist()}
@@ -150,7 +150,7 @@ class ImportCounts(NamedTuple):
 
 
 class ImportPlan(NamedTuple):
-    """What was found outside, and how it is to come in."""
+    """The files that were found, and how to bring them in."""
 
     why: str  # import, ingest
     sources: Sequence[ImportFolder]
@@ -173,13 +173,13 @@ async def for_import(
 async def for_ingest(
     repository: OpenRepository, source: ImportFolder, *, keep_removed: bool = False, seen: Seen = lambda count: None
 ) -> ImportPlan:
-    """A source without a single file is refused: more likely it was mistyped than emptied."""
+    """A source without files is refused: it was more likely mistyped than emptied."""
     files = await _files(repository, [source], seen)
     return ImportPlan("ingest", [source], files, SubtreeRequest(source.to, same_file, not keep_removed))
 
 
 async def differences(repository: OpenRepository, branch: str, gathered: ImportPlan) -> AsyncIterator[SubtreeChanges]:
-    """What landing it would change now."""
+    """What landing the plan would change now."""
     refs, _ = await repository.refs()
     tree = await repository.tree(refs.commit(refs.branch(branch).head))
     async for part in compare(tree, gathered.files, gathered.request):
@@ -197,7 +197,7 @@ async def _landed_first(repository: OpenRepository, before: CarriedOut) -> Impor
 async def bring_in(
     repository: OpenRepository, branch: str, gathered: ImportPlan, message: CommitMessage = NOTHING, *, actor: Actor
 ) -> ImportOutcome:
-    """Raises NothingToDo, PathsInTheWay for paths with uncommitted changes."""
+    """Raises NothingToDo, and PathsInTheWay for paths with uncommitted changes."""
     counts = ImportCounts()
 
     async def prepare(turn: str) -> PreparedMove:
@@ -224,7 +224,10 @@ async def bring_in(
 
 async def _files(repository: OpenRepository, sources: Sequence[ImportFolder], seen: Seen) -> pa.Table:
     if repository.outside is None:
-        raise Invalid("files outside the lake cannot be reached from here", hint="nobody told how to open them")
+        raise Invalid(
+            "files outside the lake cannot be reached from here",
+            hint="this lake was opened without access to other stores",
+        )
     return await gather(repository.outside, sources, seen)
 
 

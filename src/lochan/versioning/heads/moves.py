@@ -1,10 +1,11 @@
 """Head moves that are computed from trees: merge, revert, cherry-pick (rules S5, S6).
 
-A move is one event, valid only while the head is the one it was computed on. Whoever loses that race computes anew on
-the new head, never re-applies a difference. Nothing of it is ever staged, so it cannot commit a neighbour's writes.
+A move is one event, valid only while the head is the one it was computed on. A move that loses this race is computed
+again on the new head; a difference is never re-applied. Nothing of it is ever staged, so it cannot commit the writes of
+others.
 
-What is staged on the branch refuses it, unless it is told to commit that first: then both commits land in one event,
-`committed … then`, since as two they need never succeed under steady writes.
+A move is refused if the branch has staged changes, unless the request commits them first. Then both commits land in one
+event, `committed … then`, because two events might never succeed under steady writes.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -38,16 +39,16 @@ from lochan.versioning.state.rules import RefsRules
 ASK = Strategy()
 
 
-# What can be done where both sides changed a path, by what was to be done.
+# What to do if both sides changed a path, by verb.
 _RESOLVE = {
-    "merge": "change them on the source to what they are to be, or choose --strategy source-wins or dest-wins",
-    "revert": "they were changed since: revert the later commits first, or write what they are to be and commit that",
-    "cherry-pick": "pick the commits before it first, or write what they are to be and commit that",
+    "merge": "change them on the source as they should be, or choose --strategy source-wins or dest-wins",
+    "revert": "they were changed since: revert the later commits first, or write the version you want and commit it",
+    "cherry-pick": "pick the commits before it first, or write the version you want and commit it",
 }
 
 
 class PathConflicts(PathsInTheWay):
-    """Both sides changed the same paths, and not alike."""
+    """Both sides changed the same paths differently."""
 
     def __init__(
         self, what: str, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]], hint: str = ""
@@ -60,11 +61,11 @@ class PathConflicts(PathsInTheWay):
             hint=hint or _RESOLVE[what],
         )
         self.merged = merged
-        self.every = every  # conflict, also those that the merge did not list: as tables, while the repository is open
+        self.every = every  # all conflicts as tables, while the repository is open; the merge lists only the first
 
 
 class CommitMessage(NamedTuple):
-    """What the new commit is to say; what is left out is said by the verb."""
+    """What the user says about the new commit. The verb fills in what is left out."""
 
     message: str = ""
     metadata: Mapping[str, str] = {}
@@ -99,8 +100,8 @@ async def merge(
     staged_source: bool = False,
     commit_first: CommitRequest | None = None,
 ) -> str:
-    """Returns the new head. Raises PathConflicts, Dirty for uncommitted changes on the branch (unless they are to be
-    committed first) or on the source (unless `staged_source`), NothingToDo, SameRef."""
+    """Returns the new head. Raises PathConflicts, NothingToDo, SameRef, and Dirty for uncommitted changes on the branch
+    (unless `commit_first`) or on the source (unless `staged_source`)."""
     theirs = await _source(repository, source, branch, staged_source)
 
     async def compute(on: On) -> MovePlan:
@@ -114,7 +115,7 @@ async def merge(
 async def rehearse_merge(
     repository: OpenRepository, source: str, branch: str, *, strategy: Strategy = ASK, staged_source: bool = False
 ) -> tuple[Tree, Tree]:
-    """What the merge would make: the head's tree and the merged one. Raises as `merge` does; nothing is moved."""
+    """The head's tree and the merged one, without moving anything. Raises what `merge` raises."""
     theirs = await _source(repository, source, branch, staged_source)
     refs, mint = await repository.refs()
     found = refs.branch(branch)
@@ -136,8 +137,8 @@ async def revert(
     parent: int = 1,
     commit_first: CommitRequest | None = None,
 ) -> str:
-    """Takes back what that commit changed against its parent. Raises PathConflicts where something else changed the
-    same paths since."""
+    """Takes back what that commit changed against its parent. Raises PathConflicts if the same paths were changed
+    since."""
     undone = await repository.resolve(ref)
     title = undone.commit.message.partition("\n")[0]
 
@@ -164,7 +165,7 @@ async def cherry_pick(
     parent: int = 1,
     commit_first: CommitRequest | None = None,
 ) -> str:
-    """Puts what that commit changed against its parent on top of the branch."""
+    """Applies what that commit changed against its parent to the branch."""
     picked = await repository.resolve(ref)
 
     async def compute(on: On) -> MovePlan:
@@ -189,7 +190,7 @@ async def move(
     actor: Actor,
     commit_first: CommitRequest | None = None,
 ) -> str:
-    """Land what `compute` makes of the head, as one new commit on a branch that has nothing staged."""
+    """Lands what `compute` makes of the head, as one new commit on a branch with nothing staged."""
 
     async def prepare(turn: str) -> PreparedMove | None:
         refs, mint = await repository.refs()
@@ -212,7 +213,7 @@ async def move(
 
 
 class _StillClean(PathTest):
-    """For a move before which all that is staged is to be committed: of what came to a clean branch meanwhile, too."""
+    """For a move that commits staged changes first: also those that were staged on a clean branch meanwhile."""
 
     def check(self, layers: Layers, rules: RefsRules) -> None:
         if not layers.empty:
@@ -229,7 +230,7 @@ async def _after_commit(
     turn: str,
     actor: Actor,
 ) -> PreparedMove | None:
-    """S5: what is staged is committed first, and the move is computed on top of that."""
+    """S5: the staged changes are committed first, and the move is computed on top of that."""
     try:
         committed = await prepare_commit(repository, name, request, turn, actor)
     except NothingToDo:
@@ -250,8 +251,8 @@ async def _after_commit(
 
 
 async def _test(repository: OpenRepository, layers: Layers, committed: Committed, then: Commit) -> PathTest | None:
-    """That nothing left over by the commit, or staged after its seal, is on a path that the move changes; None: the
-    seal has fallen."""
+    """Checks that no path that the move changes was left over by the commit or staged after its seal. None: the seal is
+    gone."""
     if committed.seal not in layers.seals:
         return None
     changed = await changed_paths(repository, await repository.tree(committed.commit), await repository.tree(then))

@@ -31,9 +31,9 @@ class LogRequest(NamedTuple):
     since: int | None = None  # microseconds since 1970
     until: int | None = None
     first_parent: bool = False
-    by_line: bool = False  # one line of history after the other, as a drawing wants it
-    author: str = ""  # only commits whose author's or committer's name has this in it, in any case of letters
-    grep: str = ""  # only commits whose message has this in it, likewise
+    by_line: bool = False  # one line of history after the other, as a drawing needs it
+    author: str = ""  # only commits whose author or committer contains this, ignoring case
+    grep: str = ""  # only commits whose message contains this, ignoring case
 
 
 EVERYTHING = LogRequest()
@@ -42,7 +42,7 @@ EVERYTHING = LogRequest()
 async def history(
     repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit], None]:
-    """As it is asked for: the first comes at once, whatever lies behind it."""
+    """Lazy: the first commit comes at once, however long the history is."""
     async with aclosing(walked(repository, ref, request)) as found:
         async for id, commit, matches in found:
             if matches:
@@ -52,7 +52,7 @@ async def history(
 async def walked(
     repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit, bool], None]:
-    """Every commit, and whether it is one that was asked for."""
+    """Every commit, and whether it matches the request."""
     for path in request.paths:
         check_key(path)
     refs, _ = await repository.refs()
@@ -67,7 +67,7 @@ async def walked(
 
 
 def _in_time(commit: Commit, request: LogRequest) -> bool:
-    """Dates need not fall along a branch, since anybody may give one: a walk cannot stop at the first that is old."""
+    """Dates need not decrease along a branch, because users can set them: a walk cannot stop at the first old one."""
     late_enough = request.since is None or commit.date >= request.since
     return late_enough and (request.until is None or commit.date <= request.until)
 
@@ -78,7 +78,8 @@ def _says(commit: Commit, request: LogRequest) -> bool:
 
 
 async def _touches(repository: OpenRepository, commit: Commit, parents: list[Commit], request: LogRequest) -> bool:
-    """A merge did so itself if the paths are as in none of its parents; a first commit holds nothing."""
+    """Whether the commit itself changed them. A merge did if none of its parents has the same version. A first commit
+    is empty."""
     for parent in parents:
         if not await _differs(repository, parent, commit, request):
             return False
@@ -112,11 +113,11 @@ class BlameRow(NamedTuple):
 
 class BlamePage(NamedTuple):
     entries: list[BlameRow]
-    next: str | None  # to go on behind; None: that was all
+    next: str | None  # continue after this path; None: that was all
 
 
 async def blame(repository: OpenRepository, ref: str, path: str) -> BlameRow:
-    """Of one object, as it is committed. Raises NotFound."""
+    """The commit that last changed one committed object. Raises NotFound."""
     refs, _ = await repository.refs()
     found = await repository.resolve(ref)
     if await (await repository.tree(found.commit)).get(path) is None:
@@ -128,7 +129,8 @@ async def blame(repository: OpenRepository, ref: str, path: str) -> BlameRow:
 async def blame_under(
     repository: OpenRepository, ref: str, prefix: str, after: str = "", limit: int = 10_000
 ) -> BlamePage:
-    """Of each object under the prefix and behind `after`, in path order. Every page is a walk: take large ones."""
+    """The same for each object under the prefix and after `after`, in path order. Every page walks the history, so take
+    large pages."""
     refs, _ = await repository.refs()
     found = await repository.resolve(ref)
     paths = await _paths(repository, found.commit, prefix, after, limit + 1)
@@ -152,7 +154,7 @@ async def _paths(repository: OpenRepository, commit: Commit, prefix: str, after:
 
 
 class _Walk:
-    """Of one page of paths, which ascend."""
+    """The walk for one page of paths, which ascend."""
 
     def __init__(
         self,
@@ -167,11 +169,11 @@ class _Walk:
         self._paths = paths
         self._prefix = prefix
         self._after = after
-        self._open: dict[str, Mask] = {}  # by commit: which of the paths are to be explained from there
+        self._open: dict[str, Mask] = {}  # by commit: the paths that are to be explained from there
         self._queue: list[tuple[int, str]] = []  # children before parents
 
     async def explain(self, start: str) -> list[str]:
-        """For each path the id of the commit."""
+        """The id of the commit for each path."""
         blamed = np.full(len(self._paths), -1, np.int64)
         commits: list[str] = []
         self._hand_on(start, np.ones(len(self._paths), np.bool_))
@@ -184,7 +186,7 @@ class _Walk:
         return [commits[number] for number in blamed.tolist()]
 
     async def _left(self, commit: Commit, wanted: Mask) -> Indices:
-        """What this commit changed itself; the rest is handed on."""
+        """The paths that this commit changed itself. The rest is handed on to its parents."""
         left = np.flatnonzero(wanted)
         for parent in commit.parents:
             if not len(left):
@@ -199,7 +201,7 @@ class _Walk:
         return left
 
     async def _changed(self, parent: str, commit: Commit) -> Indices:
-        """Which of the paths are other in the commit than in its parent."""
+        """The paths that differ between the commit and its parent."""
         before = self._look_up(parent)
         if before.tree == commit.tree:
             return np.empty(0, np.int64)

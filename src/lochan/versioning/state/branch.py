@@ -15,7 +15,7 @@ AGAIN: Final = 1 << 48
 """In a number that has to be unique: the record's number, plus this for each earlier one of the same record. The first
 one of a record is its plain number. On somebody's disk."""
 
-_NUMBER = ""  # under this name: of the record that the counts are of
+_NUMBER = ""  # under this name: the number of the record that the counts belong to
 
 
 class Turn(msgspec.Struct, frozen=True, array_like=True):
@@ -23,14 +23,14 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
 
     request: str
     patience: int
-    writer: str = ""  # the process that it is a request of; empty in journals from before entries named it
-    renewed: int = 0  # number of the record in which it last showed itself
+    writer: str = ""  # the process that sent it; empty in old journals, whose entries named none
+    renewed: int = 0  # number of the record that last renewed it
     user: str = ""
 
 
 class BranchState(msgspec.Struct, frozen=True):
     name: str
-    incarnation: int  # number of the record that made it, plus AGAIN for each of that name that it made before this one
+    incarnation: int  # number of its record, plus AGAIN for each earlier one of that name in the record
     head: str
     layers: Layers = EMPTY
     turns: tuple[Turn, ...] = ()
@@ -74,14 +74,14 @@ def dirty(branch: str) -> Dirty:
 
 
 class RecordNames(FoldTables):
-    """What one record has made so far, by name: all events of a record have its number, so the number alone names
-    nothing that a record can make twice, such as a branch that is made, deleted and made again."""
+    """What one record has made so far, by name. All events of a record share its number, so the number alone does not
+    identify things that a record can make twice, such as a branch that is made, deleted and made again."""
 
     def __init__(self) -> None:
-        self._made: FoldTable[str, int] = FoldTable()  # of one record only: the next one starts anew
+        self._made: FoldTable[str, int] = FoldTable()  # for one record only: the next one starts over
 
     def count(self, name: str, number: int) -> int:
-        """How many of that name record `number` has made before this one, which counts from now on."""
+        """How many of that name record `number` has made before. This one counts from now on."""
         if self._made.get(_NUMBER) != number:
             for old in [old for old, _ in self._made.items()]:
                 self._made.drop(old)
@@ -119,7 +119,7 @@ class DumpedStash(msgspec.Struct, frozen=True, array_like=True):
 
 
 def stash_id(number: int, before: int) -> str:
-    """The number of the record; those that the same record pushed before it are counted."""
+    """The number of the record, and a count if the same record has pushed others before."""
     return f"{number}.{before}" if before else str(number)
 
 
@@ -151,7 +151,8 @@ class Stashes(FoldTables):
         self._by_id.drop(id)
 
     def old_id(self, number: int) -> str:
-        """As version 1 of the event named it: the id of one that the same record dropped again was given once more."""
+        """The id as version 1 of the event assigned it: the id of a stash that the same record had dropped was
+        reused."""
         at = 0
         id = str(number)
         while id in self._by_id:

@@ -97,9 +97,9 @@ _decoder = msgspec.msgpack.Decoder(DumpedRefs)
 
 
 _HANDLERS = HEAD_HANDLERS | STAGING_HANDLERS
-# What no reader sees, and what ends it.
+# Events that no reader sees, and the one that ends the state.
 _WHILE_READ_ONLY = {ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, Planned, PlanEnded, Expired, Aliased}
-# What a pool has not: its branches hold data objects, which come by head moves alone (S5).
+# Events that a pool does not have: only head moves add data objects to its branches (S5).
 _STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, WorkspaceOpened, UploadOpened}
 
 

@@ -1,5 +1,5 @@
-"""The state of a repository's refs: branches with their staging, tags, the commits they name, and what else its journal
-folds to. What the state is, how it is read, and the few steps that several events share."""
+"""The state of a repository's refs: branches with their staging, tags, the commits they name, and everything else its
+journal folds to. How the state is read, and the steps that several events share."""
 
 from collections.abc import Callable, Iterable
 from typing import ClassVar
@@ -21,15 +21,15 @@ from lochan.versioning.state.rules import RULES, RefsRules
 from lochan.versioning.state.uploads import Uploads
 from lochan.versioning.state.workspaces import Workspaces
 
-_BRANCH = "branch "  # of what a record can make twice
+_BRANCH = "branch "  # a name for `RecordNames`
 
 
 class NotYourTurn(ConcurrentCommit):
-    """Others wait to move this branch, and were there before."""
+    """Others have waited longer to move this branch."""
 
 
 class Busy(Conflict):
-    """As many commits of this branch are under way as there may be."""
+    """The maximum number of commits of this branch is under way."""
 
 
 class RefsState(FoldTables):
@@ -54,14 +54,14 @@ class RefsState(FoldTables):
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def commit(self, id: str) -> Commit:
-        """Raises NotFound, and Gone for one that has expired."""
+        """Raises NotFound, and Gone if the commit has expired."""
         found = self.recorded(id)
         if self.collection.has_expired(id):
             raise Gone(f"commit {id[:12]} has expired", hint="its objects are no longer kept")
         return found
 
     def recorded(self, id: str) -> Commit:
-        """What is known of it, expired or not: for who walks through history. Raises NotFound."""
+        """The commit, expired or not, for walks through the history. Raises NotFound."""
         found = self.commit_table.get(id)
         if found is None:
             raise NotFound(f"no commit {id}")
@@ -87,7 +87,7 @@ class RefsState(FoldTables):
         return sorted(self.tag_table.items())
 
     def names(self) -> list[str]:
-        """Of all branches and tags."""
+        """The names of all branches and tags."""
         return [*self.branch_names(), *self.tag_names()]
 
     def branch_names(self) -> list[str]:
@@ -97,7 +97,7 @@ class RefsState(FoldTables):
         return [name for name, _ in self.tag_table.items()]
 
     def deleted_names(self) -> list[str]:
-        """Of branches that can be restored."""
+        """The names of branches that can be restored."""
         return [name for (name, _), _ in self.deleted_table.items()]
 
     def deleted(self, name: str) -> list[BranchState]:
@@ -110,8 +110,8 @@ class RefsState(FoldTables):
         return self.kind_table.get("") or FILES
 
     def has_brought(self, id: str) -> bool:
-        """Of a pool's commit: whether it was made from commits that are not its parents, and so may hold their objects.
-        All others hold what their parents hold, and new objects."""
+        """For a pool's commit: whether it was made from commits that are not its parents, and may hold their objects.
+        All other commits hold objects of their parents and new ones."""
         return id in self.brought_table
 
     def commits_with(self, prefix: str) -> list[str]:
@@ -148,7 +148,7 @@ class RefsState(FoldTables):
             raise NotYourTurn(f"others wait to move branch {branch.name!r}", hint="try again in a moment")
 
     def add_commits(self, commits: Iterable[Commit]) -> None:
-        """New commits, each with its parents here before it. Raises before anything is changed."""
+        """Adds new commits. The parents of each must be there before it. Raises before anything is changed."""
         new: dict[str, Commit] = {}
         for commit in commits:
             known = [new.get(parent) or self.commit(parent) for parent in commit.parents]

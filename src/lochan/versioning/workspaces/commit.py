@@ -2,9 +2,9 @@
 
     list the folder, read each file once ──▶ fork tree with the changes ──▶ three ways with the branch's head ──▶ moved
 
-The base of the three is the commit that the workspace was opened on, never the head: what somebody changed since is not
-overwritten, but a conflict. On a head that has moved it is computed anew, and where the workspace or its folder changed
-meanwhile, the folder is listed anew.
+The base of the three is the commit that the workspace was opened on, never the head: a path that somebody changed since
+is a conflict and not overwritten. If the head has moved, the commit is computed again. If the workspace or its folder
+has changed meanwhile, the folder is listed again.
 """
 
 import hashlib
@@ -43,11 +43,11 @@ from lochan.versioning.workspaces.folder import FileVanished, WorkspaceFiles
 from lochan.versioning.workspaces.selection import check, fits
 from lochan.versioning.workspaces.write import find
 
-_LISTINGS_MAX = 10  # a folder that has changed so often is still being written to
+_LISTINGS_MAX = 10  # a folder that changes so often is still being written to
 
 
 class BothChanged(FinalConflict):
-    """The branch has changed paths since the workspace was opened that the workspace changed too, and not alike."""
+    """The workspace and the branch have changed the same paths differently since the workspace was opened."""
 
     def __init__(
         self, workspace: WorkspaceState, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]]
@@ -63,7 +63,7 @@ class BothChanged(FinalConflict):
         self.paths = tuple(paths)  # the first of them
         self.count = merged.conflicts
         self.merged = merged
-        self.every = every  # of them, as tables, while the repository is open
+        self.every = every  # all of them as tables, while the repository is open
 
 
 async def commit(
@@ -100,7 +100,8 @@ async def commit(
 async def _asked_before(
     repository: OpenRepository, refused: Refused, actor: Actor, key: str, fingerprint: bytes
 ) -> str:
-    """A key is looked up before anything is decided: what was done under it is answered, and all else refused."""
+    """The journal looks a key up before it decides anything: it returns what was done under the key, or raises
+    `refused`."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         raise refused
@@ -110,7 +111,7 @@ async def _asked_before(
 
 
 async def _lock(repository: OpenRepository, workspace: str, commit: str) -> None:
-    """For those who write to the folder by themselves, and care to look. The journal has closed it already."""
+    """For programs that write to the folder themselves and want to check. The journal has closed it already."""
     with suppress(LochanError):
         await repository.store.put_if_absent(repository.folder(workspace).lock, f"{commit}\n".encode())
     fp("workspace.locked")
@@ -135,7 +136,7 @@ class _Commit:
         self._files = WorkspaceFiles(repository, self._folder)
 
     async def prepare(self, turn: str) -> PreparedMove:
-        """The event is of a folder that was the same before the files were read and after the trees were written."""
+        """The folder was the same before the files were read and after the trees were written."""
         for _ in range(_LISTINGS_MAX):
             refs, mint = await self._refs()
             workspace = refs.workspaces.get(self._id)
@@ -165,8 +166,8 @@ class _Commit:
         )
 
     async def _refs(self) -> tuple[Refs, int]:
-        """As of now. Older versions deleted files of a workspace, and kept it from being committed meanwhile; what they
-        left behind when they were killed is given up here."""
+        """The current refs. Older versions deleted files of a workspace, and kept it from being committed meanwhile.
+        What they left behind when they were killed is abandoned here."""
         refs, number = await self._repository.refs()
         if refs.collection.removals(self._id):
             await self._repository.submit_decided(self._actor, self._given_up)
@@ -174,12 +175,13 @@ class _Commit:
         return refs, number
 
     def _given_up(self, refs: Refs) -> Sequence[Event]:
-        """The workspace's last event is another then: what was computed before is computed anew."""
+        """This changes the workspace's last event, so a commit that is under way is computed again."""
         removals = tuple(id for id, _ in refs.collection.removals(self._id))
         return [WorkspaceStaged(self._id), *([Abandoned(removals)] if removals else [])]
 
     async def _seal(self, workspace: WorkspaceState) -> int:
-        """What is put through us from now on asks for another look; what was put before, the last look will see."""
+        """A put through Lochan after this makes the commit look again; the last look sees everything that was put
+        before."""
 
         def decide(refs: Refs) -> Sequence[Event]:
             if refs.workspaces.get(workspace.id).last != workspace.last:
@@ -190,8 +192,8 @@ class _Commit:
         return number
 
     async def _listing(self, workspace: WorkspaceState) -> list[Stat]:
-        """Of the files that are to be committed."""
-        if self._folder.is_local:  # a listing passes over them, and so a commit would lose them
+        """The files that are to be committed."""
+        if self._folder.is_local:  # a listing skips such names, so a commit would lose the files
             await self._repository.trees.threads.run(check_names, self._folder.place().strip("/"))
         folder = self._repository.shown_folder(workspace)
         found = [stat async for stats in folder.stats() for stat in stats]
@@ -202,7 +204,7 @@ class _Commit:
         return [stat for stat, fit in zip(found, fitting, strict=True) if fit]
 
     async def _theirs(self, workspace: WorkspaceState, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
-        """The fork with all changes. A file that is not hidden wins over what is staged."""
+        """The fork with all changes. A file that is not hidden wins over a staged change."""
         staged = await (await self._repository.view_of(fork, workspace.layers)).changes()
         if not self._everything:
             staged = staged.filter(fits(staged["path"], self._patterns(workspace)))
@@ -260,7 +262,7 @@ def _event(workspace: WorkspaceState, branch: BranchState, made: Commit, mint: i
 
 
 def _branch(refs: Refs, workspace: WorkspaceState) -> BranchState:
-    """Raises Final for one that is another by now: nothing will make it the old one again."""
+    """Raises FinalConflict if it is another branch now: it will never be the old one again."""
     found = refs.find_branch(workspace.branch)
     strict = refs.rules.workspace_commits_need_the_incarnation()
     if found is None or (found.incarnation != workspace.incarnation and strict):

@@ -1,7 +1,7 @@
-"""Copies, moves and removals of which one end is a workspace.
+"""Copying, moving and deleting where one end is a workspace.
 
-What is committed or staged is named once more, and no byte is moved. A file of a workspace belongs to that alone: it
-may be overwritten or go with it, so a copy of one moves the bytes. Unlike on a branch, such work is not one event.
+Committed and staged objects are named again, and no byte is copied. A file of a workspace belongs to that workspace: it
+may be overwritten or go with it, so copying one copies the bytes. Unlike on a branch, such work is not one event.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.resolve import resolve
 from lochan.versioning.workspaces import write
 
-_WIDTH = 8  # files whose bytes are moved at a time
+_WIDTH = 8  # files whose bytes are copied at a time
 
 
 class CopyTarget(NamedTuple):
@@ -35,9 +35,9 @@ class CopyTarget(NamedTuple):
 
 
 async def copy(target: CopyTarget, source_ref: str, source: str, to: str, options: CopyOptions = SAME) -> Entry:
-    """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
+    """Raises NotFound, Gone, and Invalid for a copy onto itself that changes nothing."""
     if (source_ref, source) == (target.ref, to) and options == SAME:
-        raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
+        raise Invalid("source and target are the same", hint="a copy onto itself must change the metadata")
     _, read_at = await target.repository.refs()
     entry = await objects.stat(target.repository, source_ref, source)
     await _place(target, [(entry, to)], read_at, options)
@@ -45,7 +45,7 @@ async def copy(target: CopyTarget, source_ref: str, source: str, to: str, option
 
 
 async def move(target: CopyTarget, source: str, to: str) -> Entry:
-    """Within the target. The copy is there before the source goes."""
+    """Within the target. The copy exists before the source is deleted."""
     if source == to:
         raise Invalid("source and target are the same")
     made = await copy(target._replace(actor=without_key(target.actor)), target.ref, source, to)
@@ -67,7 +67,7 @@ async def move_folder(target: CopyTarget, prefix: str, to: str) -> CopyResult:
 
 
 async def delete_folder(target: CopyTarget, prefix: str) -> CopyResult:
-    """Perhaps of nothing."""
+    """The folder may be empty."""
     _, entries = await _read(target.repository, target.ref, prefix)
     await objects.delete(target.repository, target.ref, [entry.path for entry in entries], actor=target.actor)
     return _count(entries)
@@ -75,7 +75,9 @@ async def delete_folder(target: CopyTarget, prefix: str) -> CopyResult:
 
 async def _copy_folder(target: CopyTarget, source_ref: str, prefix: str, to: str) -> list[Entry]:
     if source_ref == target.ref and (prefix.startswith(to) or to.startswith(prefix)):
-        raise Invalid(f"one of {prefix or '/'!r} and {to or '/'!r} lies in the other", hint="name folders apart")
+        raise Invalid(
+            f"one of {prefix or '/'!r} and {to or '/'!r} is inside the other", hint="name two separate folders"
+        )
     read_at, entries = await _read(target.repository, source_ref, prefix)
     if not entries:
         raise NotFound(f"no objects in {prefix or '/'!r} at {source_ref}")
@@ -129,7 +131,7 @@ async def _move_bytes(target: CopyTarget, entry: Entry, to: str) -> None:
 
 
 def _is_loose(entry: Entry) -> bool:
-    """A file of a workspace that is not committed: nobody has looked into it yet."""
+    """Whether it is a file of a workspace that is not committed: nobody has read it yet."""
     return any(is_workspace_file(block.address) and not block.sha256 for block in entry.blocks)
 
 
