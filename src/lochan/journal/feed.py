@@ -22,8 +22,102 @@ from lochan.formats.events import Event
 from lochan.formats.record import SealedRecord
 from lochan.journal.journal import Journal
 
+_FOLLOW_PAUSE_S = 0.5
 _NAMED_MAX = 3  # the first few of many paths are named
 _DIGITS = 12  # of a commit's id
+OpenJournals = Callable[[], Awaitable[Sequence[Journal]]]
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """One event, with everything that is known about it."""
+
+    number: int  # the logical time: within a journal, later events have higher numbers
+    index: int  # its place in the record
+    time: int  # wall, microseconds since 1970
+    user: str
+    client: str
+    source: str
+    repository: str  # id, or _lake
+    type: str
+    payload: dict[str, Any]  # the event's fields by name, without secrets
+    text: str  # one line that says what happened
+    author: str = ""  # on whose behalf the user acts, if anybody
+
+
+async def read_events(
+    open: OpenJournals, clock: Clock, *, last: int | None = None, after: int | None = None, follow: bool = False
+) -> AsyncIterator[EventLine]:
+    """The newest come last. Either the `last` events of all journals together, or those of records `after` a number,
+    for which there must be only one journal. With `follow`, future events too."""
+    if after is not None:
+        (journal,) = await open()
+        seen = {journal.journal: after}
+        if not follow:
+            async for line in events_after(journal, after):
+                yield line
+    else:
+        found, seen = await last_events(await open(), last)
+        for line in found:
+            yield line
+    if follow:
+        async for line in follow_events(open, seen, clock):
+            yield line
+
+
+async def last_events(journals: Sequence[Journal], count: int | None) -> tuple[list[EventLine], dict[str, int]]:
+    """The last `count` events of all journals together, or all of them, the newest last; and the last number of each
+    journal, for following them."""
+    several = [await _tail(journal, count) for journal in journals]
+    merged = list(heapq.merge(*several, key=lambda line: line.time))
+    seen = {lines[-1].repository: lines[-1].number for lines in several if lines}
+    return (merged if count is None else merged[max(0, len(merged) - count) :]), seen
+
+
+async def follow_events(open: OpenJournals, seen: dict[str, int], clock: Clock) -> AsyncIterator[EventLine]:
+    """Every future event, until the caller stops. `seen` holds the last known number of each journal; journals that are
+    opened later are followed from their beginning."""
+    while True:
+        for journal in await open():
+            async for line in events_after(journal, seen.get(journal.journal, 0)):
+                seen[journal.journal] = line.number
+                yield line
+        await clock.sleep(_FOLLOW_PAUSE_S)
+
+
+async def events_after(journal: Journal, number: int) -> AsyncIterator[EventLine]:
+    """The events of records with a higher number."""
+    async for sealed in journal.records(number):
+        for line in lines(sealed):
+            yield line
+
+
+async def _tail(journal: Journal, count: int | None) -> list[EventLine]:
+    """A record holds at least one event, so the last `count` records are enough."""
+    after = 0 if count is None else max(0, (await journal.fresh()).number - count)
+    return [line async for line in events_after(journal, after)]
+
+
+def lines(sealed: SealedRecord) -> list[EventLine]:
+    """The events of a record."""
+    record = sealed.record
+    changes = ((entry, change) for entry in record.entries for change in entry.changes)
+    return [
+        EventLine(
+            record.number,
+            index,
+            record.time,
+            entry.actor.user,
+            entry.actor.client,
+            entry.actor.source,
+            record.journal,
+            change.type,
+            event_types.named(change),
+            describe(event_types.read(change), change.type),
+            entry.actor.author,
+        )
+        for index, (entry, change) in enumerate(changes)
+    ]
 
 
 def describe(event: Event | None, type: str) -> str:
@@ -174,100 +268,3 @@ def _message(text: str) -> str:
 def _count(things: Sequence[object], noun: str) -> str:
     plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{len(things):,} {noun if len(things) == 1 else plural}"
-
-
-_FOLLOW_PAUSE_S = 0.5
-
-OpenJournals = Callable[[], Awaitable[Sequence[Journal]]]
-
-
-@dataclass(frozen=True, slots=True)
-class EventLine:
-    """One event, with everything that is known about it."""
-
-    number: int  # the logical time: within a journal, later events have higher numbers
-    index: int  # its place in the record
-    time: int  # wall, microseconds since 1970
-    user: str
-    client: str
-    source: str
-    repository: str  # id, or _lake
-    type: str
-    payload: dict[str, Any]  # the event's fields by name, without secrets
-    text: str  # one line that says what happened
-    author: str = ""  # on whose behalf the user acts, if anybody
-
-
-async def read_events(
-    open: OpenJournals, clock: Clock, *, last: int | None = None, after: int | None = None, follow: bool = False
-) -> AsyncIterator[EventLine]:
-    """The newest come last. Either the `last` events of all journals together, or those of records `after` a number,
-    for which there must be only one journal. With `follow`, future events too."""
-    if after is not None:
-        (journal,) = await open()
-        seen = {journal.journal: after}
-        if not follow:
-            async for line in events_after(journal, after):
-                yield line
-    else:
-        found, seen = await last_events(await open(), last)
-        for line in found:
-            yield line
-    if follow:
-        async for line in follow_events(open, seen, clock):
-            yield line
-
-
-async def last_events(journals: Sequence[Journal], count: int | None) -> tuple[list[EventLine], dict[str, int]]:
-    """The last `count` events of all journals together, or all of them, the newest last; and the last number of each
-    journal, for following them."""
-    several = [await _tail(journal, count) for journal in journals]
-    merged = list(heapq.merge(*several, key=lambda line: line.time))
-    seen = {lines[-1].repository: lines[-1].number for lines in several if lines}
-    return (merged if count is None else merged[max(0, len(merged) - count) :]), seen
-
-
-async def follow_events(open: OpenJournals, seen: dict[str, int], clock: Clock) -> AsyncIterator[EventLine]:
-    """Every future event, until the caller stops. `seen` holds the last known number of each journal; journals that are
-    opened later are followed from their beginning."""
-    while True:
-        for journal in await open():
-            async for line in events_after(journal, seen.get(journal.journal, 0)):
-                seen[journal.journal] = line.number
-                yield line
-        await clock.sleep(_FOLLOW_PAUSE_S)
-
-
-async def events_after(journal: Journal, number: int) -> AsyncIterator[EventLine]:
-    """The events of records with a higher number."""
-    async for sealed in journal.records(number):
-        for line in lines(sealed):
-            yield line
-
-
-async def _tail(journal: Journal, count: int | None) -> list[EventLine]:
-    """A record holds at least one event, so the last `count` records are enough."""
-    after = 0 if count is None else max(0, (await journal.fresh()).number - count)
-    return [line async for line in events_after(journal, after)]
-
-
-def lines(sealed: SealedRecord) -> list[EventLine]:
-    """The events of a record."""
-    record = sealed.record
-    changes = ((entry, change) for entry in record.entries for change in entry.changes)
-    return [
-        EventLine(
-            record.number,
-            index,
-            record.time,
-            entry.actor.user,
-            entry.actor.client,
-            entry.actor.source,
-            record.journal,
-            change.type,
-            event_types.named(change),
-            describe(event_types.read(change), change.type),
-            entry.actor.author,
-        )
-        for index, (entry, change) in enumerate(changes)
-    ]

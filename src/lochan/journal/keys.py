@@ -23,6 +23,7 @@ from lochan.journal.table import FoldTable
 
 # Part of the fold, so the same in every process: the lake's history decides what is remembered, not a setting.
 KEPT_PER_USER = 4_096
+KEY_LENGTH_MAX = 255
 
 
 class KnownKey(msgspec.Struct, frozen=True, array_like=True):
@@ -117,9 +118,6 @@ class _UserKeys:
 
 
 _decoder = msgspec.msgpack.Decoder(dict[str, tuple[int, dict[str, KnownKey]]])
-
-
-KEY_LENGTH_MAX = 255
 
 
 class KeyedActor(Actor, frozen=True, array_like=True):

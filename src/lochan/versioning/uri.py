@@ -27,6 +27,8 @@ from typing import NamedTuple
 from lochan.errors import Invalid
 from lochan.versioning.names import check_known_name
 
+SCHEMES = ("lakefs", "lochan")
+HINT = "write it as repository@ref/path, such as demo@main/data/a.csv"
 _NAME = re.compile(r"[\w][-\w.]*", re.ASCII)
 _STEP = re.compile(r"([~^])(\d*)")
 _TIME = re.compile(r"@\{([^}]*)\}")
@@ -35,6 +37,50 @@ _STEPS_MAX = 1_000_000
 _AGO = re.compile(r"(\d{1,9})[ .](second|minute|hour|day|week)s?[ .]ago", re.ASCII)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Uri(NamedTuple):
+    repository: str
+    ref: str  # empty: the default branch
+    path: str
+
+    def __str__(self) -> str:
+        ref = f"@{self.ref}" if self.ref else ""
+        return f"{self.repository}{ref}/{self.path}" if self.path else f"{self.repository}{ref}"
+
+
+def prefix_uri(text: str) -> Uri:
+    """A URI with or without a path. Raises Invalid."""
+    where, _, path = _plain(text).partition("/")
+    repository, at, ref = where.partition("@")
+    if not repository or (at and not ref):
+        missing = "the repository" if not repository else "the ref behind the @"
+        raise Invalid(f"{text!r}: {missing} is missing", hint=HINT)
+    check_known_name(repository)
+    if ref:
+        parse_ref(ref)
+    return Uri(repository, ref, path)
+
+
+def _plain(text: str) -> str:
+    """The URI without a scheme. With a scheme, the ref may also follow a slash."""
+    scheme, found, rest = text.partition("://")
+    if not found or scheme not in SCHEMES:
+        return text
+    repository, slash, behind = rest.partition("/")
+    return rest if "@" in repository or not slash or not behind else f"{repository}@{behind}"
+
+
+def writable(uri: Uri) -> Uri:
+    """For a place where objects can be written: a branch or a workspace. Raises Invalid."""
+    return uri if uri.ref and parse_ref(uri.ref).workspace else on_branch(uri)
+
+
+def on_branch(uri: Uri) -> Uri:
+    """Raises Invalid if the ref is more than a name. Does not check that the branch exists."""
+    if uri.ref and parse_ref(uri.ref).name != uri.ref:
+        raise Invalid(f"{uri.ref!r} is not a branch, and only branches can be changed", hint="such as demo@main")
+    return uri
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,51 +159,3 @@ def _moment(text: str, whole: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _1970) // timedelta(microseconds=1)
-
-
-SCHEMES = ("lakefs", "lochan")
-HINT = "write it as repository@ref/path, such as demo@main/data/a.csv"
-
-
-class Uri(NamedTuple):
-    repository: str
-    ref: str  # empty: the default branch
-    path: str
-
-    def __str__(self) -> str:
-        ref = f"@{self.ref}" if self.ref else ""
-        return f"{self.repository}{ref}/{self.path}" if self.path else f"{self.repository}{ref}"
-
-
-def prefix_uri(text: str) -> Uri:
-    """A URI with or without a path. Raises Invalid."""
-    where, _, path = _plain(text).partition("/")
-    repository, at, ref = where.partition("@")
-    if not repository or (at and not ref):
-        missing = "the repository" if not repository else "the ref behind the @"
-        raise Invalid(f"{text!r}: {missing} is missing", hint=HINT)
-    check_known_name(repository)
-    if ref:
-        parse_ref(ref)
-    return Uri(repository, ref, path)
-
-
-def _plain(text: str) -> str:
-    """The URI without a scheme. With a scheme, the ref may also follow a slash."""
-    scheme, found, rest = text.partition("://")
-    if not found or scheme not in SCHEMES:
-        return text
-    repository, slash, behind = rest.partition("/")
-    return rest if "@" in repository or not slash or not behind else f"{repository}@{behind}"
-
-
-def writable(uri: Uri) -> Uri:
-    """For a place where objects can be written: a branch or a workspace. Raises Invalid."""
-    return uri if uri.ref and parse_ref(uri.ref).workspace else on_branch(uri)
-
-
-def on_branch(uri: Uri) -> Uri:
-    """Raises Invalid if the ref is more than a name. Does not check that the branch exists."""
-    if uri.ref and parse_ref(uri.ref).name != uri.ref:
-        raise Invalid(f"{uri.ref!r} is not a branch, and only branches can be changed", hint="such as demo@main")
-    return uri

@@ -33,7 +33,7 @@ def test_all_that_can_be_said() -> None:
         ('"memory": 1.5', "$.memory"),
         ('"limit": "3"', "$.limit"),
         ('"at": "a b"', "at: 'a b' is not a ref"),
-        ('"at": "{never}"', "no time"),
+        ('"at": "{never}"', "is not a time"),
         ('"language": "sql"', "query: this is not SQL: it must begin with select or with"),
     ],
 )
