@@ -148,7 +148,7 @@ def test_where_both_made_the_same_change_ours_stays() -> None:
 
 
 def test_an_unknown_strategy_is_refused() -> None:
-    with pytest.raises(Invalid, match="no strategy"):
+    with pytest.raises(Invalid, match="is not a merge strategy"):
         Strategy("mine")
 
 
