@@ -19,8 +19,7 @@ from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
 from lochan.formats.record import GENESIS, Actor, Record, RecordEntry
 from lochan.formats.segment import Segment
-from lochan.journal.checkpoints import Checkpoints
-from lochan.journal.slots import GROUP, ObjectSlots
+from lochan.journal.slots import GROUP, Checkpoints, ObjectSlots
 from lochan.journal.state import Schema, State
 from lochan.store.local import LocalStore
 from lochan.versioning.repositories import Repositories

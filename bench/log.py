@@ -20,8 +20,8 @@ from lochan.formats.repository_events import Moved
 from lochan.journal.state import Schema
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
-from lochan.versioning.history import history
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.log import history
 from lochan.versioning.state.refs import Refs
 
 _COMMITS = 100_000

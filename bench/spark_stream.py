@@ -30,7 +30,7 @@ from lochan.spark.batches import Batches
 from lochan.spark.ingest_stream import destination, start
 from lochan.spark.lakes import found_lake
 from lochan.store.local import LocalStore
-from lochan.versioning.head_moves import NOTHING
+from lochan.versioning.heads.moves import NOTHING
 from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:

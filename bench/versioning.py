@@ -41,10 +41,11 @@ from lochan.tree import diff as trees_diff
 from lochan.tree.cache import ArrowCache
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from lochan.versioning import branches, head_moves, objects
-from lochan.versioning import diff as differing
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning import branches, objects
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions import diff as differing
 from lochan.versioning.upkeep import compact, cover
 
 _ROUNDS = 3

@@ -1,4 +1,4 @@
-"""A cache in memory with a bound: what was used last stays, up to a weight."""
+"""A cache in memory, bounded by weight: the items that were used last stay."""
 
 from collections import OrderedDict
 from typing import Generic, TypeVar
@@ -8,8 +8,8 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """An item weighs 1 unless its weight is given. With `keep_newest` the item that came last stays, however heavy it
-    is; otherwise one that is heavier than the bound is not kept at all. Not for several threads at once."""
+    """An item weighs 1 unless its weight is given. With `keep_newest`, the newest item stays, however heavy it is;
+    otherwise an item that is heavier than the bound is not kept at all. Not for several threads."""
 
     def __init__(self, weight_max: int, *, keep_newest: bool = False) -> None:
         self._items: OrderedDict[K, tuple[V, int]] = OrderedDict()
@@ -21,7 +21,7 @@ class BoundedCache(Generic[K, V]):
         return len(self._items)
 
     def get(self, key: K) -> V | None:
-        """It counts as used."""
+        """Counts as a use."""
         found = self._items.get(key)
         if found is None:
             return None
@@ -29,7 +29,7 @@ class BoundedCache(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, item: V, weight: int = 1) -> V:
-        """Replaces what was there, and drops what was used longest ago until the rest is light enough."""
+        """Replaces the item, and drops those that were used longest ago until the rest is light enough."""
         self.drop(key)
         self._items[key] = item, weight
         self.weight += weight
@@ -38,7 +38,7 @@ class BoundedCache(Generic[K, V]):
         return item
 
     def drop(self, key: K) -> None:
-        """Absent is fine."""
+        """No error if it is absent."""
         found = self._items.pop(key, None)
         if found is not None:
             self.weight -= found[1]

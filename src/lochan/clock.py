@@ -1,7 +1,7 @@
-"""Time. Nothing else in Lochan reads a clock, so the simulator can hand out its own.
+"""Time. Nothing else in Lochan reads a clock, so the simulator can provide its own.
 
-Wall time is what people read and is never used to order anything. Boot time goes on while the machine sleeps and never
-jumps; leases and freshness are measured by it.
+Wall time is for people and never orders anything. Boot time continues while the machine sleeps and never jumps;
+freshness is measured by it.
 """
 
 import time
@@ -10,10 +10,10 @@ from typing import Protocol
 
 class Clock(Protocol):
     def wall(self) -> int:
-        """Microseconds since 1970, UTC; may jump either way."""
+        """Microseconds since 1970, UTC. May jump in either direction."""
 
     def boot(self) -> float:
-        """Seconds since some fixed moment; never jumps, counts suspended time too."""
+        """Seconds since some fixed moment. Never jumps, and counts suspended time too."""
 
     async def sleep(self, seconds: float) -> None: ...
 
@@ -32,5 +32,5 @@ class SystemClock:
 
 
 # CLOCK_MONOTONIC stops while a machine is suspended, and a server that wakes after a day would trust a stale probe.
-# Only Linux has CLOCK_BOOTTIME; on macOS CLOCK_MONOTONIC itself goes on during sleep.
+# Only Linux has CLOCK_BOOTTIME; on macOS CLOCK_MONOTONIC itself continues during sleep.
 _BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

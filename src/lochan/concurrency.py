@@ -1,5 +1,5 @@
-"""Several things under way at once on one event loop. Without a running loop they are done one after the other, so that
-a command that reads a local lake never imports asyncio."""
+"""Concurrent calls on one event loop. Without a running loop they are made one after the other, so that a command that
+reads a local lake never imports asyncio."""
 
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -16,8 +16,8 @@ _Call = Coroutine[Any, Any, T]
 
 
 async def map_ahead(work: Callable[[T], Awaitable[R]], over: Iterable[T], width: int) -> AsyncGenerator[R, None]:
-    """`work` of each, in order, up to `width` under way; fewer at first, because a reader may stop after a page.
-    Without a running event loop: one after the other."""
+    """The results of `work`, in order, with up to `width` calls under way; fewer at first, because a reader may stop
+    after a page."""
     loop = running_loop() if width > 1 else None
     if loop is None:
         for each in over:
@@ -38,14 +38,14 @@ async def map_ahead(work: Callable[[T], Awaitable[R]], over: Iterable[T], width:
 
 
 async def map_concurrently(work: Callable[[T], Awaitable[R]], items: Sequence[T], width: int) -> list[R]:
-    """The results in the order of the items. The first error is raised, when nothing is under way any more."""
-    import asyncio  # a small query of a local lake never gets here, and does without it
+    """The results in the order of the items. Raises the first error, after all calls have ended."""
+    import asyncio  # a small query of a local lake never gets here
 
     made: dict[int, R] = {}
     waiting = iter(enumerate(items))
 
     async def worker() -> None:
-        for number, item in waiting:  # shared: each takes the next that nobody has
+        for number, item in waiting:  # shared: each worker takes the next item
             made[number] = await work(item)
 
     tasks = [asyncio.ensure_future(worker()) for _ in range(min(width, len(items)))]
@@ -59,15 +59,15 @@ async def map_concurrently(work: Callable[[T], Awaitable[R]], items: Sequence[T]
 
 
 async def read_ahead(calls: Iterable[_Call[T]]) -> AsyncGenerator[T, None]:
-    """The results of the calls, in order; never more than one call is begun before it is asked for. Whoever may stop
-    early closes this (`aclosing`), which cancels the call that is under way."""
+    """The results of the calls, in order. At most one call is made ahead. A caller that may stop early must close this
+    (`aclosing`), which cancels the call that is under way."""
     ahead: _Call[T] | Task[T] | None = None
     try:
         for call in calls:
             waiting = [] if ahead is None else [ahead]
             ahead = _started(call)
             if waiting:
-                yield await waiting.pop()  # kept nowhere: a result may be large, and its user slow
+                yield await waiting.pop()  # not kept: a result may be large, and its user slow
         if ahead is not None:
             waiting, ahead = [ahead], None
             yield await waiting.pop()
@@ -77,7 +77,7 @@ async def read_ahead(calls: Iterable[_Call[T]]) -> AsyncGenerator[T, None]:
 
 
 async def both(one: Awaitable[R], other: Awaitable[T]) -> tuple[R, T]:
-    """The results of two things under way at once."""
+    """The results of two concurrent calls."""
     loop = running_loop()
     if loop is None:
         return await one, await other
@@ -89,15 +89,15 @@ async def both(one: Awaitable[R], other: Awaitable[T]) -> tuple[R, T]:
 
 
 def abandon(tasks: Iterable[Any]) -> None:
-    """Nobody waits for them any more, and what they fail of is nobody's concern."""
+    """Cancels them and ignores their errors: nobody waits for them any more."""
     for task in tasks:
         task.cancel()
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def plain(awaitable: Awaitable[R]) -> Coroutine[Any, Any, R]:
-    """A coroutine, as a task must be made of. One that is a coroutine already is left bare: inside one cancelled
-    before its first step it would never be awaited, and Python complains of that."""
+    """A coroutine, which a task needs. A coroutine is returned as it is: inside another one that is cancelled before
+    its first step it would never be awaited, and Python warns about that."""
     return awaitable if isinstance(awaitable, Coroutine) else _awaited(awaitable)
 
 
@@ -106,7 +106,7 @@ async def _awaited(awaitable: Awaitable[R]) -> R:
 
 
 def _started(call: _Call[T]) -> "_Call[T] | Task[T]":
-    """Without an event loop nothing can be under way: the call is made when its turn comes."""
+    """Without an event loop, the call is made when its result is needed."""
     loop = running_loop()
     return loop.create_task(call) if loop is not None else call
 
@@ -115,4 +115,4 @@ def _drop(call: "_Call[T] | Task[T]") -> None:
     if isinstance(call, Coroutine):
         call.close()
     elif not call.cancel() and not call.cancelled():
-        call.exception()  # looked at, or the event loop would complain that nobody did
+        call.exception()  # retrieved; otherwise the event loop would warn

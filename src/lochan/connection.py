@@ -115,7 +115,7 @@ def actor_of(client: str, author: str = "") -> Actor:
 
 def keyed_actor(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
     """Who acts, under an idempotency key; `is_new`: it was drawn just now, so that nobody can have used it."""
-    from lochan.journal.request_key import keyed
+    from lochan.journal.keys import keyed
 
     return keyed(actor, key, *request, is_new=is_new)
 

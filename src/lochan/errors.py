@@ -48,8 +48,8 @@ class LochanError(Exception):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        # What the user can do about it, a sentence. A command in it stands in back-quotes, whole, so that it can be
-        # pasted; where the repository's name is not known it says REPO.
+        # What the user can do about it, a sentence. A command in it is complete and in back-quotes, so that it can be
+        # pasted. It says REPO if the repository's name is not known.
         self.hint = hint
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class LochanError(Exception):
 
     @property
     def place(self) -> str:
-        """Lines that show where it is, as they are to be printed; empty where there is no text to show."""
+        """Lines to print that show where the error is. Empty if there is no text to show."""
         return ""
 
 
@@ -88,11 +88,11 @@ class Mistake(LochanError):
 class NotFound(Mistake):
     kind = "not-found"
 
-    name = ""  # that was looked for
-    among: Callable[[], Iterable[str]] | None = None  # the names there are, for those alone who may see all of them
+    name = ""  # the name that was not found
+    among: Callable[[], Iterable[str]] | None = None  # the existing names, only for users who may see all of them
 
     def named(self, name: str, among: Callable[[], Iterable[str]] | None = None) -> "NotFound":
-        """So that whoever shows the error can offer a name that is near."""
+        """Lets whoever shows the error suggest a similar name."""
         self.name, self.among = name, among
         return self
 

@@ -1,6 +1,7 @@
-"""Named places where a test may kill, stop or fail the process. Unarmed, a failpoint costs one comparison.
+"""Named points at which a test may kill, stop or fail the process. If they are not armed, a failpoint costs one
+comparison.
 
-Only the kill harness arms them, by calling `arm` in the child process; nothing in the environment can.
+Only the kill harness arms them, by calling `arm` in the child process. The environment cannot.
 """
 
 from collections.abc import Callable
@@ -9,12 +10,12 @@ _armed: Callable[[str], None] | None = None
 
 
 def fp(name: str) -> None:
-    """This step is named `name`. The harness may end the process here."""
+    """The harness may end the process at this step, which is called `name`."""
     if _armed is not None:
         _armed(name)
 
 
 def arm(action: Callable[[str], None] | None) -> None:
-    """Call `action` with the name of every failpoint passed from now on; None disarms."""
+    """Calls `action` with the name of every failpoint from now on. None disarms."""
     global _armed
     _armed = action

@@ -1,4 +1,4 @@
-"""Ids and randomness. Nothing else in Lochan draws a random number, so one seed replays one simulated run."""
+"""Ids and random numbers. Nothing else in Lochan uses randomness, so a seed replays a simulated run."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _KEY_TIME_DIGITS = 16  # microseconds; enough until the year 2286, and sorts as 
 
 
 class Ids:
-    """Draws ids from a source of random bytes: the system's, or a simulator's."""
+    """Makes ids from a source of random bytes: the system's, or a simulator's."""
 
     def __init__(self, entropy: Callable[[int], bytes] = os.urandom) -> None:
         self._entropy = entropy
@@ -44,7 +44,7 @@ class Ids:
         return _base62(int.from_bytes(self._entropy(30), "big"), _SECRET_LENGTH)
 
     def idempotency_key(self, wall: int) -> str:
-        """A key that begins with the time it was made (rule J8): eviction goes by that time."""
+        """A key that begins with the time it was made (rule J8), by which keys are evicted."""
         return f"{wall:0{_KEY_TIME_DIGITS}d}-{self._entropy(8).hex()}"
 
     def fraction(self) -> float:
@@ -53,7 +53,7 @@ class Ids:
 
 
 def ksuid_time(ksuid: str) -> int:
-    """The second a KSUID was made, since 1970."""
+    """When a KSUID was made, in seconds since 1970."""
     number = 0
     for letter in ksuid:
         number = number * 62 + _ALPHABET.index(letter)

@@ -20,8 +20,8 @@ from lochan.journal.open import Journals
 from lochan.journal.state import Alarm, StatePart
 from lochan.store.capabilities import PrivateRoot, capability
 from lochan.store.checked_reads import get_decoded
-from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
+from lochan.store.retry import settle
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from lochan.journal.feed import EventLine
     from lochan.journal.trim import JournalTrim, TrimResult
     from lochan.pools.merge import RowMerge
-    from lochan.store.location import StoreLocation
+    from lochan.store.open import StoreLocation
     from lochan.store.verified_files import VerifiedFiles
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.address import BodySettings
     from lochan.versioning.bodies.outside_files import OutsideFiles
-    from lochan.versioning.head_moves import CommitMessage
+    from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
@@ -159,7 +159,7 @@ class Lake:
     @property
     def place(self) -> StoreLocation:
         """For who opens its store in another process."""
-        from lochan.store.location import StoreLocation
+        from lochan.store.open import StoreLocation
 
         return StoreLocation(self.url, self._world.options)
 
@@ -411,8 +411,8 @@ class Lake:
         idempotency `key`, a load that is asked for again is not loaded twice, and gives the first result. Raises
         Invalid for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
         from lochan.engines.duckdb.load.load import STANDARD, load_rows
-        from lochan.journal.request_key import keyed
-        from lochan.versioning.head_moves import NOTHING
+        from lochan.journal.keys import keyed
+        from lochan.versioning.heads.moves import NOTHING
 
         actor = keyed(actor, key, "load", pool, branch, said or NOTHING)
         repository = await self.open_repository(pool)

@@ -1,10 +1,10 @@
 """The bridge between plain code, threads and the event loop.
 
-    Runtime          one thread runs the loop, any other waits for what it asked for
-    run_in_thread    one piece of work on a loop of its own, for callers who may have a loop already
-    running_loop     whether there is a loop at all
+    Runtime          one thread runs the loop, and other threads wait for its results
+    run_in_thread    runs one coroutine on a loop of its own, for callers that may have a loop already
+    running_loop     the running loop, if there is one
 
-asyncio is imported when it is needed: a command that reads a local lake never is the one to need it.
+asyncio is imported when it is needed. A command that reads a local lake never needs it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Runtime:
             raise
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
-        """One item is asked for at a time; whoever stops early closes the source."""
+        """Gets one item at a time. If the caller stops early, the source is closed."""
         try:
             while True:
                 try:
@@ -63,8 +63,8 @@ class Runtime:
 
 
 def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """The result of a coroutine that is made and run on a thread with a loop of its own: the caller may be in a
-    notebook, which has a loop already."""
+    """Runs a coroutine on a thread with a loop of its own, and returns its result: the caller may be in a notebook,
+    which has a loop already."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
@@ -73,7 +73,7 @@ def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def running_loop() -> Any:
-    """None without one: there is nobody to hold up then, and no reason to import asyncio."""
+    """None if there is no running loop: then nothing can block it, and asyncio is not imported."""
     if "asyncio" not in sys.modules:
         return None
     import asyncio

@@ -22,7 +22,7 @@ from lochan.pools.settings import parse
 from lochan.query import ast
 from lochan.store.local import LocalStore
 from lochan.versioning.branches import create_branch, create_tag
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.objects import put
 from tests.corpus.data import Pool, Row, pools
 from tests.corpus.reference.operators import Rows

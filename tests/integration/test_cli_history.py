@@ -285,9 +285,9 @@ def test_time_travel() -> None:
     assert fine("fs", "cat", "demo@old/data/a") == "one"
     assert fine("fs", "cat", "demo@main@{now}/data/a") == "two"
     assert fine("fs", "cat", "demo@main@{now}~1/data/a") == "one"
-    assert "was made later" in wrong(3, "fs", "cat", "demo@main@{2 hours ago}/data/a")
+    assert "was created later" in wrong(3, "fs", "cat", "demo@main@{2 hours ago}/data/a")
     assert "never was a branch" in wrong(3, "log", "demo@nobody@{now}")
-    assert "no time" in wrong(6, "log", "demo@main@{soon}")
+    assert "is not a time" in wrong(6, "log", "demo@main@{soon}")
     fine("branch", "delete", "demo@old")
     assert "had been deleted" in wrong(3, "fs", "cat", "demo@old@{now}/data/a")
 

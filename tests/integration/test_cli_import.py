@@ -112,7 +112,7 @@ def test_an_ingest_follows_a_folder(tmp_path: Path) -> None:
         ("import . demo", REFUSED, "lake.json is there"),
         ("import folder demo@none", NOT_FOUND, "no branch 'none'"),
         ("import folder none", NOT_FOUND, "no repository 'none'"),
-        ("import folder demo@main~1", INVALID, "is no branch"),
+        ("import folder demo@main~1", INVALID, "is not a branch"),
         ("import ftp://x/y demo", INVALID, "is no place to read from"),
         ("import folder demo --path x", INVALID, "a source is given as URL=PREFIX"),
         ("import folder demo --path folder=", INVALID, "two files would become the object 'x'"),

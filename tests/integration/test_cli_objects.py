@@ -162,7 +162,7 @@ def test_a_file_outside_is_linked(tmp_path: Path) -> None:
         ("fs cp -r demo/none demo/b", NOT_FOUND, "no objects in 'none/'"),
         ("fs cp -r demo/data demo/data/", INVALID, "are the same"),
         ("fs mv -r demo/data demo@dev/b", INVALID, "on different branches"),
-        ("fs mv -r demo@main~1/data demo/b", INVALID, "is no branch"),
+        ("fs mv -r demo@main~1/data demo/b", INVALID, "is not a branch"),
     ],
 )
 def test_a_mistake_is_one_clear_line(words: str, code: int, said: str, tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from lochan.store.open import open_store
 from lochan.versioning import copy, links, objects, transfer
 from lochan.versioning.bodies.address import BodySettings, Style
 from lochan.versioning.branches import create_branch
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.diff import diff, staged
-from lochan.versioning.head_moves import merge
-from lochan.versioning.history import LogRequest, history
-from lochan.versioning.import_ import ImportSource, bring_in, for_import
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.imports import ImportFolder, bring_in, for_import
+from lochan.versioning.heads.moves import merge
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import diff, staged
+from lochan.versioning.revisions.log import LogRequest, history
 from tests.integration.test_cli_versioning import contents, fine, lochan, newcomer
 from tests.run import run
 
@@ -149,7 +149,7 @@ def test_a_key_is_kept_through_every_verb(key: str) -> None:
         await copy.move(repository, "main", key, "moved", actor=ANN)
         assert await paths(repository, "main") == ["moved", "plain"]
         await copy.move(repository, "main", "moved", key, actor=ANN)
-        await copy.copy(repository, "main", key, "main", key, actor=ANN, told=copy.CopyOptions(metadata={"k": key}))
+        await copy.copy(repository, "main", key, "main", key, actor=ANN, options=copy.CopyOptions(metadata={"k": key}))
         assert (await objects.stat(repository, "main", key)).metadata == {"k": key}
         second, _ = await commit(repository, "main", CommitRequest("two"), actor=ANN)
         log = [id async for id, _ in history(repository, "main", LogRequest(paths=(key,)))]
@@ -220,7 +220,7 @@ def test_a_file_that_no_store_could_be_asked_for_is_not_imported(name: str, tmp_
         await lake.create_repository("demo-repo", actor=ANN)
         [repository] = await opened(lake, "demo-repo")
         with pytest.raises(Invalid):
-            await for_import(repository, [ImportSource(f"file://{tmp_path}/in", "")])
+            await for_import(repository, [ImportFolder(f"file://{tmp_path}/in", "")])
         await lake.close()
 
     run(play())
@@ -285,13 +285,13 @@ def test_what_an_import_brings_is_as_the_bucket_has_it() -> None:
         lake = await Lake.create(MemoryStore(), world=LakeOptions(lambda url: bucket))
         await lake.create_repository("demo-repo", actor=ANN)
         [repository] = await opened(lake, "demo-repo")
-        await bring_in(repository, "main", await for_import(repository, [ImportSource("s3://b/in", "")]), actor=ANN)
+        await bring_in(repository, "main", await for_import(repository, [ImportFolder("s3://b/in", "")]), actor=ANN)
         assert await paths(repository, "main") == sorted(keys, key=str.encode)
         for key in keys:
             assert await repository.reader.read_all(await objects.stat(repository, "main", key)) == key.encode()
         long = "k" * 1_020
         with pytest.raises(Invalid, match="too long"):
-            await for_import(repository, [ImportSource("s3://b/in", long)])
+            await for_import(repository, [ImportFolder("s3://b/in", long)])
         await lake.close()
 
     run(play())

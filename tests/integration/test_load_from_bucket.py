@@ -11,7 +11,7 @@ from lochan.ids import Ids
 from lochan.jobs.load.files import File, local_file
 from lochan.jobs.load.load import LoadSizes
 from lochan.jobs.messages import TaskFailed, error_of
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from tests.run import run
 from tests.servers.minio import MinioServer
 from tests.unit.engines.lake import ANN

@@ -13,7 +13,7 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake, LakeOptions
 from lochan.store.open import open_store
 from lochan.versioning import bulk, copy, links
-from lochan.versioning.import_ import ImportSource, bring_in, for_import, for_ingest
+from lochan.versioning.heads.imports import ImportFolder, bring_in, for_import, for_ingest
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill.child import Order, Trap
 
@@ -30,9 +30,9 @@ async def work(order: Order) -> None:
     repository = await lake.open_repository("demo-repo")
     source = f"file://{Path(order.folder).parent}/source"
     with suppress(NothingToDo):
-        await bring_in(repository, "main", await for_import(repository, [ImportSource(source, "in/")]), actor=ANN)
+        await bring_in(repository, "main", await for_import(repository, [ImportFolder(source, "in/")]), actor=ANN)
     with suppress(NothingToDo):
-        await bring_in(repository, "main", await for_ingest(repository, ImportSource(source, "follow/")), actor=ANN)
+        await bring_in(repository, "main", await for_ingest(repository, ImportFolder(source, "follow/")), actor=ANN)
     await copy.copy_folder(repository, "main", "in/", "main", "copy/", actor=ANN)
     with suppress(NotFound):  # moved by a life before this one
         await copy.move_folder(repository, "main", "copy/", "moved/", actor=ANN)

@@ -17,10 +17,11 @@ from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
-from lochan.versioning import branches, head_moves
-from lochan.versioning.graph import log
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning import branches
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.graph import log
 from tests.kill.child import Order, Trap
 
 ANN = Actor("ann", "kill", "here")

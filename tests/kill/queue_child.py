@@ -9,8 +9,8 @@ from lochan import failpoints
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.open import open_store
-from lochan.versioning.branch_queue import BranchQueue
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.branch_queue import BranchQueue
+from lochan.versioning.heads.commit import CommitRequest, commit
 from tests.kill.child import Order, Trap
 
 REPOSITORY = "demo-repo"

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from lochan.versioning import objects
-from lochan.versioning.graph import log
+from lochan.versioning.revisions.graph import log
 from tests.kill.brought_in_child import COUNT, opened
 from tests.kill.child import Order
 from tests.kill.harness import ROOT, failpoints_in_source

@@ -15,9 +15,10 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import Turned
 from lochan.lake import Lake
 from lochan.store.open import open_store
-from lochan.versioning import branch_queue, objects
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.graph import log
+from lochan.versioning import objects
+from lochan.versioning.heads import branch_queue
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.revisions.graph import log
 from tests.kill.child import Order
 from tests.kill.harness import ROOT
 from tests.kill.queue_child import REPOSITORY

@@ -14,7 +14,7 @@ from lochan import failpoints
 from lochan.errors import AlreadyExists
 from lochan.lake import Lake, LakeOptions
 from lochan.store.open import open_store
-from lochan.versioning import branch_queue
+from lochan.versioning.heads import branch_queue
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill import place
 from tests.kill.child import Order, Trap

@@ -12,9 +12,9 @@ from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.lake import Lake
 from lochan.store.open import open_store, stack
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.graph import log
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.graph import log
 from tests.model.versioned.neighbour import Left, Order
 from tests.model.versioned.reading import Reading
 from tests.model.versioned.verbs import ANN

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.errors import Conflict, Invalid
-from lochan.versioning.graph import log, merge_bases, only_left
+from lochan.versioning.revisions.graph import log, merge_bases, only_left
 from tests.run import run
 from tests.unit.pools.place import Pool, pool
 

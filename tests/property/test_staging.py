@@ -24,7 +24,7 @@ from lochan.staging.layers import EMPTY, DumpedLayers, Inputs, Layers, load
 from lochan.staging.listing import ViewPage
 from lochan.staging.view import View
 from lochan.store.memory import MemoryStore
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table

@@ -11,13 +11,13 @@ from lochan.formats.entry_table import entries_of, table_of
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.trees import Trees
 from lochan.versioning import objects
 from lochan.versioning.bulk import visible
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.subtree import SubtreeRequest, compare, same_file
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.subtree import SubtreeRequest, compare, same_file
 from tests.run import run
 
 pytestmark = pytest.mark.thorough

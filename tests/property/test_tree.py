@@ -14,7 +14,7 @@ from lochan.formats.entry import Entry, Tombstone
 from lochan.formats.entry_table import entries_of, table_of
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, DiffCounts, count, diff, differences_of, roll_up
 from lochan.tree.merge import ASK, DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.tree import Tree

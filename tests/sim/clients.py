@@ -15,7 +15,7 @@ from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema, State
-from lochan.store.latency import LatencyStore
+from lochan.store.faults import LatencyStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.repositories import Repositories
 from tests.sim.machine import Machine

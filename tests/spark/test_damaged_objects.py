@@ -24,12 +24,12 @@ from lochan.jobs.diff_rows import DiffOptions
 from lochan.lake import Lake
 from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
-from lochan.store.location import StoreLocation
 from lochan.store.memory import MemoryStore
+from lochan.store.open import StoreLocation
 from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.branches import create_branch
-from lochan.versioning.commit import CommitRequest as Commit
-from lochan.versioning.commit import commit
+from lochan.versioning.heads.commit import CommitRequest as Commit
+from lochan.versioning.heads.commit import commit
 from lochan.versioning.objects import put
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS

@@ -24,7 +24,7 @@ from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.copy import copy
 from lochan.versioning.objects import put, put_many
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces.registry import open_workspace
+from lochan.versioning.workspaces.write import open_workspace
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN

@@ -31,7 +31,7 @@ from lochan.formats.job import PREFIX, JobRecord
 from lochan.jobs.job_list import jobs
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
-from lochan.versioning.branch_protection import set_read_only
+from lochan.versioning.branches import set_read_only
 from tests.lost_answer import lost_answer
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS

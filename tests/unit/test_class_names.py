@@ -15,8 +15,6 @@ SHARED = {
     "Branch",
     "Commit",
     "Conflict",
-    "ImportResult",
-    "ImportSource",
     "Lake",
     "Order",
     "Pool",

@@ -18,8 +18,8 @@ from lochan.errors import Corrupt, FutureFormat, Invalid, NotFound, Refused
 from lochan.formats import key_file
 from lochan.ids import Ids
 from lochan.store.checked_reads import get_decoded
-from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
+from lochan.store.retry import settle
 
 if TYPE_CHECKING:  # loaded by whoever seals or unseals something, and by nobody else
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

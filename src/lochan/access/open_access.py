@@ -57,7 +57,7 @@ class OpenAccess:
     ) -> Any:
         """Durable when it returns; and where access may have been taken away, in force everywhere (rule A1)."""
         from lochan.journal.group import AppendRequest
-        from lochan.journal.request_key import KeyedActor, without_key
+        from lochan.journal.keys import KeyedActor, without_key
 
         fingerprint = sha256(msgspec.msgpack.encode(request)).digest()
         if isinstance(actor, KeyedActor) and not key:

@@ -25,10 +25,10 @@ from lochan.journal.state import StatePart
 from lochan.pools.keys import Instant
 from lochan.query import ast
 from lochan.query.sources.meta.past import state_at
-from lochan.versioning.expression import parse
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repositories, Repository
-from lochan.versioning.resolve import resolve
+from lochan.versioning.revisions.resolve import resolve
+from lochan.versioning.uri import parse_ref
 
 LIST, READ = "fs:ListObjects", "fs:ReadObject"
 # Asked of the repository.
@@ -148,9 +148,9 @@ async def ref_resource(repository: OpenRepository, ref: str) -> str:
     refs, _ = await repository.refs()
     try:
         resolved = resolve(refs, ref, now=repository.clock.wall())
-        said = parse(ref).name
+        said = parse_ref(ref).name
     except NotFound:
-        return resources.branch(name, parse(ref).name)
+        return resources.branch(name, parse_ref(ref).name)
     except Invalid:
         return resources.branch(name, ref.partition("@")[0].partition("/")[0] or ref)
     if resolved.branch is not None:

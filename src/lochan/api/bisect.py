@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 async def bisect_step(repository: OpenRepository, good: Sequence[str], bad: str, skipped: Sequence[str]) -> BisectStep:
-    from lochan.versioning.bisect import BisectMarks, rounds, step
+    from lochan.versioning.revisions.bisect import BisectMarks, rounds, step
 
     refs, _ = await repository.refs()
     ids = {name: (await repository.resolve(name)).commit_id for name in dict.fromkeys((*good, bad, *skipped))}

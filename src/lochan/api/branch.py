@@ -18,8 +18,8 @@ from lochan.api.writable import WritableRef
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
-    from lochan.versioning.commit import CommitRequest
-    from lochan.versioning.head_moves import CommitMessage
+    from lochan.versioning.heads.commit import CommitRequest
+    from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 
@@ -41,7 +41,7 @@ class Branch(WritableRef):
     ) -> Commit:
         """All that is staged, or what these paths and globs name. Raises NothingToDo, Protected, Invalid without a
         message."""
-        from lochan.versioning.commit import CommitRequest, commit
+        from lochan.versioning.heads.commit import CommitRequest, commit
 
         options = _with(options, message)
         wish = CommitRequest(
@@ -79,7 +79,7 @@ class Branch(WritableRef):
         is staged here is committed first, with this message. Raises PathsInTheWay with the conflicts, Dirty,
         NothingToDo, SameRef."""
         from lochan.tree.merge import Strategy
-        from lochan.versioning.head_moves import merge
+        from lochan.versioning.heads.moves import merge
 
         async with self._opened() as (repository, at):
             name = full_name(source, repository)
@@ -110,7 +110,7 @@ class Branch(WritableRef):
         """What `merge` would change; nothing is changed. Raises as `merge` does."""
         from lochan.tree.diff import count
         from lochan.tree.merge import Strategy
-        from lochan.versioning.head_moves import rehearse_merge
+        from lochan.versioning.heads.moves import rehearse_merge
 
         async with self._opened() as (repository, at):
             trees = await rehearse_merge(
@@ -132,7 +132,7 @@ class Branch(WritableRef):
     ) -> Commit:
         """A commit that takes back what that one changed; of a merge, against which parent. `commit_staged` as for
         `merge`. Raises PathsInTheWay, Dirty, NothingToDo."""
-        from lochan.versioning.head_moves import revert
+        from lochan.versioning.heads.moves import revert
 
         async with self._opened() as (repository, at):
             name, said, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
@@ -150,7 +150,7 @@ class Branch(WritableRef):
         commit_staged: str | None = None,
     ) -> Commit:
         """What that commit changed, once more here. Raises as `revert` does."""
-        from lochan.versioning.head_moves import cherry_pick
+        from lochan.versioning.heads.moves import cherry_pick
 
         async with self._opened() as (repository, at):
             name, said, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
@@ -161,7 +161,7 @@ class Branch(WritableRef):
 
     async def rebase(self, onto: NamedRef | str, *, key: str = "") -> RebaseResult:
         """Its own commits once more, on top of `onto`. Raises PathsInTheWay, Dirty, NothingToDo."""
-        from lochan.versioning.rebase import rebase
+        from lochan.versioning.heads.rebase import rebase
 
         async with self._opened() as (repository, at):
             name = full_name(onto, repository)
@@ -199,7 +199,7 @@ class Branch(WritableRef):
         told, declared = CopyOptions(content_type, None, metadata or None), LinkOptions(size, checksum)
         actor = self._session.acting(key, "link address", self.repository_name, self.name, path, token, declared)
         async with self._staging() as (repository, at):
-            return ObjectInfo.of(await link(repository, at, path, token, actor=actor, declared=declared, told=told))
+            return ObjectInfo.of(await link(repository, at, path, token, actor=actor, declared=declared, options=told))
 
     async def link(
         self,
@@ -218,7 +218,7 @@ class Branch(WritableRef):
         told = CopyOptions(content_type, None, metadata or None)
         actor = self._session.acting(key, "link", self.repository_name, self.name, path, url)
         async with self._staging() as (repository, at):
-            return ObjectInfo.of(await stage(repository, at, path, url, actor=actor, told=told))
+            return ObjectInfo.of(await stage(repository, at, path, url, actor=actor, options=told))
 
     async def import_files(
         self,
@@ -323,7 +323,7 @@ class Branch(WritableRef):
 
     async def workspace(self, note: str = "", *, key: str = "") -> Workspace:
         """A new one over the branch as it is now."""
-        from lochan.versioning.workspaces.registry import open_workspace
+        from lochan.versioning.workspaces.write import open_workspace
 
         actor = self._session.acting(key, "open workspace", self.repository_name, self.name, note)
         async with self._staging() as (repository, at):
@@ -336,13 +336,13 @@ def _with(options: CommitOptions, message: str) -> CommitOptions:
 
 
 def said_of(options: CommitOptions) -> CommitMessage:
-    from lochan.versioning.head_moves import CommitMessage
+    from lochan.versioning.heads.moves import CommitMessage
 
     return CommitMessage(options.message, options.metadata, options.author, options.date_us)
 
 
 def _commit_first(message: str | None) -> CommitRequest | None:
-    from lochan.versioning.commit import CommitRequest
+    from lochan.versioning.heads.commit import CommitRequest
 
     return None if message is None else CommitRequest(message)
 

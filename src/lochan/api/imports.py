@@ -11,8 +11,8 @@ from lochan.api.results import Result
 
 if TYPE_CHECKING:
     from lochan.formats.record import Actor
-    from lochan.versioning.head_moves import CommitMessage
-    from lochan.versioning.import_ import ImportPlan
+    from lochan.versioning.heads.imports import ImportPlan
+    from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 Progress = Callable[[int], None]  # is told of so many more files that were listed
@@ -41,31 +41,31 @@ class ImportChange(Result, frozen=True, kw_only=True):
 async def gathered(
     repository: OpenRepository, sources: Sequence[ImportSource], progress: Progress | None
 ) -> ImportPlan:
-    from lochan.versioning.import_ import ImportSource, for_import
+    from lochan.versioning.heads.imports import ImportFolder, for_import
 
-    return await for_import(repository, [ImportSource(each.url, each.prefix) for each in sources], progress or _ignored)
+    return await for_import(repository, [ImportFolder(each.url, each.prefix) for each in sources], progress or _ignored)
 
 
 async def followed(
     repository: OpenRepository, source: ImportSource, keep_removed: bool, progress: Progress | None
 ) -> ImportPlan:
-    from lochan.versioning.import_ import ImportSource, for_ingest
+    from lochan.versioning.heads.imports import ImportFolder, for_ingest
 
-    at = ImportSource(source.url, source.prefix)
+    at = ImportFolder(source.url, source.prefix)
     return await for_ingest(repository, at, keep_removed=keep_removed, seen=progress or _ignored)
 
 
 async def land(
     repository: OpenRepository, branch: str, found: ImportPlan, said: CommitMessage, actor: Actor
 ) -> ImportResult:
-    from lochan.versioning.import_ import bring_in
+    from lochan.versioning.heads.imports import bring_in
 
     landed = await bring_in(repository, branch, found, said, actor=actor)
     return ImportResult(commit=landed.commit, **landed.counts._asdict())
 
 
 async def rehearse(repository: OpenRepository, branch: str, found: ImportPlan) -> ImportResult:
-    from lochan.versioning.import_ import ImportCounts, differences
+    from lochan.versioning.heads.imports import ImportCounts, differences
 
     counts = ImportCounts()
     async for part in differences(repository, branch, found):
@@ -75,7 +75,7 @@ async def rehearse(repository: OpenRepository, branch: str, found: ImportPlan) -
 
 async def changes(repository: OpenRepository, branch: str, found: ImportPlan) -> AsyncIterator[ImportChange]:
     from lochan.tree.diff import REMOVED
-    from lochan.versioning.import_ import differences
+    from lochan.versioning.heads.imports import differences
 
     async for part in differences(repository, branch, found):
         columns = (part.changes["path"], part.kinds, part.before, part.changes["size"])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lochan.ingest.streams import Input
     from lochan.jobs.load.files import File
     from lochan.jobs.record import JobReporter
-    from lochan.versioning.head_moves import CommitMessage
+    from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
@@ -146,7 +146,7 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
 async def _loaded_before(session: Session, pool: str, actor: Actor) -> LoadCommit | None:
     """By the same request: then no Spark is started."""
     from lochan.engines.duckdb.load.load import repeated_load
-    from lochan.journal.request_key import CarriedOut
+    from lochan.journal.keys import CarriedOut
     from lochan.versioning.idempotency import check_first
 
     async with session.opened(pool) as repository:

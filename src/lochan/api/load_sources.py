@@ -141,7 +141,7 @@ def _files(path: Path, left_out: Path | None, follow_links: bool, report: Report
 
 async def _stored(lake: Lake, url: str) -> list[File]:
     from lochan.jobs.load.files import File
-    from lochan.store.location import StoreLocation
+    from lochan.store.open import StoreLocation
 
     outside = lake.outside()
     assert outside is not None, "a command line can name any place"

@@ -52,13 +52,13 @@ DEFAULT_ENGINE = EngineOptions()
 def parse_time(text: str) -> datetime:
     """ISO 8601, in UTC unless it has an offset; or from now: `yesterday`, `2 hours ago`. Raises Invalid."""
     from lochan.clock import SystemClock
-    from lochan.versioning.expression import moment as parse
+    from lochan.versioning.uri import parse_time as parse
 
     return moment(parse(text, SystemClock().wall()))
 
 
 def check_key(key: str) -> None:
     """Raises Invalid for what cannot be an idempotency key."""
-    from lochan.journal.request_key import check_key_text
+    from lochan.journal.keys import check_key_text
 
     check_key_text(key)

@@ -31,8 +31,8 @@ from lochan.errors import Refused
 if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
     from lochan.staging.listing import ViewPage
-    from lochan.versioning.history import LogRequest
     from lochan.versioning.open_repository import OpenRepository
+    from lochan.versioning.revisions.log import LogRequest
 
 _PAGE = 1_000
 _BLAME_PAGE = 100_000  # each is a walk through history
@@ -113,7 +113,7 @@ class Ref:
     ) -> AsyncIterator[Commit]:
         """Commits behind it, the youngest first, as they are asked for; with paths or prefixes, those that changed one
         of them. Raises NotFound."""
-        from lochan.versioning.history import history
+        from lochan.versioning.revisions.log import history
 
         wish = _log_wish(path, prefix, author, grep, since, until, first_parent)
         async with self._opened() as (repository, name), aclosing(history(repository, name, wish)) as found:
@@ -133,7 +133,7 @@ class Ref:
     ) -> AsyncIterator[LogEntry]:
         """Every commit behind it, one line of history after the other, for a drawing; each tells whether `log` would
         give it. Raises NotFound."""
-        from lochan.versioning.history import walked
+        from lochan.versioning.revisions.log import walked
 
         wish = _log_wish(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
         async with self._opened() as (repository, name), aclosing(walked(repository, name, wish)) as found:
@@ -143,7 +143,7 @@ class Ref:
     async def diff(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> AsyncIterator[Change]:
         """What is different at `right`, in path order; committed on both sides. `three_dot`: only what the right has
         changed since the two parted. Raises NotFound."""
-        from lochan.versioning.diff import diff
+        from lochan.versioning.revisions.diff import diff
 
         async with self._opened() as (repository, name):
             other = full_name(right, repository)
@@ -153,7 +153,7 @@ class Ref:
 
     async def diff_count(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> ChangeCount:
         """How much is different there. Raises NotFound."""
-        from lochan.versioning.diff import count
+        from lochan.versioning.revisions.diff import count
 
         async with self._opened() as (repository, name):
             other = full_name(right, repository)
@@ -169,7 +169,7 @@ class Ref:
         depth: int = 1,
     ) -> dict[str, ChangeCount]:
         """The same for each folder below the prefix, so many deep, by its path. Raises NotFound."""
-        from lochan.versioning.diff import RollUp, roll_up
+        from lochan.versioning.revisions.diff import RollUp, roll_up
 
         by = RollUp(delimiter, depth)
         async with self._opened() as (repository, name):
@@ -181,7 +181,7 @@ class Ref:
         """Of a pool: the data objects that only one of them holds, with their rows, bytes and keys. Raises NotFound,
         Refused for a repository of files."""
         from lochan.pools.objects import describe_object
-        from lochan.versioning.diff import diff
+        from lochan.versioning.revisions.diff import diff
 
         async with self._opened() as (repository, name):
             settings = pool_settings(repository)
@@ -192,7 +192,7 @@ class Ref:
 
     async def blame(self, path: str) -> Commit:
         """The commit that made the object what it is. Raises NotFound."""
-        from lochan.versioning.blame import blame
+        from lochan.versioning.revisions.log import blame
 
         async with self._opened() as (repository, name):
             found = await blame(repository, name, path)
@@ -200,7 +200,7 @@ class Ref:
 
     async def blame_folder(self, prefix: str = "") -> AsyncIterator[BlameResult]:
         """The same for every object whose path begins with the prefix, all at one commit. Raises NotFound."""
-        from lochan.versioning.blame import blame_under
+        from lochan.versioning.revisions.log import blame_under
 
         async with self._opened() as (repository, name):
             at = (await repository.resolve(name)).commit_id
@@ -324,7 +324,7 @@ def _log_wish(
     until: datetime | None,
     first_parent: bool,
 ) -> LogRequest:
-    from lochan.versioning.history import LogRequest
+    from lochan.versioning.revisions.log import LogRequest
 
     return LogRequest(
         paths=_several(path),

@@ -118,7 +118,7 @@ class Repository:
 
     async def merge_bases(self, left: NamedRef | str, right: NamedRef | str) -> list[Commit]:
         """All of them, where the two have merged each other; perhaps none."""
-        from lochan.versioning.graph import merge_bases
+        from lochan.versioning.revisions.graph import merge_bases
 
         async with self._session.opened(self.name) as repository:
             names = [full_name(each, repository) for each in (left, right)]
@@ -134,7 +134,7 @@ class Repository:
 
     async def protections(self) -> list[ProtectionRule]:
         """The rules that protect branches."""
-        from lochan.versioning.branch_protection import protections
+        from lochan.versioning.branches import protections
 
         async with self._session.opened(self.name) as repository:
             rules = await protections(repository)
@@ -144,7 +144,7 @@ class Repository:
         """Branches whose names fit the pattern, in which * and ? stand for any letters. `stage`: no writes; `commit`:
         no commits, imports and workspaces' commits; `rewrite`: no reset to another commit, no rebase, no new name, no
         deletion. Gives all rules. Raises Invalid."""
-        from lochan.versioning.branch_protection import protect
+        from lochan.versioning.branches import protect
 
         actor = self._session.acting(key, "protect", self.name, pattern, blocked)
         async with self._session.opened(self.name) as repository:
@@ -153,7 +153,7 @@ class Repository:
 
     async def unprotect(self, pattern: str, *, key: str = "") -> list[ProtectionRule]:
         """Removes the rule of exactly that pattern, and gives those that are left. Raises NotFound."""
-        from lochan.versioning.branch_protection import unprotect
+        from lochan.versioning.branches import unprotect
 
         actor = self._session.acting(key, "unprotect", self.name, pattern)
         async with self._session.opened(self.name) as repository:
@@ -168,7 +168,7 @@ class Repository:
 
     async def set_read_only(self, on: bool = True, *, key: str = "") -> None:
         """From now on every change of its branches, tags and objects is refused, or allowed again."""
-        from lochan.versioning.branch_protection import set_read_only
+        from lochan.versioning.branches import set_read_only
 
         actor = self._session.acting(key, "read-only", self.name, on)
         async with self._session.opened(self.name) as repository:
@@ -184,7 +184,7 @@ class Repository:
 
     async def workspaces(self, branch: str = "") -> AsyncIterator[WorkspaceInfo]:
         """Those that are open, of one branch or of all."""
-        from lochan.versioning.workspaces.registry import opened
+        from lochan.versioning.workspaces.write import opened
 
         async with self._session.opened(self.name) as repository:
             for each in await opened(repository, branch):

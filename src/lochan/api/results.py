@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
     from lochan.tree.diff import DiffCounts, Difference
-    from lochan.versioning.diff import Uncommitted
     from lochan.versioning.repositories import Repository as StoredRepository
+    from lochan.versioning.revisions.diff import Uncommitted
     from lochan.versioning.state.branch import BranchState as StoredBranch
-    from lochan.versioning.state.stashes import Stash
+    from lochan.versioning.state.branch import Stash
     from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from lochan.errors import LochanError
-from lochan.journal.request_key import keyed
+from lochan.journal.keys import keyed
 
 if TYPE_CHECKING:
     import asyncio

@@ -82,7 +82,7 @@ async def _compact(
     wish: CompactRequest,
 ) -> PoolCompactionResult:
     from lochan.jobs.compaction import compact
-    from lochan.journal.request_key import part_of
+    from lochan.journal.keys import part_of
 
     at = session.lake.queries().files, session.lake.place
     by = part_of(actor, f"{repository.repository.id}@{branch}")

@@ -94,7 +94,7 @@ class Upload:
 
     async def all(self, files: Sequence[UploadFile]) -> int:
         """How many bytes they had. Asked again with its key when all was staged, nothing is sent."""
-        from lochan.journal.request_key import CarriedOut, without_key
+        from lochan.journal.keys import CarriedOut, without_key
         from lochan.versioning.idempotency import check_first
         from lochan.versioning.objects import put_many
 
@@ -119,7 +119,7 @@ class Upload:
     async def _to_workspace(self, files: Sequence[UploadFile]) -> int:
         """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
         from lochan.concurrency import map_concurrently
-        from lochan.journal.request_key import without_key
+        from lochan.journal.keys import without_key
         from lochan.versioning.objects import put
 
         async def one(source: UploadFile) -> int:

@@ -33,7 +33,7 @@ class Workspace(WritableRef):
 
     async def show(self) -> WorkspaceInfo:
         """Raises NotFound for one that was committed or dropped."""
-        from lochan.versioning.workspaces.registry import find
+        from lochan.versioning.workspaces.write import find
 
         async with self._session.opened(self.repository_name) as repository:
             return info_of(repository, await find(repository, self.id))
@@ -54,8 +54,8 @@ class Workspace(WritableRef):
     async def add(self, *globs: str, key: str = "") -> tuple[str, ...]:
         """What fits one of the globs, now or when it is written, is to be committed. In a glob, * and ? stay within a
         folder and ** goes across. Gives all globs that were added. Raises Invalid."""
-        from lochan.versioning.workspaces.registry import find
         from lochan.versioning.workspaces.selection import add
+        from lochan.versioning.workspaces.write import find
 
         actor = self._session.acting(key, "add", self.repository_name, self.id, globs)
         async with self._session.opened(self.repository_name) as repository:
@@ -90,7 +90,7 @@ class Workspace(WritableRef):
     ) -> Commit:
         """Everything in it, or what these paths and globs name, or only what was `added`, onto its branch; then it is
         closed. Raises ConcurrentCommit where the branch has changed the same paths meanwhile."""
-        from lochan.versioning.commit import CommitRequest
+        from lochan.versioning.heads.commit import CommitRequest
         from lochan.versioning.workspaces.commit import commit
 
         if message:
@@ -109,7 +109,7 @@ class Workspace(WritableRef):
 
     async def drop(self, *, key: str = "") -> None:
         """With all that is in it."""
-        from lochan.versioning.workspaces.registry import drop
+        from lochan.versioning.workspaces.write import drop
 
         actor = self._session.acting(key, "drop workspace", self.repository_name, self.id)
         async with self._session.opened(self.repository_name) as repository:
@@ -122,6 +122,6 @@ def info_of(repository: OpenRepository, workspace: StoredWorkspace) -> Workspace
 
 def workspace_id(name: str) -> str:
     """Of a workspace's name, `branch+id`. Raises Invalid for what is no such name."""
-    from lochan.versioning.expression import parse
+    from lochan.versioning.uri import parse_ref
 
-    return parse(name).workspace
+    return parse_ref(name).workspace

@@ -42,7 +42,7 @@ class WritableRef(Ref):
 
     async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
         """What is staged and not committed, in path order."""
-        from lochan.versioning.diff import staged
+        from lochan.versioning.revisions.diff import staged
 
         async with self._opened() as (repository, name):
             for change in await staged(repository, name, prefix=prefix):
@@ -50,21 +50,21 @@ class WritableRef(Ref):
 
     async def status_table(self, prefix: str = "") -> Table:
         """The same as an Arrow table, which may have millions of rows: path, kind and size."""
-        from lochan.versioning.diff import staged_columns
+        from lochan.versioning.revisions.diff import staged_columns
 
         async with self._opened() as (repository, name):
             return await staged_columns(repository, name, prefix=prefix)
 
     async def status_count(self, prefix: str = "") -> ChangeCount:
         """How much is staged."""
-        from lochan.versioning.diff import count_staged
+        from lochan.versioning.revisions.diff import count_staged
 
         async with self._opened() as (repository, name):
             return ChangeCount.of(await count_staged(repository, name, prefix=prefix))
 
     async def status_folders(self, prefix: str = "", *, delimiter: str = "/", depth: int = 1) -> dict[str, ChangeCount]:
         """The same for each folder below the prefix, so many deep, by its path."""
-        from lochan.versioning.diff import RollUp, roll_up_staged
+        from lochan.versioning.revisions.diff import RollUp, roll_up_staged
 
         async with self._opened() as (repository, name):
             found = await roll_up_staged(repository, name, RollUp(delimiter, depth), prefix=prefix)
@@ -180,10 +180,10 @@ class WritableRef(Ref):
         async with self._staging() as (target, name):
             if source.repository_name == self.repository_name:
                 theirs = full_name(source, target)
-                return ObjectInfo.of(await copy(target, theirs, path, name, to, actor=actor, told=told))
+                return ObjectInfo.of(await copy(target, theirs, path, name, to, actor=actor, options=told))
             async with self._session.opened(source.repository_name) as other:
                 at = full_name(source, other), path, target, name, to
-                made = await transfer(other, *at, actor=actor, told=told, advance=progress or _ignored)
+                made = await transfer(other, *at, actor=actor, options=told, advance=progress or _ignored)
                 return ObjectInfo.of(made)
 
     async def copy_folder(

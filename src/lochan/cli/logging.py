@@ -9,7 +9,7 @@ from typing import TextIO
 
 from lochan.config.values import Config
 from lochan.errors import Invalid
-from lochan.store.permissions import FILE_MODE
+from lochan.store.disk import FILE_MODE
 
 _LEVELS: Mapping[str, int] = {
     "DEBUG": logging.DEBUG,

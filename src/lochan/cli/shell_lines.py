@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from lochan.store.permissions import FILE_MODE, make_private_folder
+from lochan.store.disk import FILE_MODE, make_private_folder
 
 PROMPT, MORE = "lochan> ", "     -> "
 _HISTORY_LINES = 1_000

@@ -49,7 +49,7 @@ def write_file(file: Path, text: str) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    from lochan.store.permissions import make_private_folder
+    from lochan.store.disk import make_private_folder
 
     make_private_folder(str(folder))
 

@@ -24,7 +24,7 @@ from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.pools.commit_objects import Swap, committed_objects, replace_objects
 from lochan.pools.compaction import Group, plan
 from lochan.pools.facts import from_metadata
@@ -34,7 +34,7 @@ from lochan.pools.objects import find
 from lochan.pools.snapshot import Snapshot
 from lochan.pools.upkeep import ALWAYS, Policy
 from lochan.tree.tree import Tree
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 

@@ -10,7 +10,7 @@ from lochan.engines.duckdb.instances import Instances
 from lochan.engines.spark.run_report import Tell
 from lochan.pools.snapshot import Snapshots
 from lochan.query.sources.catalog import Catalog
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.store.verified_files import VerifiedFiles
 

@@ -196,7 +196,7 @@ async def _load_result(at: QueryContext, into: ast.Load, result: Result, actor: 
     """Raises Refused, or NothingToDo if the query has no rows."""
     from lochan.engines.duckdb.load.load import LoaderOptions, load
     from lochan.ingest.streams import Input
-    from lochan.versioning.head_moves import CommitMessage
+    from lochan.versioning.heads.moves import CommitMessage
 
     if actor is None:
         raise Refused("this query would change a pool, but has no actor", hint="leave out `load`")

@@ -61,8 +61,8 @@ from lochan.jobs.messages import TaskMessage, error_of, together
 from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, PoolTarget
 from lochan.jobs.tasks import frame_of, on_spark, run_tasks
-from lochan.store.location import StoreLocation
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.store.open import StoreLocation
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 

@@ -51,7 +51,7 @@ from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, open_on_executor
 from lochan.jobs.tasks import frame_of, on_spark, shared_out
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader

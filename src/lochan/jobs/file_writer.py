@@ -18,7 +18,7 @@ from lochan.jobs.messages import TaskMessage, reports_errors
 from lochan.jobs.pool_writer import joined, spark_folder
 from lochan.jobs.target import PutCounter, open_on_executor
 from lochan.pools.commit_objects import CONTENT_TYPE
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.open_repository import OpenRepository

@@ -22,17 +22,17 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
 from lochan.jobs.messages import TaskMessage, together
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.pools.commit_objects import Swap, apply_swap, new_objects
 from lochan.pools.facts import unparsed_times
 from lochan.pools.json_row import Fault
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
-from lochan.versioning.graph import LookUp, by_generation, only_left
-from lochan.versioning.head_moves import NOTHING, CommitMessage, MovePlan, move
-from lochan.versioning.history_join import MoveBase
+from lochan.versioning.heads.joins import MoveBase
+from lochan.versioning.heads.moves import NOTHING, CommitMessage, MovePlan, move
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.graph import LookUp, by_generation, only_left
 
 JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, on somebody's disk
 _SHOWN = 3

@@ -15,7 +15,7 @@ from lochan.jobs.messages import TaskMessage
 from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.settings import settings_of
 from lochan.store.counts import CountingStore, RequestCounts
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL

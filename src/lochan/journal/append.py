@@ -1,7 +1,8 @@
-"""Putting one record into its slot, and finding out what became of it (rules J1, J2, J5, J6).
+"""Puts one record into its slot, and finds out what became of it (rules J1, J2, J5, J6).
 
-AlreadyExists, a conflict, a timeout and a 5xx all mean the same: nobody knows, until the slot is read back. Our put-id
-there means success; another's means that number is lost; nothing there means the same bytes are sent again.
+AlreadyExists, a conflict, a timeout and a 5xx all mean the same: nobody knows until the slot is read back. Our put-id
+there means success, another one means that the number is lost, and nothing there means that the same bytes are sent
+again.
 """
 
 from lochan.clock import Clock
@@ -30,15 +31,15 @@ class Appender:
         self._rules = rules
 
     async def append(self, sealed: SealedRecord, deadline: float, *, in_doubt: bool = False) -> bool:
-        """True: this record is decided at its number; False: another one is. Raises Unknown if neither could be found
-        out by `deadline` (boot time), or DiskFull or a Mistake if it is certain that nothing was created.
-        `in_doubt`: an earlier call for the same record ended in Unknown."""
+        """True: this record is decided at its number. False: another one is. Raises Unknown if that is not clear by
+        `deadline` (boot time), and DiskFull or a Mistake if certainly nothing was created. `in_doubt`: an earlier call
+        for the same record ended in Unknown."""
         pause = _PAUSE_MIN_S
         while True:
             try:
                 decided = await self._try(sealed)
             except (DiskFull, Mistake) as error:
-                # Known not to have been created this time; but an earlier try may have been.
+                # Certainly not created this time, but perhaps by an earlier attempt.
                 if in_doubt:
                     raise Unknown(f"record {sealed.record.number} may or may not be written: {error}") from error
                 raise
@@ -57,7 +58,7 @@ class Appender:
             pause = min(pause * 2, _PAUSE_MAX_S)
 
     async def _try(self, sealed: SealedRecord) -> bool | None:
-        """One put and what follows from its answer; None: still open."""
+        """One put and what follows from its answer. None: still open."""
         number = sealed.record.number
         asked = self._tail.now()
         created = False
@@ -73,14 +74,14 @@ class Appender:
         fp("append.after_put")
         try:
             return await self._look(sealed, created, asked)
-        except (DiskFull, Mistake) as error:  # the put is out, and only looking is refused: that decides nothing (J2)
+        except (DiskFull, Mistake) as error:  # the put was sent, and only looking is refused: that decides nothing (J2)
             raise Unknown(f"record {number} cannot be read back: {error}") from error
 
     async def _look(self, sealed: SealedRecord, created: bool, asked: float) -> bool | None:
-        """Whose record is decided at that number; None: still open."""
+        """Whether our record is decided at that number. None: still open."""
         number = sealed.record.number
         data = None if created else await self._slots.read(number)
-        # J5: whatever the slot said, the segment decides if there is one.
+        # J5: whatever the slot contains, the segment decides if there is one.
         segment = await self._tail.segment_unless_trusted(number, asked, self._rules.writer_trust_s)
         if segment is not None:
             if number >= segment.first + len(segment.records):
@@ -93,8 +94,8 @@ class Appender:
     def _is_ours(self, data: bytes, sealed: SealedRecord) -> bool | None:
         try:
             found = records.decode(data, f"record {sealed.record.number} of {self._slots.name}")
-        except Corrupt:  # perhaps only on the way: it says nothing about whose record is there
+        except Corrupt:  # perhaps only on the network: it does not tell whose record is there
             return None
-        except FutureFormat:  # a newer Lochan's, so not ours; whoever folds it will say so
+        except FutureFormat:  # from a newer Lochan, so not ours; the fold will report it
             return False
         return found.record.put_id == sealed.record.put_id

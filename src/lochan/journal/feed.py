@@ -1,7 +1,7 @@
-"""The events of one journal or of several, in the order in which they happened.
+"""The events of one journal or of several, in the order in which they happened, each with a line of text for people.
 
-Within a journal the numbers order events. Between journals only the wall clocks of their writers do, which may be off
-by a little.
+Within a journal, record numbers order the events. Between journals only the writers' wall clocks do, and those may
+differ a little.
 """
 
 import heapq
@@ -10,21 +10,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from lochan.clock import Clock
+from lochan.formats import collection_events as collection
 from lochan.formats import events
+from lochan.formats import lake_events as lake
+from lochan.formats import repository_events as repository
+from lochan.formats import workspace_events as workspace
+from lochan.formats.commit import Commit
+from lochan.formats.entry import Entry
+from lochan.formats.events import Event
 from lochan.formats.record import SealedRecord
-from lochan.journal.event_text import describe
 from lochan.journal.journal import Journal
 
 _FOLLOW_PAUSE_S = 0.5
-
+_NAMED_MAX = 3  # the first few of many paths are named
+_DIGITS = 12  # of a commit's id
 OpenJournals = Callable[[], Awaitable[Sequence[Journal]]]
 
 
 @dataclass(frozen=True, slots=True)
 class EventLine:
-    """One event, with everything that is known of it."""
+    """One event, with everything that is known about it."""
 
-    number: int  # the logical time: of two events of one journal, the later has the larger
+    number: int  # the logical time: within a journal, later events have higher numbers
     index: int  # its place in the record
     time: int  # wall, microseconds since 1970
     user: str
@@ -34,14 +41,14 @@ class EventLine:
     type: str
     payload: dict[str, Any]  # the event's fields by name, without secrets
     text: str  # one line that says what happened
-    author: str = ""  # whom the user says to speak for, if anybody
+    author: str = ""  # on whose behalf the user acts, if anybody
 
 
 async def read_events(
     open: OpenJournals, clock: Clock, *, last: int | None = None, after: int | None = None, follow: bool = False
 ) -> AsyncIterator[EventLine]:
-    """The newest come last. Either the `last` so many of all the journals, or those of records `after` a number, for
-    which there must be one journal only; with `follow`, also those to come."""
+    """The newest come last. Either the `last` events of all journals together, or those of records `after` a number,
+    for which there must be only one journal. With `follow`, future events too."""
     if after is not None:
         (journal,) = await open()
         seen = {journal.journal: after}
@@ -58,8 +65,8 @@ async def read_events(
 
 
 async def last_events(journals: Sequence[Journal], count: int | None) -> tuple[list[EventLine], dict[str, int]]:
-    """The last `count` events of all the journals together, or every one, the newest last; and the last number of each
-    journal, for who goes on to follow them."""
+    """The last `count` events of all journals together, or all of them, the newest last; and the last number of each
+    journal, for following them."""
     several = [await _tail(journal, count) for journal in journals]
     merged = list(heapq.merge(*several, key=lambda line: line.time))
     seen = {lines[-1].repository: lines[-1].number for lines in several if lines}
@@ -67,8 +74,8 @@ async def last_events(journals: Sequence[Journal], count: int | None) -> tuple[l
 
 
 async def follow_events(open: OpenJournals, seen: dict[str, int], clock: Clock) -> AsyncIterator[EventLine]:
-    """Every event to come, until the caller stops. `seen` holds the last number of each journal that is known already;
-    journals that are opened later are followed from their beginning."""
+    """Every future event, until the caller stops. `seen` holds the last known number of each journal; journals that are
+    opened later are followed from their beginning."""
     while True:
         for journal in await open():
             async for line in events_after(journal, seen.get(journal.journal, 0)):
@@ -78,14 +85,14 @@ async def follow_events(open: OpenJournals, seen: dict[str, int], clock: Clock) 
 
 
 async def events_after(journal: Journal, number: int) -> AsyncIterator[EventLine]:
-    """Those of records with a larger number, as far as there are any."""
+    """The events of records with a higher number."""
     async for sealed in journal.records(number):
         for line in lines(sealed):
             yield line
 
 
 async def _tail(journal: Journal, count: int | None) -> list[EventLine]:
-    """A record holds one event at least, so the last `count` records hold all that are wanted."""
+    """A record holds at least one event, so the last `count` records are enough."""
     after = 0 if count is None else max(0, (await journal.fresh()).number - count)
     return [line async for line in events_after(journal, after)]
 
@@ -110,3 +117,153 @@ def lines(sealed: SealedRecord) -> list[EventLine]:
         )
         for index, (entry, change) in enumerate(changes)
     ]
+
+
+def describe(event: Event | None, type: str) -> str:
+    """`type` is the event's name, which is all that is known about an event of a newer version."""
+    if event is None:
+        return f"{type} (written by a newer Lochan)"
+    return _repository(event) or _ref(event) or _object(event) or _access(event) or type
+
+
+def _repository(event: Event) -> str:
+    match event:
+        case repository.RepositoryOpened():
+            return f"began with branch {event.default_branch}"
+        case lake.RepositoryCreated():
+            return f"created {'pool' if event.kind == 'pool' else 'repository'} {event.name}"
+        case lake.RepositoryRenamed():
+            return f"renamed repository {event.id} to {event.to}"
+        case lake.RepositoryDeleted():
+            return f"deleted repository {event.id}"
+        case repository.ProtectionSet():
+            patterns = ", ".join(rule.pattern for rule in event.rules)
+            return f"protected branches: {patterns}" if patterns else "lifted the protection of all branches"
+        case repository.ReadOnlySet():
+            return "made the repository read-only" if event.on else "made the repository writable"
+        case collection.Opened():
+            return f"opened {event.kind} {event.id}"
+        case collection.Abandoned():
+            return f"abandoned {', '.join(event.ids)}"
+        case collection.Planned():
+            return f"planned a garbage collection of files from before record {event.cut}"
+        case collection.PlanEnded():
+            return f"ended the garbage collection planned in record {event.plan}: {event.how}"
+        case collection.Expired():
+            return f"expired {_count(event.commits, 'commit')}, {_count(event.branches, 'deleted branch')}"
+        case collection.Aliased():
+            return f"aliased {event.address} to {event.target}"
+    return ""
+
+
+def _ref(event: Event) -> str:
+    match event:
+        case repository.Sealed():
+            return f"began a commit of {event.branch}"
+        case repository.Committed():
+            then = f", then {_commit(event.then)}" if event.then is not None else ""
+            return f"committed {event.branch}: {_commit(event.commit)}{then}"
+        case repository.Moved():
+            what = _commit(event.commits[-1]) if event.commits else event.target[:_DIGITS]
+            if event.workspace:
+                return f"committed workspace {event.workspace} to {event.branch}: {what}"
+            return f"{event.why or 'move'} on {event.branch}: {what}"
+        case repository.Turned():
+            return f"queued for {event.branch}"
+        case repository.TurnOver():
+            return f"left the queue for {event.branch}"
+        case repository.BranchCreated():
+            return f"created branch {event.name} at {event.commit[:_DIGITS]}"
+        case repository.BranchDeleted():
+            return f"deleted branch {event.name}"
+        case repository.BranchRestored():
+            return f"restored branch {event.name}"
+        case repository.BranchRenamed():
+            return f"renamed branch {event.name} to {event.to}"
+        case repository.TagCreated():
+            return f"created tag {event.name} at {event.commit[:_DIGITS]}"
+        case repository.TagDeleted():
+            return f"deleted tag {event.name}"
+        case repository.Stashed():
+            return f"stashed the changes of {event.branch}{_message(event.message)}"
+        case repository.Popped():
+            return f"popped stash {event.stash} onto {event.branch}"
+        case repository.StashDropped():
+            return f"dropped stash {event.stash}"
+    return ""
+
+
+def _object(event: Event) -> str:
+    match event:
+        case repository.Staged():
+            return f"on {event.branch}: {_changes(event.puts, event.deletes)}"
+        case repository.RunsStaged():
+            return f"on {event.branch}: changed {sum(run.count for run in event.runs):,} objects at once"
+        case repository.Compacted():
+            return f"compacted what is staged on {event.branch}"
+        case repository.UploadOpened():
+            return f"began an upload of {event.branch}/{event.path}"
+        case repository.PartPut():
+            return f"put part {event.number} of upload {event.upload}"
+        case repository.UploadAborted():
+            return f"aborted upload {event.upload}"
+        case workspace.WorkspaceOpened():
+            return f"opened a workspace on {event.branch}{_message(event.note)}"
+        case workspace.WorkspaceStaged():
+            return f"in workspace {event.workspace}: {_changes(event.puts, event.deletes)}"
+        case workspace.WorkspaceAdded():
+            return f"in workspace {event.workspace}: chose {', '.join(event.patterns)}"
+        case workspace.WorkspaceReverted():
+            return f"in workspace {event.workspace}: reverted {', '.join(event.patterns)}"
+        case workspace.WorkspaceSealed():
+            return f"began the commit of workspace {event.workspace}"
+        case workspace.WorkspaceDropped():
+            return f"dropped workspace {event.workspace}"
+    return ""
+
+
+def _access(event: Event) -> str:
+    match event:
+        case lake.AdminCreated():
+            return f"created the first administrator {event.user}, with key {event.key}"
+        case lake.UserCreated():
+            return f"created user {event.name}"
+        case lake.UserDeleted():
+            return f"deleted user {event.name}"
+        case lake.KeyCreated():
+            return f"created key {event.id} for {event.user}"
+        case lake.KeyRevoked():
+            return f"revoked key {event.id}"
+        case lake.PolicyPut():
+            return f"put policy {event.name}"
+        case lake.PolicyDeleted():
+            return f"deleted policy {event.name}"
+        case lake.PolicyAttached():
+            return f"attached policy {event.policy} to {event.principal}"
+        case lake.PolicyDetached():
+            return f"detached policy {event.policy} from {event.principal}"
+    return ""
+
+
+def _changes(puts: Sequence[Entry], deletes: Sequence[str]) -> str:
+    by_verb = {"put": [entry.path for entry in puts], "deleted": deletes}
+    return ", ".join(f"{verb} {_paths(paths)}" for verb, paths in by_verb.items() if paths) or "nothing"
+
+
+def _paths(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED_MAX
+    return ", ".join(paths[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _commit(commit: Commit) -> str:
+    first, _, _ = commit.message.partition("\n")
+    return f"{commit.id[:_DIGITS]}{_message(first)}"
+
+
+def _message(text: str) -> str:
+    return f" “{text}”" if text else ""
+
+
+def _count(things: Sequence[object], noun: str) -> str:
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{len(things):,} {noun if len(things) == 1 else plural}"

@@ -1,7 +1,7 @@
 """Group commit: while one append is in flight the next batch gathers, and one record carries it (rules J1, J3, J8).
 
-Each request is checked against the state with the earlier ones of its batch, and is answered only when the append is
-decided: also a refusal, for what refused it may be a neighbour in the same batch, or out of date.
+Each request is checked against the state including the earlier requests of its batch, and is answered only when the
+append is decided. That is true for a refusal too: its reason may be another request of the batch, or out of date.
 """
 
 from __future__ import annotations
@@ -21,26 +21,25 @@ from lochan.formats.events import Event
 from lochan.formats.record import Actor, Record, RecordChange, RecordEntry, SealedRecord
 from lochan.ids import Ids
 from lochan.journal.append import Appender
-from lochan.journal.keys import KeyedResult
-from lochan.journal.request_key import CarriedOut, KeyedActor, without_key
+from lochan.journal.keys import CarriedOut, KeyedActor, KeyedResult, without_key
 from lochan.journal.rules import NEVER, RULES, Anchor, JournalRules
 from lochan.journal.state import State
 from lochan.journal.tail import JournalTail
 
 if TYPE_CHECKING:
-    import asyncio  # who only reads a local lake never waits, and spares itself the event loop: 20 ms of a command
+    import asyncio  # a command that only reads a local lake never waits, and saves 20 ms without the event loop
 
-RECORD_BYTES_TARGET = 256 * 1024  # a record is closed when it reaches this; more rides as a run that an event names
+RECORD_BYTES_TARGET = 256 * 1024  # a record is closed when it reaches this; larger changes are runs that an event names
 ENTRY_BYTES_MAX = 4 * 1024 * 1024
 
 
 class AppendRequest(msgspec.Struct, frozen=True, eq=False):
-    """What somebody wants of the journal."""
+    """A request to append events."""
 
     actor: Actor
     decide: Callable[[State], Sequence[Event]]
-    """The events, given the state they would be added to; raises a LochanError to refuse. May be asked several times:
-    after a lost race the state is another one."""
+    """Returns the events, given the state they would be added to; raises a LochanError to refuse. May be called several
+    times, because the state has changed after a lost race."""
     key: str = ""
     fingerprint: bytes = b""
     pending: bool = False
@@ -49,12 +48,12 @@ class AppendRequest(msgspec.Struct, frozen=True, eq=False):
 class _Waiting(msgspec.Struct, eq=False):
     request: AppendRequest
     future: asyncio.Future[Any]
-    failure: Exception | None = None  # set by a check; given out when the append is decided
+    failure: Exception | None = None  # set by a check; raised when the append is decided
     result: Any = None
 
     @property
     def was_refused(self) -> bool:
-        """Not so one that was carried out before, or earlier in the batch."""
+        """False for a request that was carried out before, or earlier in the batch."""
         return self.failure is not None and not isinstance(self.failure, CarriedOut)
 
     def settle(self) -> None:
@@ -95,7 +94,7 @@ class GroupCommit:
         self._appended = appended
         self._queue: deque[_Waiting] = deque()
         self._draining: asyncio.Task[None] | None = None
-        self._doubt: SealedRecord | None = None  # a record whose outcome was never found out
+        self._doubt: SealedRecord | None = None  # a record whose outcome is not known
 
     async def submit(self, request: AppendRequest) -> Any:
         """Durable when it returns. Raises what `decide` raised, Unknown, or Transient if nothing was sent."""
@@ -106,7 +105,7 @@ class GroupCommit:
         return await future
 
     def enqueue(self, request: AppendRequest, future: asyncio.Future[Any]) -> None:
-        """As `submit`: what that returns or raises is the future's."""
+        """Like `submit`: the future gets what that returns or raises."""
         self._queue.append(_Waiting(request, future))
         if self._draining is None:
             import asyncio
@@ -127,7 +126,7 @@ class GroupCommit:
                 self._queue.clear()
                 await self._land(batch)
         except BaseException as error:
-            # A bug, or the end of the process: nobody may be left waiting, nor be told more than is known.
+            # A bug, or the end of the process: nobody may be left waiting, or get more than is known.
             waiting, self._queue = [*batch, *self._queue], deque()
             for one in waiting:
                 one.fail(Unknown(f"the journal's writer stopped: {error!r}"))
@@ -137,11 +136,11 @@ class GroupCommit:
             self._draining = None
 
     async def _land(self, batch: list[_Waiting]) -> None:
-        """Carry every request of the batch to its answer, in as many records as that takes."""
+        """Answers every request of the batch, with as many records as that takes."""
         deadline = self._clock.boot() + self._patience_s
         try:
             await self._settle_doubt(deadline)
-            if self._tail.anchor == NEVER:  # a cold start: what a checkpoint says is no evidence of the tail (J7)
+            if self._tail.anchor == NEVER:  # a cold start: a checkpoint is no evidence of the tail (J7)
                 await self._tail.fresh()
         except LochanError as error:
             for one in batch:
@@ -160,7 +159,7 @@ class GroupCommit:
         self._doubt = None
 
     async def _one_record(self, batch: list[_Waiting], deadline: float) -> list[_Waiting]:
-        """Append one record; returns the requests that are still without an answer."""
+        """Appends one record. Returns the requests that are not answered yet."""
         state = self._tail.state
         draft = state.fork()
         time = self._clock.wall()
@@ -173,7 +172,7 @@ class GroupCommit:
         try:
             won = await self._append(sealed, deadline)
         except LochanError as error:
-            for one in accepted + refused:  # a key that came twice was not refused, and shares the first one's fate
+            for one in accepted + refused:  # a repeated key was not refused, and shares the fate of the first
                 one.fail(_not_sent(error) if one.was_refused else error)
             for one in rest:
                 one.fail(_not_sent(error))
@@ -189,7 +188,7 @@ class GroupCommit:
         return await self._after_lost_race(accepted + refused, rest)
 
     def _adopt(self, sealed: SealedRecord, draft: State) -> None:
-        """Our own append is decided: take it in, unless a reader of this process has folded it meanwhile."""
+        """Our own append is decided: adopts it, unless a reader of this process has folded it meanwhile."""
         if self._tail.next == sealed.record.number:
             draft.join()
             self._tail.state.number, self._tail.state.digest = sealed.record.number, sealed.digest
@@ -204,7 +203,7 @@ class GroupCommit:
             raise
 
     async def _after_lost_race(self, undecided: list[_Waiting], rest: list[_Waiting]) -> list[_Waiting]:
-        """A rival has the number: fold its record, and check every request anew against it."""
+        """A rival has the number: folds its record, so that every request is checked again."""
         fp("append.lost")
         try:
             await self._tail.fresh()
@@ -215,12 +214,12 @@ class GroupCommit:
         return undecided + rest
 
     async def _answer_refused(self, refused: list[_Waiting], rest: list[_Waiting], number: int) -> list[_Waiting]:
-        """No append shows that the state was up to date, so a probe must, before anybody is refused by it."""
+        """No append has shown that the state was up to date, so a probe must, before anybody is refused."""
         try:
             state = await self._tail.fresh()
         except LochanError as error:
             for one in refused:
-                if not one.was_refused:  # carried out before, and decided: no probe is needed to say so
+                if not one.was_refused:  # carried out before and decided: no probe is needed
                     one.settle()
                 else:
                     one.fail(_not_sent(error))
@@ -235,9 +234,9 @@ class GroupCommit:
     def _check(
         self, batch: list[_Waiting], draft: State, time: int
     ) -> tuple[list[_Waiting], list[_Waiting], list[_Waiting], list[RecordEntry]]:
-        """J3: in order, each against the state with the earlier ones; and anew after every lost race."""
+        """J3: checks them in order, each against the state with the earlier ones, and again after every lost race."""
         accepted: list[_Waiting] = []
-        refused: list[_Waiting] = []  # and those that were carried out before: they need no record
+        refused: list[_Waiting] = []  # and requests that were carried out before: they need no record
         entries: list[RecordEntry] = []
         size, number = 0, self._tail.next
         for position, one in enumerate(batch):
@@ -251,7 +250,7 @@ class GroupCommit:
                     refused.append(one)
                     continue
                 one.result = draft.apply(entry, number, time)
-            except Exception as error:  # a bug in its own check too: it fails alone, the batch goes on
+            except Exception as error:  # even a bug in its own check: it fails alone, and the batch continues
                 one.failure = error
                 refused.append(one)
                 continue
@@ -261,7 +260,7 @@ class GroupCommit:
         return accepted, refused, [], entries
 
     def _entry(self, request: AppendRequest, draft: State, time: int) -> RecordEntry | KeyedResult:
-        """J8 before all else: a re-sent request must not be judged by the state that it made itself."""
+        """J8 comes first: a repeated request must not be checked against the state that it made itself."""
         actor, key, fingerprint, carried = request.actor, request.key, request.fingerprint, False
         is_new = isinstance(actor, KeyedActor) and actor.is_new
         if isinstance(actor, KeyedActor):
@@ -274,11 +273,11 @@ class GroupCommit:
             except Unknown:
                 if not carried or not is_new:
                     raise
-                # Drawn a moment ago, by a clock that is behind those of others: nobody has used it, nor can anybody
+                # The key was just made, by a clock that is behind those of others: nobody has used it, and nobody can
                 # be answered by it later.
                 key, fingerprint, done = "", b"", None
             if done is not None:
-                if carried and not request.pending:  # its verb has more to do than this append, and must not do it
+                if carried and not request.pending:  # its verb would do more than this append, and must not
                     raise CarriedOut(key, done.result)
                 return done
         decided = request.decide(draft)
@@ -318,7 +317,7 @@ def _settle_all(requests: list[_Waiting]) -> None:
 
 
 def _not_sent(error: LochanError) -> LochanError:
-    """What a request is told that was never put into a record: it certainly did not happen."""
+    """The error for a request that was never put into a record: it certainly did not happen."""
     if isinstance(error, Retry):
         return Transient(f"nothing was written: {error}", hint="try again")
     return error

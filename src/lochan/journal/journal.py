@@ -1,4 +1,5 @@
-"""A journal, the only mutable thing there is: append, follow, checkpoint and trim put together; no logic of its own."""
+"""A journal, the only mutable thing in a lake: append, follow, checkpoint and trim put together, without logic of its
+own."""
 
 from __future__ import annotations
 
@@ -10,9 +11,8 @@ from lochan.clock import Clock
 from lochan.errors import Corrupt, LochanError
 from lochan.formats.record import SealedRecord
 from lochan.ids import Ids
-from lochan.journal.checkpoints import Checkpoints
 from lochan.journal.rules import RULES, JournalRules
-from lochan.journal.slots import Slots
+from lochan.journal.slots import Checkpoints, Slots
 from lochan.journal.state import Chain, Schema, State
 from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store
@@ -25,24 +25,24 @@ if TYPE_CHECKING:  # what only a writer needs is loaded when something is writte
 
 CHECKPOINT_EVERY = 256
 _FOLLOW_PAUSE_S = 0.25
-# How long a process leaves a journal alone between two trims behind its own appends. In a bucket nothing goes before it
-# is a day old, and the slots of a day have to be listed.
+# The least time between two trims of a process behind its own appends. In a bucket nothing is deleted before it is a
+# day old, and the slots of a day have to be listed.
 _TRIM_S, _TRIM_AGED_S = 2.0, 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     writer: str = "lochan"
-    hold_s: float = 0.0  # how long a batch waits for company
-    patience_s: float = 30.0  # how long an append is tried before its outcome is called unknown
+    hold_s: float = 0.0  # how long a batch waits for more requests
+    patience_s: float = 30.0  # how long an append is tried before its outcome counts as unknown
     checkpoint_every: int = CHECKPOINT_EVERY
-    trims: bool = True  # behind its own appends
-    mirror_every: int = 64  # records, where a journal is mirrored to the bucket
-    mirror_s: float = 5.0  # or seconds after the first that is not, whichever is sooner
+    trims: bool = True  # after its own appends
+    mirror_every: int = 64  # records, if the journal is mirrored to the bucket
+    mirror_s: float = 5.0  # or seconds after the first record that is not mirrored, whichever is sooner
 
 
 class JournalBehind(Protocol):
-    """Somebody who works behind the writer: the mirror, where the journal is not in the bucket itself."""
+    """Works behind the writer: the mirror, if the journal is not in the bucket itself."""
 
     def appended(self, number: int) -> None: ...
 
@@ -92,17 +92,17 @@ class Journal:
         rules: JournalRules = RULES,
         behind: JournalBehind | None = None,
     ) -> Journal:
-        """A cold start: the newest checkpoint that can be read. The first read or write brings it up to date."""
+        """A cold start with the newest readable checkpoint. The first read or write brings it up to date."""
         state = await Checkpoints(store, journal).newest_state(schema, journal)
         return cls(journal, schema, slots, store, clock, ids, settings or Settings(), state, rules, behind)
 
     @property
     def writer(self) -> str:
-        """This process, as its records name it."""
+        """The name of this process in its records."""
         return self._settings.writer
 
     async def fresh(self) -> State:
-        """Every write that was acknowledged before this call, by any process, is in it. Use before the next await."""
+        """The state with every write that any process acknowledged before this call. Use it before the next await."""
         return await self.tail.fresh()
 
     async def submit(self, request: AppendRequest) -> Any:
@@ -110,11 +110,11 @@ class Journal:
         return await self._writer().submit(request)
 
     def enqueue(self, request: AppendRequest, future: asyncio.Future[Any]) -> None:
-        """As `submit`, for who waits for `future` already."""
+        """Like `submit`, for a caller that already waits for `future`."""
         self._writer().enqueue(request, future)
 
     async def records(self, after: int = 0, *, follow: bool = False) -> AsyncIterator[SealedRecord]:
-        """Every record with a number above `after`, in order; with `follow`, also those to come."""
+        """Every record with a number above `after`, in order; with `follow`, future records too."""
         chain = Chain(self.journal, after, None)
         tail = JournalTail(self.slots, chain, self._clock, self._rules)
         while True:
@@ -127,17 +127,17 @@ class Journal:
                 await self._clock.sleep(_FOLLOW_PAUSE_S)
 
     async def checkpoint(self) -> int:
-        """Keep the state as it is; returns its number."""
+        """Writes the current state. Returns its number."""
         checkpoint = self.tail.state.checkpoint()
         if not self.slots.aged:
-            # On a disk a record can be read before its writer has synced its name. A file in the same folder, synced,
+            # On a disk a record can be read before its writer has synced its name. A synced file in the same folder
             # makes the names before it durable: no checkpoint may outlive the records it was folded from.
             await self._store.put(f"{self.journal}/journal/sync", b"")
         await self.checkpoints.write(checkpoint)
         return checkpoint.number
 
     async def trim(self) -> TrimResult:
-        """Full groups become segments, their slots and old checkpoints go. Safe beside everybody else."""
+        """Packs full groups into segments, and deletes their slots and old checkpoints. Safe beside everybody else."""
         return await self._trimmer().trim()
 
     def _trimmer(self) -> Trimmer:
@@ -186,10 +186,10 @@ class Journal:
         task.add_done_callback(self._background.discard)
 
     async def _keep_small(self) -> None:
-        """Behind whoever writes, a server or a command: what was written is bounded without anybody else."""
+        """Runs in every process that writes, server or command, so that the journal stays small without other help."""
         try:
             await self.checkpoint()
-        except LochanError as error:  # a shortcut that could not be taken; the next one may
+        except LochanError as error:  # only a shortcut; the next one may succeed
             self.schema.alarm(f"no checkpoint of {self.journal} at {self.tail.state.number}: {error}")
             return
         try:
@@ -199,7 +199,7 @@ class Journal:
                 await self._trimmer().delete_checkpoints()
         except Corrupt as error:
             self.schema.alarm(f"{self.journal} is damaged, and nothing of it is trimmed: {error}")
-        except LochanError as error:  # nobody's request has failed by it, and the next trim makes up for it
+        except LochanError as error:  # no request has failed, and the next trim makes up for it
             self.schema.alarm(f"{self.journal} was not trimmed this time: {error}")
 
     def _is_trim_due(self) -> bool:

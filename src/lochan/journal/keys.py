@@ -1,21 +1,29 @@
-"""Idempotency keys (rule J8): which requests have been carried out, so that a re-sent one gets the first one's result.
+"""Idempotency keys (rule J8): a request that is sent again with its key gets the result of the first one.
 
-The table is part of the folded state, per user. It is bounded: the keys made longest ago go first, and `floor`
-remembers how far that went, so a key the table may have forgotten is never taken for a new one.
+    actor ──▶ keyed(actor, key, "commit", branch, …) ──▶ every append of the request tests the key, and the deciding one
+                                                         enters it in the table
+
+Verbs pass their actor on to every append, so they need not know about keys. An append whose events only prepare (a
+seal, a turn) tests the key but does not enter it.
+
+The table is part of the folded state, one for each user. It is bounded: the oldest keys are dropped first, and `floor`
+is the time of the newest key that was dropped. So a key that the table may have forgotten is never taken for a new one.
 """
 
-from typing import Any, NamedTuple
+from hashlib import sha256
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from lochan.errors import Invalid, KeyReused, Unknown
-from lochan.formats.record import RecordEntry
+from lochan.errors import Invalid, KeyReused, LochanError, Unknown
+from lochan.formats.record import Actor, RecordEntry
 from lochan.ids import key_time
 from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.table import FoldTable
 
-# Part of the fold, and so the same in every process: a lake's history decides what is remembered, not a setting.
+# Part of the fold, so the same in every process: the lake's history decides what is remembered, not a setting.
 KEPT_PER_USER = 4_096
+KEY_LENGTH_MAX = 255
 
 
 class KnownKey(msgspec.Struct, frozen=True, array_like=True):
@@ -26,7 +34,7 @@ class KnownKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KeyedResult(NamedTuple):
-    """The request was carried out before; this is what it gave."""
+    """The request was carried out before, with this result."""
 
     result: Any
 
@@ -38,7 +46,7 @@ class Keys:
         self._rules = rules
 
     def look_up(self, entry: RecordEntry, record_time: int) -> KeyedResult | None:
-        """None: not seen before, carry it out. Raises KeyReused, Unknown (too old to tell) or Invalid."""
+        """None: a new key, so carry the request out. Raises KeyReused, Unknown (too old to tell) or Invalid."""
         user = self._users.get(entry.actor.user)
         known = user.known.get(entry.key) if user else None
         if known is not None:
@@ -85,7 +93,7 @@ class Keys:
             self._users.put(name, _UserKeys(known, floor, self))
 
     def _own(self, name: str) -> "_UserKeys":
-        """The user's keys, copied first if they belong to the state this one was forked from."""
+        """The user's keys. Copied first if they belong to the state that this one was forked from."""
         user = self._users.get(name)
         if user is None or user.owner is not self:
             user = _UserKeys(dict(user.known), user.floor, self) if user else _UserKeys({}, -1, self)
@@ -102,7 +110,7 @@ class _UserKeys:
         self.owner = owner
 
     def evict(self, count: int) -> None:
-        """Forget the `count` keys made longest ago. A pending one stays: its job is still running."""
+        """Forgets the `count` oldest keys. A pending one stays, because its job is still running."""
         oldest = sorted((k.time, key) for key, k in self.known.items() if not k.pending)[:count]
         for time, key in oldest:
             del self.known[key]
@@ -110,3 +118,55 @@ class _UserKeys:
 
 
 _decoder = msgspec.msgpack.Decoder(dict[str, tuple[int, dict[str, KnownKey]]])
+
+
+class KeyedActor(Actor, frozen=True, array_like=True):
+    key: str = ""
+    fingerprint: bytes = b""
+    is_new: bool = False  # just made by this process: nobody can have used it before
+
+
+class CarriedOut(LochanError):
+    """The request was carried out before, with this result. `versioning.idempotency` catches it."""
+
+    kind: ClassVar[str] = "conflict"
+
+    def __init__(self, key: str, result: Any) -> None:
+        super().__init__(
+            f"the request with idempotency key {key!r} was carried out before", hint="look at the lake for what it did"
+        )
+        self.key = key
+        self.result = result
+
+
+def keyed(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
+    """`request` is everything that distinguishes this request from others. Raises Invalid for an invalid key."""
+    if not key:
+        return actor
+    check_key_text(key)
+    fingerprint = sha256(msgspec.msgpack.encode(request)).digest()
+    return KeyedActor(*_of(actor), key, fingerprint, is_new)
+
+
+def without_key(actor: Actor) -> Actor:
+    """For appends that do not decide the request: those before its last one, and those that clean up after it."""
+    return Actor(*_of(actor)) if isinstance(actor, KeyedActor) else actor
+
+
+def part_of(actor: Actor, name: str) -> Actor:
+    """For one of several parts of a request, each of which is decided by itself."""
+    if not isinstance(actor, KeyedActor):
+        return actor
+    return msgspec.structs.replace(actor, key=f"{actor.key}/{sha256(name.encode()).hexdigest()[:16]}")
+
+
+def _of(actor: Actor) -> tuple[str, str, str, str]:
+    return actor.user, actor.client, actor.source, actor.author
+
+
+def check_key_text(key: str) -> None:
+    if not (0 < len(key) <= KEY_LENGTH_MAX and key.isascii() and key.isprintable() and " " not in key):
+        raise Invalid(
+            f"{key[:80]!r} is not an idempotency key",
+            hint=f"a key is 1 to {KEY_LENGTH_MAX} printable ASCII characters without blanks",
+        )

@@ -1,10 +1,10 @@
-"""The mirror: a journal that lives in PostgreSQL, kept in the bucket as well, so that a rebuild needs no database.
+"""The mirror: a copy in the bucket of a journal in PostgreSQL, so that a rebuild needs no database.
 
     records 256…511, a full group ──▶ <journal>/journal/seg/<20 digits>       the very bytes a trimmer packs; for ever
     records 512…530, the tail     ──▶ <journal>/journal/mirror/<first>-<last>  segment format; until its group is full
 
-What is mirrored was read link by link, like what is trimmed. All names are made by put-if-absent and say what they
-hold, so several mirrors of one journal do each other's work again at worst.
+Records are checked link by link before they are mirrored, as before trimming. All files are created by put-if-absent,
+and their names say what they hold, so several mirrors of one journal at worst repeat each other's work.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _TWO_DATABASES = "the database was restored from an old copy, or two databases w
 
 
 class MirrorResult(NamedTuple):
-    segments: int  # made by this call
+    segments: int  # created by this call
     records: int  # mirrored by this call
     upto: int  # the last number that the bucket holds
 
 
 class _Held(NamedTuple):
-    """What the bucket has: all groups before `group` as segments, and of that one the records up to `upto`."""
+    """What the bucket has: all groups before `group` as segments, and the records of that group up to `upto`."""
 
     group: int
     before: bytes  # digest of the record before the group's first
@@ -55,15 +55,16 @@ class Mirror:
         self._journal = journal
         self._files = _Files(store, journal, slots.group)
         self._turn = asyncio.Lock()
-        self._held: _Held | None = None  # after the first time it is known without asking
+        self._held: _Held | None = None  # known after the first call
 
     @property
     def name(self) -> str:
         return self._slots.name
 
     async def mirror(self) -> MirrorResult:
-        """Bring the bucket up to the journal's tail. Idempotent, and safe beside writers, trimmers and other mirrors.
-        Raises Corrupt if the bucket holds what the database does not: a restored database has forgotten something."""
+        """Brings the bucket up to the journal's tail. Idempotent, and safe beside writers, trimmers and other mirrors.
+        Raises Corrupt if the bucket has records that the database does not have, because an old copy of it was
+        restored."""
         async with self._turn:
             began = held = self._held or await self._find()
             await check_holds(self._slots, held.upto, held.digest, f"its mirror {self._files.name}")
@@ -113,7 +114,9 @@ class Mirror:
         upto, tail = held.upto, []
         for batch in await self._files.batches():
             if batch.last < self._start(held.group):
-                await self._files.delete(batch)  # its group is packed, and that mirror ended before it came to this
+                await self._files.delete(
+                    batch
+                )  # its group is packed, but that mirror ended before it deleted the batch
             elif batch.first <= upto + 1 and batch.last > upto:
                 upto = batch.last
                 tail.append(batch)
@@ -150,8 +153,8 @@ class Mirror:
 
 
 class Mirroring:
-    """Mirrors behind a writer: after every so many records or seconds of its activity, and at the end. A failure is an
-    alarm and never a failed request; the next time makes up for it."""
+    """Mirrors behind a writer: after a number of records or seconds, and at the end. A failure raises an alarm and
+    never fails a request; the next attempt makes up for it."""
 
     def __init__(self, mirror: Mirror, alarm: Alarm, *, every_records: int, every_s: float) -> None:
         self._mirror = mirror
@@ -189,11 +192,11 @@ class Mirroring:
 
     async def _mirror_once(self) -> None:
         self._due.clear()
-        asked, self._unmirrored = self._unmirrored, 0
+        pending, self._unmirrored = self._unmirrored, 0
         try:
             await self._mirror.mirror()
         except LochanError as error:
-            self._unmirrored += asked
+            self._unmirrored += pending
             self._alarm(f"{self._mirror.name} is behind in the bucket, and nothing else has failed: {error}")
 
 
@@ -212,11 +215,11 @@ async def read_mirror(store: Store, journal: str, *, group: int = GROUP) -> Asyn
 
 
 async def _next_file(files: _Files, number: int, group: int) -> Segment | None:
-    """The file with this record; None: it is not mirrored, and nothing after it is."""
+    """The file with this record. None: neither it nor any later record is mirrored."""
     segment = await files.segment(number // group)
     if segment is None:
         batches = await files.batches()
-        # The second look: a mirror at work may have packed the group just now, and then removed its batches.
+        # Look again: another mirror may have just packed the group and removed its batches.
         segment = await files.batch_with(number, batches) or await files.segment(number // group)
         if segment is None and any(batch.first > number for batch in batches):
             raise Corrupt(f"record {number} is missing from {files.name}, and later ones are there", hint=_RESTORE)
@@ -226,8 +229,8 @@ async def _next_file(files: _Files, number: int, group: int) -> Segment | None:
 
 
 async def check_holds(slots: Slots, number: int, digest: bytes, who: str) -> None:
-    """Raises Corrupt unless the journal has this very record, or has packed it. What the bucket knows of a journal,
-    its database must know too; if not, the database is an old copy, and to go on would give numbers out twice."""
+    """Raises Corrupt unless the journal has this very record, or has packed it. The database must have every record
+    that the bucket has. If not, the database is an old copy, and continuing would assign numbers twice."""
     data = await slots.read(number) if number else None
     if number == 0 or await slots.has_segment(number // slots.group):
         return
@@ -259,7 +262,7 @@ class _Files:
         return f"{self._folder}{batch.first:0{_DIGITS}d}-{batch.last:0{_DIGITS}d}"
 
     async def put(self, path: str, segment: Segment) -> None:
-        """A name says what is in it, so whoever else made it wrote the same."""
+        """The name determines the content, so another process that created the file wrote the same."""
         data = segments.encode(segment)
         try:
             await self._store.put_if_absent(path, data)
@@ -271,7 +274,7 @@ class _Files:
                         f"{path} in {self._store.url} holds other records than the journal", hint=_TWO_DATABASES
                     )
 
-            with suppress(NotFound):  # a batch that was superseded meanwhile
+            with suppress(NotFound):  # a batch that was replaced meanwhile
                 await get_decoded(self._store, path, check)
 
     async def has_segment(self, group: int) -> bool:
@@ -289,13 +292,13 @@ class _Files:
         return found
 
     async def batch_with(self, number: int, batches: list[_Batch]) -> Segment | None:
-        """The longest readable one that holds this record; raises Corrupt if there are some and all are damaged."""
+        """The longest readable batch with this record. Raises Corrupt if there are some and all are damaged."""
         damaged: Corrupt | None = None
         holding = [batch for batch in batches if batch.first <= number <= batch.last]
         for batch in sorted(holding, key=lambda b: b.last, reverse=True):
             try:
                 return await self.read(batch)
-            except NotFound:  # superseded meanwhile
+            except NotFound:  # replaced meanwhile
                 continue
             except Corrupt as error:
                 damaged = error

@@ -1,4 +1,4 @@
-"""Opening journals where the lake keeps them: as objects of its own store, or as rows of PostgreSQL with a mirror."""
+"""Opens a lake's journals: objects of its own store, or rows of PostgreSQL with a mirror."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOURNALS = ("store", "postgres")
 
 
 class Journals:
-    """`url` is the database's; for journals on the store it is not looked at."""
+    """`url` is the database's; it is not used for journals on the store."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Journals:
         group: int = GROUP,
     ) -> None:
         if file.journal not in JOURNALS:
-            raise Invalid(f"{file.journal!r} is no kind of journal", hint=f"take one of {', '.join(JOURNALS)}")
+            raise Invalid(f"{file.journal!r} is not a kind of journal", hint=f"choose one of {', '.join(JOURNALS)}")
         self._store = store
         self._file = file
         self._url = url
@@ -50,7 +50,7 @@ class Journals:
         self._opened: WeakSet[Journal] = WeakSet()
 
     async def prepare(self) -> None:
-        """For a new lake, before it is made: whatever would keep its journals from being used is raised here."""
+        """For a new lake, before it is created: raises whatever would prevent its journals from being used."""
         if self._file.journal == "postgres":
             await self._connection().register(self._file.lake)
 
@@ -75,7 +75,8 @@ class Journals:
         return PostgresSlots(database, self._file.lake, journal, bucket)
 
     async def trim(self, journal: str, parts: tuple[type[StatePart], ...]) -> TrimResult:
-        """Of one that nobody here has open. Where there is nothing to do, that is found out without a fold."""
+        """Trims a journal that this process does not have open. Finds out without a fold whether there is anything to
+        do."""
         from lochan.journal.trim import NOTHING, has_work
 
         if not await has_work(await self._slots(journal)):
@@ -114,12 +115,12 @@ class Journals:
                 from lochan.journal.postgres import URL_SETTING, PostgresConnection
             except ImportError as error:
                 raise Invalid(
-                    f"this lake has its journals in PostgreSQL, and psycopg is missing: {error}",
+                    f"this lake has its journals in PostgreSQL, but psycopg is missing: {error}",
                     hint="pip install 'lochan[postgres]'",
                 ) from error
             if not self._url:
                 raise Invalid(
-                    f"the journals of {self._store.url} are in PostgreSQL, and its URL is not given", hint=URL_SETTING
+                    f"the journals of {self._store.url} are in PostgreSQL, but its URL is not set", hint=URL_SETTING
                 )
             self._database = PostgresConnection(self._url)
         return self._database

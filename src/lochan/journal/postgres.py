@@ -4,7 +4,7 @@
     lochan.records   lake, journal, number      the slots; a record is created by INSERT
     lochan.segments  lake, journal, number      which groups are packed; their bytes are in the bucket, like any lake's
 
-Rows carry bytes and decide nothing, as the objects of `slots.py` do. psycopg is imported here and nowhere else.
+Rows only carry bytes, like the objects of `slots.py`. psycopg is imported only here.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from lochan.journal.slots import ObjectSlots, SlotListing
 
 URL_SETTING = "set journal.postgres.url, or LOCHAN_JOURNAL__POSTGRES__URL: postgresql://user:password@host/database"
 
-_COMMAND_S = 15.0  # an answer that takes longer is given up; half of what an append is tried for
+_COMMAND_S = 15.0  # a command that takes longer is given up; half of the time an append is tried
 _CONNECT_S = 5
 _LISTED_AT_ONCE = 1_000
 
@@ -43,7 +43,7 @@ Row = tuple[Any, ...]
 
 
 class PostgresSlots:
-    """Of one journal. `bucket` is where the segments' bytes go; its group is this journal's too."""
+    """For one journal. `bucket` is where the segments' bytes go; its group size is this journal's too."""
 
     def __init__(self, database: "PostgresConnection", lake: str, journal: str, bucket: ObjectSlots) -> None:
         self._database = database
@@ -56,14 +56,14 @@ class PostgresSlots:
 
     @property
     def aged(self) -> bool:
-        return False  # looking for a segment costs one look-up in an index
+        return False  # finding a segment costs one index look-up
 
     @property
     def name(self) -> str:
         return f"{self._database.name}/{self._key[1]}"
 
     async def create(self, number: int, data: bytes) -> None:
-        # A conflict gives no row rather than an error, or every lost race would fill the server's log with one.
+        # A conflict returns no row instead of an error; otherwise every lost race would fill the server's log.
         created = await self._database.write(
             "INSERT INTO lochan.records (lake, journal, number, data) VALUES (%s, %s, %s, %b)"
             " ON CONFLICT DO NOTHING RETURNING number",
@@ -92,7 +92,7 @@ class PostgresSlots:
         return found if len(found) == count else [*found, None]
 
     async def delete_many(self, numbers: Sequence[int]) -> None:
-        # Not synced: a row that a crash brings back has its segment, so it says nothing, and is deleted again.
+        # Not synced: a row that a crash brings back has a segment, so it is ignored and deleted again.
         await self._database.write(
             "WITH unsynced AS (SELECT set_config('synchronous_commit', 'off', true))"
             " DELETE FROM lochan.records USING unsynced WHERE lake = %s AND journal = %s AND number = ANY(%s)",
@@ -123,10 +123,11 @@ class PostgresSlots:
             after = rows[-1][0]
 
     async def create_segment(self, group: int, data: bytes) -> None:
-        """First the bucket, then the row: once the row is there slots may go, and a rebuild has only the bucket."""
+        """First the bucket, then the row: once the row exists, slots may be deleted, and a rebuild has only the
+        bucket."""
         try:
             await self._bucket.create_segment(group, data)
-        except AlreadyExists:  # the mirror was here, or another trimmer
+        except AlreadyExists:  # by the mirror, or another trimmer
             if await self._bucket.read_segment(group) != data:
                 raise self._differs(group) from None
         fp("postgres.segment_in_bucket")
@@ -170,8 +171,8 @@ class PostgresSlots:
 class PostgresConnection:
     """A process's one connection to the database of its lake, opened when first needed; commands take turns.
 
-    Each command is a transaction, and synced when it is answered. One that was sent and not answered is open: that is
-    Transient, and only a read is sent again from here. The command after it connects anew.
+    Each command is a transaction, and synced when it is answered. The outcome of a command that was sent and not
+    answered is open: that is Transient, and only a read is repeated here. The next command connects again.
     """
 
     def __init__(self, url: str, *, command_s: float = _COMMAND_S) -> None:
@@ -187,11 +188,11 @@ class PostgresConnection:
     async def read(self, query: str, values: Row) -> list[Row]:
         try:
             return await self._command(query, values)
-        except _Lost:  # often a server that was restarted long ago, and nobody noticed
+        except _Lost:  # often a server that was restarted long ago, unnoticed
             return await self._command(query, values)
 
     async def register(self, lake: str) -> None:
-        """From now on this database is that lake's. Raises what any command does when it cannot be reached or used."""
+        """Assigns this database to that lake. Raises what any command raises if it cannot be reached or used."""
         await self.write("INSERT INTO lochan.lakes (lake) VALUES (%s) ON CONFLICT DO NOTHING", (lake,))
 
     async def check_registered(self, lake: str) -> None:
@@ -207,8 +208,8 @@ class PostgresConnection:
             await self._hang_up()
 
     async def _command(self, query: str, values: Row) -> list[Row]:
-        # Shielded: psycopg answers a cancelled task by cancelling the command, and a server that waits for its standby
-        # then commits without it.
+        # Shielded: if a task is cancelled, psycopg cancels the command, and a server that waits for its standby then
+        # commits without it.
         return await asyncio.shield(asyncio.create_task(self._in_turn(query, values)))
 
     async def _in_turn(self, query: str, values: Row) -> list[Row]:
@@ -217,7 +218,7 @@ class PostgresConnection:
             try:
                 return await self._execute(connection, query, values)
             except psycopg.Error as error:
-                raise _refusal(error, self._told(error)) from error
+                raise _refusal(error, self._message(error)) from error
             finally:
                 if connection.pgconn.transaction_status != TransactionStatus.IDLE:
                     await self._hang_up()
@@ -236,19 +237,19 @@ class PostgresConnection:
             try:
                 self._connection = await psycopg.AsyncConnection.connect(**self._options, autocommit=True)
             except psycopg.Error as error:
-                raise _no_connection(self._told(error)) from error
+                raise _no_connection(self._message(error)) from error
             try:
                 await self._set_up(self._connection)
             except psycopg.Error as error:
                 await self._hang_up()
-                raise _refusal(error, self._told(error)) from error
+                raise _refusal(error, self._message(error)) from error
             except BaseException:
                 await self._hang_up()
                 raise
         return self._connection
 
     async def _set_up(self, connection: psycopg.AsyncConnection[Row]) -> None:
-        """What an answer means must not depend on the defaults of a server, a database or a role."""
+        """The meaning of an answer must not depend on the defaults of a server, a database or a role."""
         rows = await self._execute(
             connection,
             "SELECT set_config('synchronous_commit', 'on', false),"
@@ -266,8 +267,8 @@ class PostgresConnection:
         if connection is not None:
             await connection.close()
 
-    def _told(self, error: psycopg.Error) -> str:
-        """What the server said, in one line, with its name and without a password."""
+    def _message(self, error: psycopg.Error) -> str:
+        """The server's message in one line, with its name and without a password."""
         text = " ".join((error.diag.message_primary or str(error)).split())
         password = str(self._options.get("password") or "")
         return f"{self.name}: {text.replace(password, '***') if password else text}"
@@ -301,14 +302,14 @@ _TABLES = (
 def _options(url: str) -> dict[str, Any]:
     try:
         options = conninfo_to_dict(url)
-    except psycopg.Error:  # its message repeats the URL, password and all
+    except psycopg.Error:  # its message repeats the URL with the password
         raise Invalid("the URL of the journal's database cannot be read", hint=URL_SETTING) from None
     # A password with an unescaped slash ends up, in parts, where messages would show it.
     if "@" in f"{options.get('host')}{options.get('dbname')}" or not _PORTS.fullmatch(str(options.get("port") or "")):
         raise Invalid(
             "the URL of the journal's database cannot be read", hint="write / as %2F and @ as %40 in its password"
         )
-    # A standby lags behind, and what it does not show yet would be taken for absent.
+    # A standby lags behind, and a record that it does not show yet would be taken for absent.
     always = {"target_session_attrs": "read-write"}
     return {"connect_timeout": _CONNECT_S, "application_name": "lochan", **options, **always}
 
@@ -322,20 +323,20 @@ def _name(options: dict[str, Any]) -> str:
 
 
 def _shut(line: int) -> None:
-    """End the conversation, so that whoever waits for an answer is told that none will come."""
+    """Ends the connection, so that whoever waits for an answer learns that none will come."""
     with suppress(OSError), socket.socket(fileno=os.dup(line)) as copy:
         copy.shutdown(socket.SHUT_RDWR)
 
 
-def _no_connection(told: str) -> LochanError:
-    """libpq has only words for why it could not connect. Those not known here may pass."""
-    if re.search('database ".*" does not exist', told):
-        return NotFound(told, hint="create the database, or correct journal.postgres.url")
-    if _NOT_LET_IN.search(told):
-        return Unavailable(told, hint="check the user, the password and the server's pg_hba.conf")
-    if "session is read-only" in told:
-        return Unavailable(told, hint="journals need the primary server, open for writing")
-    return Transient(told, hint="is the server running, and journal.postgres.url right?")
+def _no_connection(text: str) -> LochanError:
+    """libpq reports only text if it cannot connect. An unknown reason may pass."""
+    if re.search('database ".*" does not exist', text):
+        return NotFound(text, hint="create the database, or correct journal.postgres.url")
+    if _NOT_LET_IN.search(text):
+        return Unavailable(text, hint="check the user, the password and the server's pg_hba.conf")
+    if "session is read-only" in text:
+        return Unavailable(text, hint="journals need the primary server, open for writing")
+    return Transient(text, hint="is the server running, and journal.postgres.url right?")
 
 
 _NOT_LET_IN = re.compile(
@@ -345,19 +346,19 @@ _NOT_LET_IN = re.compile(
 _MAY_PASS = ("08", "40", "53", "55", "57", "58", "XX")  # classes: connection, rollback, resources, operator, system
 
 
-def _refusal(error: psycopg.Error, told: str) -> LochanError:
-    """What a command's failure means. An ERROR undid the command; anything that ended the session leaves it open."""
+def _refusal(error: psycopg.Error, text: str) -> LochanError:
+    """What a command's failure means. An ERROR undid the command; if the session ended, the outcome is open."""
     state = error.sqlstate
     if state is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC"):
-        return _Lost(told)
+        return _Lost(text)
     if state == "23505":
-        return AlreadyExists(told)
+        return AlreadyExists(text)
     if state == "53100":
-        return DiskFull(told, hint="make room on the database's disk")
+        return DiskFull(text, hint="make room on the database's disk")
     if state[:2] in _MAY_PASS:
-        return Transient(told)
+        return Transient(text)
     if state == "25006":
-        return Unavailable(told, hint="journals need the primary server, open for writing")
+        return Unavailable(text, hint="journals need the primary server, open for writing")
     if state == "42501":
-        return Unavailable(told, hint="let the user create the schema lochan, or create it and give it to the user")
-    return Unavailable(told)
+        return Unavailable(text, hint="let the user create the schema lochan, or create it and give it to the user")
+    return Unavailable(text)

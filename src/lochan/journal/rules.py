@@ -1,7 +1,7 @@
 """The rules that keep a journal safe, each a decision of one or two lines, named as in docs/design/0001-journal.md.
 
-They stand apart from the code that acts on them so that each can be read beside its reason, and so that the simulator
-can take one away and show that something breaks. Nothing but the simulator passes others than `RULES`.
+They are separate from the code that uses them, so that each can be read with its reason, and so that the simulator can
+remove one and show what breaks. Only the simulator passes anything other than `RULES`.
 """
 
 from typing import Final, NamedTuple
@@ -20,16 +20,16 @@ class JournalRules:
     # --- J1: same number, same put-id, same bytes -------------------------------------------------------------------
     def retried(self, sealed: SealedRecord) -> SealedRecord:
         """A retry repeats the bytes exactly; requests that came since wait for the next record. Otherwise the first
-        try may have landed, and we take it for a rival's, or acknowledge events that are not in it."""
+        attempt may have landed, and we take it for a rival's, or acknowledge events that are not in it."""
         return sealed
 
     # --- J2: success is our put-id in the slot, failure is another's, all else is unknown ----------------------------
     def reads_back(self) -> bool:
-        """AlreadyExists, 409, 412, a timeout and a 5xx say nothing: our own put may have landed."""
+        """AlreadyExists, 409, 412, a timeout and a 5xx prove nothing: our own put may have landed."""
         return True
 
     def undecided_is_unknown(self) -> bool:
-        """A put that timed out may land after we answered; so the answer is "unknown", never "failed"."""
+        """A put that timed out may land after our answer, so the answer is "unknown", never "failed"."""
         return True
 
     # --- J4: segments are tombstones ---------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ class JournalRules:
         return next_number > last_of_group
 
     def segments_are_synced(self) -> bool:
-        """A slot goes only when its segment is durable; that it can be seen is not enough on a disk."""
+        """A slot is deleted only after its segment is durable. On a disk, being visible is not enough."""
         return True
 
     # --- J5 and J6: what a slot says counts only with its segment absent ---------------------------------------------
@@ -49,14 +49,15 @@ class JournalRules:
         self, number: int, *, aged: bool, trust_s: float, anchor: "Anchor", asked: float, answered: float
     ) -> bool:
         """J6: the segment read may be skipped if the answer came soon after the *sending* of an absent probe that J5
-        confirmed: what was absent then cannot have been trimmed since, for nothing is trimmed before it is a day old.
-        Tested after the answer: a process may be stopped between asking and hearing. Not on disk, where nothing waits
-        a day and a look costs nothing."""
+        confirmed: a slot that was absent then cannot have been trimmed since, because nothing is trimmed before it is a
+        day old. Tested after the answer, because a process may be stopped between question and answer. Not on disk,
+        where nothing waits a day and a look costs nothing."""
         return aged and self.anchor_covers(anchor, number) and answered - anchor.sent <= trust_s
 
     def anchor_covers(self, anchor: "Anchor", number: int) -> bool:
-        """An absent slot vouches for itself and those after it. A reader of this process may have moved the anchor
-        past a number that a writer of this process is still trying: that one may have been trimmed long ago."""
+        """An absent slot proves something about itself and later slots. A reader of this process may have moved the
+        anchor past a number that a writer of this process is still trying, and that slot may have been trimmed long
+        ago."""
         return anchor.number <= number
 
     def anchor_of_absent(self, number: int, *, asked: float, answered: float) -> "Anchor":
@@ -64,7 +65,7 @@ class JournalRules:
         return Anchor(number, asked)
 
     def anchor_of_unconfirmed(self, anchor: "Anchor", number: int, asked: float) -> "Anchor":
-        """An absent answer that the segment has not confirmed renews nothing."""
+        """An absent answer without confirmation by the segment renews nothing."""
         return anchor
 
     def anchor_of_present(self, anchor: "Anchor", number: int, asked: float) -> "Anchor":
@@ -74,8 +75,8 @@ class JournalRules:
     def may_delete(
         self, *, aged: bool, now: float, slot: float, segment: float | None, checkpoint: float | None
     ) -> bool:
-        """J6 needs the slot, its segment and a checkpoint past it each to be over a day old by the store's own clock.
-        Three stamps, so that one node of the store with a wrong clock does not open the door."""
+        """J6 requires that the slot, its segment and a checkpoint past it are each over a day old by the store's own
+        clock. Three times, so that one node of the store with a wrong clock is not enough."""
         if not aged:
             return segment is not None
         return (
@@ -105,7 +106,7 @@ class JournalRules:
 
     # --- J7: a checkpoint is a shortcut, never evidence ---------------------------------------------------------------
     def anchor_of_checkpoint(self, number: int, now: float) -> "Anchor":
-        """Loading a checkpoint, however new, shows nothing about the slots after it."""
+        """A checkpoint, however new, proves nothing about the slots after it."""
         return NEVER
 
     # --- J8: idempotency keys ----------------------------------------------------------------------------------------

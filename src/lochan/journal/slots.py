@@ -1,20 +1,25 @@
-"""Where a journal's records are kept: numbered slots, each created once, and segments that outlive them.
+"""Where a journal is kept: numbered slots that are each created once, segments that outlive them, and checkpoints.
 
-Two implementations: objects of the store (here) and rows of PostgreSQL (`postgres.py`). Both only carry bytes; every
-decision about what an answer means is in `tail.py`, `append.py` and `trim.py`.
+There are two implementations of slots: objects of the store (here) and rows of PostgreSQL (`postgres.py`). Both only
+carry bytes. What an answer means is decided in `tail.py`, `append.py` and `trim.py`.
+
+A checkpoint is a shortcut, never evidence (rule J7). Any valid one may be used, and the newest saves the most work. A
+listing that misses some, or a checkpoint that cannot be read, only costs time.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from lochan.errors import NotFound
+from lochan.errors import AlreadyExists, Corrupt, FutureFormat, NotFound
 from lochan.failpoints import fp
+from lochan.formats import checkpoint as checkpoints
+from lochan.formats.checkpoint import Checkpoint
+from lochan.journal.state import Schema, State
 from lochan.store.capabilities import AbsenceTest, capability
+from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 
-GROUP = (
-    256  # records in a segment: group g holds numbers g*256 to g*256+255; numbers begin at 1. On disk, never changes.
-)
+GROUP = 256  # records in a segment: group g holds numbers g*256 to g*256+255, from 1 on. On disk, never changes.
 _DIGITS = 20
 _DELETED_AT_ONCE = 16
 
@@ -39,20 +44,20 @@ class Slots(Protocol):
         """The journal's name in messages."""
 
     async def create(self, number: int, data: bytes) -> None:
-        """Raises AlreadyExists, or Transient or Unknown when it is open whether the record was created."""
+        """Raises AlreadyExists, and Transient or Unknown if the record may or may not have been created."""
 
     async def read(self, number: int) -> bytes | None:
-        """None: absent. What either answer means is for J5 to say."""
+        """None: absent. J5 says what either answer means."""
 
     async def read_many(self, first: int, count: int) -> list[bytes | None]:
-        """`count` slots from `first` on, asked for at once where that saves time; may stop after the first absent."""
+        """`count` slots from `first` on, read in parallel if that saves time. May stop after the first absent one."""
 
     def ends_at(self, number: int) -> bool:
-        """Whether it can be seen, without waiting, that slot `number` is absent, and then its segment too (J5). False
-        says nothing: ask."""
+        """Whether slot `number`, and then its segment (J5), are absent, as far as can be seen without waiting. False
+        proves nothing."""
 
     async def delete_many(self, numbers: Sequence[int]) -> None:
-        """Those that are not there are none's loss. Some may be gone when it fails."""
+        """Missing slots are no error. If it fails, some may be deleted."""
 
     async def first_after(self, number: int) -> int | None:
         """The lowest slot with a greater number, to find a gap; may be stale."""
@@ -79,7 +84,7 @@ class ObjectSlots:
         self._prefix = prefix
         self._aged = aged
         self._group = group
-        # A disk is asked a million times a minute whether there is anything new, and mostly there is not.
+        # A disk is asked very often whether there is anything new, and mostly there is not.
         self._absence = capability(store, AbsenceTest)
         self._end = 0
         self._is_end: Callable[[], bool] = lambda: False
@@ -103,7 +108,7 @@ class ObjectSlots:
         return await self._get(self.slot_path(number))
 
     async def read_many(self, first: int, count: int) -> list[bytes | None]:
-        if count > 1 and self._aged:  # far away: ask for all at once
+        if count > 1 and self._aged:  # a remote store: read all in parallel
             import asyncio
 
             return await asyncio.gather(*(self.read(number) for number in range(first, first + count)))
@@ -181,3 +186,63 @@ class ObjectSlots:
             return await self._store.get(path)
         except NotFound:
             return None
+
+
+_NUMBER_DIGITS = 20
+
+
+class FoundCheckpoint(NamedTuple):
+    number: int
+    modified: float  # by the store's clock
+
+
+class Checkpoints:
+    def __init__(self, store: Store, prefix: str) -> None:
+        self._store = store
+        self._folder = f"{prefix}/checkpoints/"
+
+    async def newest_state(self, schema: Schema, journal: str) -> State:
+        """The newest readable state, or the empty one. If all listed checkpoints are gone, they are listed again: a
+        trimmer was at work, and there are newer ones."""
+        for _ in range(2):
+            listed = await self.found()
+            for found in reversed(listed):
+                checkpoint = await self._read(found.number, journal)
+                if checkpoint is not None:
+                    return schema.restore(checkpoint)
+            if not listed:
+                break
+        return schema.empty(journal)
+
+    async def write(self, checkpoint: Checkpoint) -> None:
+        fp("checkpoint.before_put")
+        try:
+            await self._store.put_if_absent(self._path(checkpoint.number), checkpoints.encode(checkpoint))
+        except AlreadyExists:
+            return  # another process was first; its checkpoint is as good
+        fp("checkpoint.after_put")
+
+    async def found(self) -> list[FoundCheckpoint]:
+        listed = []
+        async for stat in self._store.list(self._folder):
+            name = stat.path.removeprefix(self._folder)
+            if len(name) == _NUMBER_DIGITS and name.isdigit():
+                listed.append(FoundCheckpoint(int(name), stat.modified))
+        return listed
+
+    async def delete(self, number: int) -> None:
+        await self._store.delete(self._path(number))
+
+    async def _read(self, number: int, journal: str) -> Checkpoint | None:
+        path = self._path(number)
+        try:
+            checkpoint = await get_decoded(
+                self._store, path, lambda data: checkpoints.decode(data, f"checkpoint {path}")
+            )
+        except (NotFound, Corrupt, FutureFormat):
+            return None
+        fits = checkpoint.journal == journal and checkpoint.number == number
+        return checkpoint if fits else None
+
+    def _path(self, number: int) -> str:
+        return f"{self._folder}{number:0{_NUMBER_DIGITS}d}"

@@ -1,7 +1,7 @@
-"""The state that a journal folds to, made of parts; each part understands some types of events.
+"""The state that a journal folds to. It is made of parts, and each part handles some types of events.
 
 State is a pure function of the records: the same in the server, the command line, a job and the simulator. A part
-checks an event before it changes anything, so an event that does not hold leaves no trace.
+checks an event before it changes anything, so an invalid event leaves no trace.
 """
 
 from abc import ABC, abstractmethod
@@ -23,12 +23,12 @@ Alarm = Callable[[str], None]
 
 
 class EventPosition(msgspec.Struct, frozen=True):
-    """Where an event stands: the number is its logical time, which all events of one record share."""
+    """The position of an event. The number is its logical time, which all events of one record share."""
 
     number: int
     time: int
     user: str
-    version: int = 1  # of the event, as it was written: an older one goes on meaning what it meant
+    version: int = 1  # of the event as it was written: an older event keeps its meaning
 
 
 class StatePart(ABC):
@@ -39,8 +39,8 @@ class StatePart(ABC):
 
     @abstractmethod
     def apply(self, event: Any, at: EventPosition) -> Any:
-        """Check, then change. Raises a LochanError with nothing changed if the event does not hold in this state.
-        Returns what the request gets to know: plain values, kept with its idempotency key."""
+        """Checks the event, then changes the state. Raises a LochanError, with nothing changed, if the event is not
+        valid in this state. Returns the result of the request: plain values, kept with its idempotency key."""
 
     @abstractmethod
     def fork(self) -> Self: ...
@@ -50,7 +50,7 @@ class StatePart(ABC):
 
     @abstractmethod
     def dump(self) -> Any:
-        """What msgpack can write, and `load` reads."""
+        """A value that msgpack can write and `load` can read."""
 
     @abstractmethod
     def load(self, dumped: msgspec.Raw) -> None: ...
@@ -81,8 +81,8 @@ class Schema:
         return State(self, journal, parts, Keys(self.keys_kept, self.rules), 0, GENESIS)
 
     def restore(self, checkpoint: Checkpoint) -> "State":
-        """Raises FutureFormat for one with a part that is not known here: to leave it out would be to forget it, for
-        everybody who reads the next checkpoint."""
+        """Raises FutureFormat for a checkpoint with an unknown part: leaving it out would lose it for everybody who
+        reads the next checkpoint."""
         unknown = checkpoint.parts.keys() - {part.name for part in self.parts} - {"keys"}
         if unknown:
             raise FutureFormat(
@@ -123,7 +123,7 @@ class State:
         return self.parts[part]  # type: ignore[return-value]  # keyed by its own class
 
     def fold(self, sealed: SealedRecord) -> None:
-        """Take in the next record. Raises Corrupt if it does not continue the chain."""
+        """Applies the next record. Raises Corrupt if it does not continue the chain."""
         record = sealed.record
         check_link(sealed, self.journal, self.number, self.digest)
         for entry in record.entries:
@@ -132,12 +132,12 @@ class State:
             except LochanError as error:
                 if isinstance(error, Corrupt) or error.kind == "future-format":
                     raise
-                # Checked by its writer before the append; so this is a bug or a forgery. It changes nothing.
+                # Its writer checked it before the append, so this is a bug or a forgery. It changes nothing.
                 self.schema.alarm(f"record {record.number} of {self.journal} holds an invalid event: {error}")
         self.number, self.digest = record.number, sealed.digest
 
     def apply(self, entry: RecordEntry, number: int, time: int) -> Any:
-        """Carry out one request: whole or, with an error raised, not at all. Returns its result."""
+        """Carries out one request, completely or, with an error, not at all. Returns its result."""
         if not entry.key:
             return self._apply(entry.changes, number, time, entry.actor.user)
         if self.schema.rules.checks_keys_in_fold() and isinstance(self.keys.look_up(entry, time), KeyedResult):
@@ -161,7 +161,7 @@ class State:
         return Checkpoint(self.journal, self.number, self.digest, parts)
 
     def _apply(self, changes: tuple[RecordChange, ...], number: int, time: int, user: str) -> Any:
-        if len(changes) == 1:  # nearly always; a part checks before it changes, so no fork is needed
+        if len(changes) == 1:  # nearly always; a part checks before it changes anything, so no fork is needed
             return self._apply_one(changes[0], EventPosition(number, time, user, changes[0].version))
         fork = self.fork()
         results = [fork._apply_one(change, EventPosition(number, time, user, change.version)) for change in changes]
@@ -178,20 +178,20 @@ _encoder = msgspec.msgpack.Encoder()
 
 # --- the hash chain: each record names the digest of the one before it, so a gap, a swap or a forgery shows ----------
 class RecordFolder(Protocol):
-    """Whatever takes in records one after the other: the state itself, or something that only reads along."""
+    """Takes records one after the other: the state itself, or something that only follows."""
 
     @property
     def journal(self) -> str: ...
 
     @property
     def number(self) -> int:
-        """Of the last record taken in."""
+        """The number of the last record."""
 
     def fold(self, sealed: SealedRecord) -> None: ...
 
 
 def check_link(sealed: SealedRecord, journal: str, number: int, digest: bytes | None) -> None:
-    """Raises Corrupt unless the record stands right after record `number`; digest None: that one was not seen."""
+    """Raises Corrupt unless the record follows record `number`. Digest None: that one is not known."""
     record = sealed.record
     if record.journal != journal:
         raise Corrupt(f"record {number + 1} in {journal} belongs to {record.journal}", hint=_RESTORE)
@@ -202,7 +202,7 @@ def check_link(sealed: SealedRecord, journal: str, number: int, digest: bytes | 
 
 
 class Chain:
-    """Reads along without a state: checks the links and keeps the records until they are taken."""
+    """Follows a journal without a state: checks the links and keeps the records until they are taken."""
 
     def __init__(self, journal: str, number: int, digest: bytes | None) -> None:
         self.journal = journal

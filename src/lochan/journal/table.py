@@ -1,18 +1,18 @@
-"""A dictionary that can be forked: what is written to the fork is seen there only, until the fork is joined.
+"""Tables that can be forked: changes to a fork are seen only there, until the fork is joined.
 
-The fold needs this because a batch is checked against a state that includes its own earlier requests (rule J3) while
-readers go on seeing only what is durable. A fork costs nothing and a join costs the changes, whatever the table's size.
+The fold needs this because a batch is checked against a state that includes its own earlier requests (rule J3), while
+readers keep seeing only what is durable. A fork costs nothing and a join costs the changes, whatever the table's size.
 """
 
 from collections.abc import Iterator
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, Self, TypeVar, cast
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class _Gone:
-    """In a fork: dropped, whatever the parent says."""
+    """In a fork: dropped, whatever the parent holds."""
 
 
 _GONE: Final = _Gone()
@@ -70,3 +70,16 @@ class FoldTable(Generic[K, V]):
             else:
                 self._parent.put(key, value)
         self._own = {}
+
+
+class FoldTables:
+    """Several tables that fork and join together. REQUIRES: every attribute of the object can fork and join."""
+
+    def fork(self) -> Self:
+        fork = type(self).__new__(type(self))
+        fork.__dict__.update({name: table.fork() for name, table in vars(self).items()})
+        return fork
+
+    def join(self) -> None:
+        for table in vars(self).values():
+            table.join()

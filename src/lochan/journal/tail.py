@@ -1,8 +1,8 @@
-"""Following a journal: the folded state, kept up to the last record there is (rules J5, J6, J7).
+"""Following a journal: keeps the folded state up to the last record (rules J5, J6, J7).
 
     checkpoint ─▶ segments ─▶ slots ─▶ first absent slot = the tail
 
-What a slot says, present or absent, counts only with its group's segment absent: the slot may have been trimmed, or a
+A slot's answer, present or absent, counts only if its group's segment is absent: the slot may have been trimmed, or a
 stalled writer's put may have landed in it after that. So the slot is read first and the segment second.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=RecordFolder)
 
-_WINDOW_MAX = 64  # slots asked for at once by a reader that is far behind
+_WINDOW_MAX = 64  # slots that a reader far behind reads in parallel
 
 
 class JournalTail(Generic[F]):
@@ -51,15 +51,15 @@ class JournalTail(Generic[F]):
         return self._clock.boot() if self._rules.measures_by_boot_clock() else self._clock.wall() / 1e6
 
     async def fresh(self) -> F:
-        """The state with every write that was acknowledged before this call, from any process: it waits for a probe
-        that began after it arrived. Concurrent callers share one. Use what it returns before the next await."""
+        """The state with every write that any process acknowledged before this call: it waits for a probe that began
+        after the call. Concurrent callers share one. Use the result before the next await."""
         if not self.glance():
             await self._turns.share(self._catch_up)
         return self.state
 
     def glance(self) -> bool:
-        """Whether it can be seen, without waiting, that nothing has been appended: the state is then as `fresh` would
-        give it. False says nothing."""
+        """Whether nothing was appended, as far as can be seen without waiting: then the state is what `fresh` would
+        return. False proves nothing."""
         if not self._looked_ahead or self._turns.running:
             return False
         asked, number = self.now(), self.next
@@ -78,7 +78,7 @@ class JournalTail(Generic[F]):
             pass
 
     async def advance(self, until: int | None = None) -> bool:
-        """Take in some records, at most to number `until`. True: there is no next one now, or it is past `until`."""
+        """Folds some records, at most up to number `until`. True: there is no next one now, or it is past `until`."""
         if until is not None and self.next > until:
             return True
         to_group_end = self._slots.group - self.next % self._slots.group
@@ -104,9 +104,9 @@ class JournalTail(Generic[F]):
         return False
 
     async def _check_gap(self, number: int) -> None:
-        """Once, at a cold start: a record that somebody deleted looks like the tail, and a writer would go on there.
-        Later this process knows the records it has folded. Raises Corrupt if one is there that the missing one must
-        come before; asked again first, for it may have been appended, or its group trimmed, just now."""
+        """Once, at a cold start: a record that somebody deleted looks like the tail, and a writer would continue there.
+        Later this process knows the records it has folded. Raises Corrupt if there is a record after the missing one.
+        Reads the missing one again first, because it may have been appended, or its group trimmed, just now."""
         if self._looked_ahead:
             return
         self._looked_ahead = True
@@ -123,8 +123,8 @@ class JournalTail(Generic[F]):
             )
 
     async def segment_unless_trusted(self, number: int, asked: float, trust_s: float) -> Segment | None:
-        """J5: the segment that decides about slot `number` and those after it in its group, if there is one; J6: not
-        asked for while the slot's answer can be trusted."""
+        """J5: the segment that decides about slot `number` and later ones in its group, if there is one. J6: not read
+        while the slot's answer can be trusted."""
         trusted = self._rules.may_trust_slot(
             number, aged=self._slots.aged, trust_s=trust_s, anchor=self.anchor, asked=asked, answered=self.now()
         )
@@ -136,7 +136,7 @@ class JournalTail(Generic[F]):
         return await read_segment(self._slots, group)
 
     def _fold_slot(self, number: int, data: bytes) -> bool:
-        """False: the bytes are damaged, perhaps only on the way; the whole question is asked once more, for the slot
+        """False: the bytes are damaged, perhaps only on the network. Slot and segment are read again, because the slot
         may be gone meanwhile. Raises Corrupt if the same bytes come again."""
         if number != self.next:
             return True  # our own append was adopted while we waited
@@ -151,16 +151,16 @@ class JournalTail(Generic[F]):
         self.state.fold(sealed)
         return True
 
-    def _fold_segment(self, segment: Segment, asked_for: int, until: int | None) -> None:
-        if asked_for >= segment.first + len(segment.records):
-            raise ends_early(segment, asked_for, self._slots.name)
+    def _fold_segment(self, segment: Segment, number_asked: int, until: int | None) -> None:
+        if number_asked >= segment.first + len(segment.records):
+            raise ends_early(segment, number_asked, self._slots.name)
         for number, data in enumerate(segment.records, segment.first):
             if number == self.next and (until is None or number <= until):
                 self.state.fold(records.decode(data, f"record {number} of {self._slots.name}"))
 
 
 async def read_segment(slots: Slots, group: int) -> Segment | None:
-    """None: there is none. Raises Corrupt, after a second reading; FutureFormat."""
+    """None: there is none. Raises Corrupt after a second reading, and FutureFormat."""
     what = f"segment {group} of {slots.name}"
     is_there = False
 
@@ -169,7 +169,7 @@ async def read_segment(slots: Slots, group: int) -> Segment | None:
         data = await slots.read_segment(group)
         if data is None and not is_there:
             raise NotFound(what)
-        is_there = True  # for ever: nobody deletes a segment, and a store that says so later is wrong
+        is_there = True  # for ever: nobody deletes a segment, so a store that reports none later is wrong
         return data or b""
 
     async def decode(data: bytes) -> Segment:
@@ -189,11 +189,11 @@ def ends_early(segment: Segment, number: int, name: str) -> Corrupt:
 
 
 class SharedProbe:
-    """One probe shared among everybody who waits: each caller gets one that began after it called.
+    """A probe that all waiting callers share: each caller gets one that began after its call.
 
-    One runs at a time. A caller that finds one under way cannot use it, for it began too early; it waits for the next,
-    which serves everybody who came meanwhile. asyncio is asked for only when somebody has to wait, so a command that
-    reads a local lake never loads it."""
+    One runs at a time. A caller that finds one under way cannot use it, because it began too early. It waits for the
+    next, which serves all callers that came meanwhile. asyncio is imported only if somebody has to wait, so a command
+    that reads a local lake never loads it."""
 
     def __init__(self) -> None:
         self._begun = 0
@@ -212,7 +212,7 @@ class SharedProbe:
         mine = self._begun
         try:
             await work()
-            self._ended = mine  # only now: a probe that failed has served nobody
+            self._ended = mine  # only now: a failed probe has served nobody
         finally:
             self.running = False
             waiting, self._waiting = self._waiting, []

@@ -1,9 +1,9 @@
-"""Trimming: full groups of records become segments, and then their slots may go (rules J4, J6).
+"""Trimming: full groups of records are packed into segments, and then their slots may be deleted (rules J4, J6).
 
     slots 256…511 ──pack──▶ seg/1 (put-if-absent, never deleted) ──a day later──▶ slots 256…511 deleted
 
-A segment is packed from a fold that is checked link by link up to the tail, for what it says is final. Old checkpoints
-go too. What events name (runs, ranges, data) is no concern of the trimmer: that is left to garbage collection.
+A segment is final, so it is packed from records that are checked link by link up to the tail. Old checkpoints are
+deleted too. Garbage collection, not the trimmer, deletes files that events name (runs, ranges, data).
 """
 
 import asyncio
@@ -18,9 +18,8 @@ from lochan.formats import segment as segments
 from lochan.formats.record import GENESIS
 from lochan.formats.segment import Segment
 from lochan.ids import Ids
-from lochan.journal.checkpoints import Checkpoints, FoundCheckpoint
 from lochan.journal.rules import RULES, JournalRules
-from lochan.journal.slots import Slots
+from lochan.journal.slots import Checkpoints, FoundCheckpoint, Slots
 from lochan.journal.state import Chain, State
 from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store
@@ -40,9 +39,9 @@ NOTHING: Final = TrimResult(0, 0)
 
 
 class JournalTrim(NamedTuple):
-    """What became of one journal of several."""
+    """The result for one of several journals."""
 
-    name: str  # of the repository, or of the lake's own journal
+    name: str  # of the repository or the lake's own journal
     trimmed: TrimResult = NOTHING
     error: LochanError | None = None
 
@@ -86,8 +85,8 @@ class Trimmer:
         return TrimResult(max(0, full - first), deleted)
 
     async def delete_checkpoints(self) -> None:
-        """All but those that somebody may still want. Their age is that before the newest: a store's own clock too, and
-        if a listing misses the newest, less is deleted."""
+        """Deletes all checkpoints that nobody needs. Their age is relative to the newest one, so it is by the store's
+        own clock; if a listing misses the newest, fewer are deleted."""
         found = await self._checkpoints.found()
         now = max((each.modified for each in found), default=0.0)
         for number in superfluous(found, now if self._slots.aged else None):
@@ -122,7 +121,8 @@ class Trimmer:
             await self._put_segment(segment)
 
     async def _checked_ends(self, first: int) -> dict[int, bytes]:
-        """The digest at each group's end, by a walk from `first` that must meet the state this process has folded."""
+        """The digest at the end of each group, from a walk that begins at `first` and must lead to the state that this
+        process has folded."""
         state = self._tail.state
         until, goal = state.number, state.digest
         chain = Chain(state.journal, self._start(first) - 1, await self._end_before(first))
@@ -133,7 +133,7 @@ class Trimmer:
             done = await tail.advance(until)
             for sealed in chain.take():
                 ends[sealed.record.number // self._slots.group] = sealed.digest
-            await asyncio.sleep(0)  # a disk answers at once, and requests are answered beside us
+            await asyncio.sleep(0)  # a disk answers at once, and other requests need their turn
         if chain.digest != goal:
             raise Corrupt(f"the records of {self._slots.name} do not lead to the state that was folded from them")
         return ends
@@ -143,7 +143,7 @@ class Trimmer:
         chain = Chain(self._tail.state.journal, first - 1, digest)
         tail = JournalTail(self._slots, chain, self._clock, self._rules)
         last = (group + 1) * self._slots.group - 1
-        while not await tail.advance(last):  # noqa: ASYNC110 - it waits for nothing, but lets others have their turn
+        while not await tail.advance(last):  # noqa: ASYNC110 - it does not poll, but gives others their turn
             await asyncio.sleep(0)
         return Segment(group, first, tuple(sealed.data for sealed in chain.take()))
 
@@ -158,7 +158,7 @@ class Trimmer:
         return records.decode(segment.records[-1], f"the last record of segment {group - 1}").digest
 
     async def _put_segment(self, segment: Segment) -> None:
-        """Another trimmer may be doing the same: the bytes are the same too. In doubt, the next run looks again."""
+        """Another trimmer may write the same segment, with the same bytes. In doubt, the next run looks again."""
         data = segments.encode(segment)
         fp("trim.before_segment")
         try:
@@ -173,7 +173,7 @@ class Trimmer:
 
     # --- deleting ----------------------------------------------------------------------------------------------------
     async def _delete_slots(self, below: int, now: float) -> int:
-        """Only slots whose segment is durable; where the fast path of J6 is in use, only a day later."""
+        """Deletes slots whose segment is durable; if the fast path of J6 is in use, only a day later."""
         checkpoints = await self._checkpoints.found()
         deletable: dict[int, list[int]] = {}  # by group
         segment_modified: dict[int, float | None] = {}
@@ -195,9 +195,9 @@ class Trimmer:
         return sum(map(len, deletable.values()))
 
     async def _make_durable(self, group: int) -> None:
-        """J4. On a disk a segment can be seen before the trimmer that made it has synced its name, or when that one was
-        killed just there; deleted slots and a lost name would be lost records. To create it once more finds the name
-        taken, and syncs its folder before it says so. Its bytes were synced before it had a name."""
+        """J4. On a disk a segment is visible before its trimmer has synced its name, and that trimmer may have been
+        killed just then. Deleting the slots and losing the name would lose records. Creating the segment again finds
+        the name taken and syncs its folder before it reports that. Its bytes were synced before it had a name."""
         if self._slots.aged or not self._rules.segments_are_synced():
             return
         data = await self._slots.read_segment(group)
@@ -209,7 +209,7 @@ class Trimmer:
             fp("trim.segment_durable")
 
     async def _store_time(self) -> float:
-        """The store's own clock, by an object just written; the trimmer's wall clock may be days off."""
+        """The store's own clock, from an object just written; the trimmer's wall clock may be days off."""
         if not self._rules.trims_by_store_clock():
             return self._clock.wall() / 1e6
         folder = f"{self._prefix}/journal/trim/"
@@ -217,14 +217,14 @@ class Trimmer:
         await self._store.put(path, b"")
         modified = (await self._store.head(path)).modified
         await self._store.delete(path)
-        async for left in self._store.list(folder):  # by trimmers that were killed
+        async for left in self._store.list(folder):  # from killed trimmers
             if modified - left.modified > _LITTER_S:
                 await self._store.delete(left.path)
         return modified
 
 
 async def has_work(slots: Slots) -> bool:
-    """Whether there are slots of a full group: two listings, and nothing is folded."""
+    """Whether there are slots of a full group. Takes two listings and no fold."""
     first = await slots.first_after(0)
     if first is None:
         return False
@@ -232,8 +232,8 @@ async def has_work(slots: Slots) -> bool:
 
 
 def superfluous(found: list[FoundCheckpoint], now: float | None) -> list[int]:
-    """Checkpoints that nobody needs: all but the newest few. Where slots wait a day (`now` given), one an hour stays
-    for two days, or there would never be one that is old enough to let a slot go."""
+    """Checkpoints that nobody needs: all but the newest few. If slots wait a day (`now` is given), one per hour stays
+    for two days; otherwise there would never be one that is old enough for a slot to be deleted."""
     candidates = found[:-_CHECKPOINTS_KEPT]
     if now is None:
         return [old.number for old in candidates]
@@ -247,5 +247,5 @@ def superfluous(found: list[FoundCheckpoint], now: float | None) -> list[int]:
 
 
 def _oldest_past(checkpoints: list[FoundCheckpoint], number: int) -> float | None:
-    """When the state past `number` was first kept, as far as is known."""
+    """The time of the oldest known checkpoint past `number`."""
     return min((found.modified for found in checkpoints if found.number >= number), default=None)

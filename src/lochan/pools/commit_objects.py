@@ -18,17 +18,17 @@ from lochan.formats.entry import Entry, Tombstone
 from lochan.formats.record import Actor
 from lochan.formats.run import changes_table
 from lochan.ids import Ids
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.pools.facts import Facts, from_metadata, to_metadata
 from lochan.pools.objects import find, object_id, object_path
 from lochan.store.protocol import Store
 from lochan.tree.diff import diff, differences_of
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.write import Bodies
-from lochan.versioning.head_moves import NOTHING, CommitMessage, MovePlan, move
-from lochan.versioning.history_join import MoveBase, NewObjects
+from lochan.versioning.heads.joins import MoveBase, NewObjects
+from lochan.versioning.heads.land import FinalConflict
+from lochan.versioning.heads.moves import NOTHING, CommitMessage, MovePlan, move
 from lochan.versioning.idempotency import once, same
-from lochan.versioning.land import FinalConflict
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import mint_of
 

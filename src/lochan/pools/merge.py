@@ -22,9 +22,9 @@ from lochan.pools.settings import settings_of
 from lochan.tree.merge import DEST, Strategy
 from lochan.tree.merge import merge as merge_trees
 from lochan.tree.tree import Tree
-from lochan.versioning.graph import by_generation, is_ancestor, merge_bases, only_left
-from lochan.versioning.history_join import JoinResult, MoveBase
+from lochan.versioning.heads.joins import JoinResult, MoveBase
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.graph import by_generation, is_ancestor, merge_bases, only_left
 
 ASK = Strategy()
 _BASES = "merging the merge bases"

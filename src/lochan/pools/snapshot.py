@@ -23,7 +23,7 @@ from lochan.pools.settings import settings_of
 from lochan.pools.shape import Path
 from lochan.pools.tree_pruning import EVERYTHING, Reach, open_ranges
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 
 Indices = npt.NDArray[np.int64]
 _KEPT = 8  # snapshots in the cache

@@ -26,7 +26,7 @@ from lochan.jobs.tasks import run_tasks
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -26,7 +26,7 @@ from lochan.spark.job_report import record_location, where
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.schemas import check_schema
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.uri import Uri, on_branch, prefix_uri
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard
 from lochan.jobs.messages import TaskMessage
 from lochan.jobs.record import begin_silent
 from lochan.jobs.target import PoolTarget, pool_target
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.lake import Lake
 from lochan.spark.frame_origin import Origin
 from lochan.spark.lakes import LakePlace, on_lake, patient
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.idempotency import check_first, hold_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL

@@ -17,11 +17,11 @@ from lochan.config.store_options import store_options
 from lochan.errors import NotFound, Retry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.request_key import keyed
+from lochan.journal.keys import keyed
 from lochan.lake import Lake, LakeOptions
 from lochan.runtime import run_in_thread
 from lochan.store.counts import CountingStore, RequestCounts
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Refused
 from lochan.lake import Lake
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

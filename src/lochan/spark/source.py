@@ -20,7 +20,7 @@ from lochan.errors import Invalid
 from lochan.spark.active_session import activate_for
 from lochan.spark.lakes import found_lake, on_lake
 from lochan.spark.option_names import as_written, remember
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.uri import Uri, prefix_uri
 
 if TYPE_CHECKING:

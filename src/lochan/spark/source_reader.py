@@ -28,7 +28,7 @@ from lochan.query.output.columns import Column
 from lochan.spark.frame_origin import Origin, marked_schema
 from lochan.spark.read_plan import ReadPlan, ReadRequest, plan
 from lochan.spark.typed_columns import arrow, arrow_schema
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 
 PART_BYTES = 32 << 20  # objects are read together up to this
 _FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task puts the folder in its place that they lie in

@@ -22,12 +22,12 @@ from lochan.ingest.tabular import check_batch
 from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.target import open_on_executor
 from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 from lochan.versioning.uri import Uri
 
 _SUFFIX = ".parquet"

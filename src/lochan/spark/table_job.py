@@ -12,12 +12,12 @@ from lochan.errors import Invalid
 from lochan.jobs.file_writer import FilesTarget, files_target, write_files
 from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
 from lochan.jobs.messages import TaskMessage, together
-from lochan.journal.request_key import without_key
+from lochan.journal.keys import without_key
 from lochan.lake import Lake
 from lochan.spark.job import Replace, Tell, landed_at
 from lochan.spark.lakes import LakePlace
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.state.branch import dirty
 from lochan.versioning.uri import Uri, writable
 from lochan.versioning.workspaces import write as workspaces

@@ -15,7 +15,7 @@ from lochan.ingest.hive_path import PathColumns
 from lochan.lake import Lake
 from lochan.spark.frame_origin import Origin, marked_schema
 from lochan.spark.table_files import FileReading, table_files
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.versioning.uri import Uri
 
 

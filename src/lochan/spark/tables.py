@@ -25,7 +25,7 @@ from lochan.spark.lakes import LakePlace, on_lake
 from lochan.spark.paths import check_objects, hadoop_options, path_at
 from lochan.spark.table_files import FileReading, TableFiles, table_files
 from lochan.spark.table_schema import check_names, is_read_by_spark
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.uri import Uri
 

@@ -16,7 +16,7 @@ from lochan.spark.job_report import told
 from lochan.spark.lakes import found_lake
 from lochan.spark.schemas import check_schema
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:

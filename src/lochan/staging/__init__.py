@@ -1,1 +1,1 @@
-"""A branch's uncommitted changes: inline, then runs, over the base commit."""
+"""The uncommitted changes of a branch: inline changes and runs, in layers over the base commit."""

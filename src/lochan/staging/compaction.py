@@ -1,9 +1,9 @@
-"""Compaction: which layers to make one of, and the run that stands for them. It never changes what a reader sees.
+"""Compaction: which layers to combine, and the run that replaces them. It never changes what a reader sees.
 
     inline, inline │ ──> run L1        run L2, run L1, run L1, run L1 ──> run L2
 
-Planning is a pure function of the layers; merging reads, and writes nothing. What is planned twice is merged twice to
-the same changes, and the second event is refused, for its inputs are gone (rule S2).
+Planning is a pure function of the layers; merging reads and writes nothing. A plan that is made twice gives the same
+changes twice, and the second event is refused, because its inputs are gone (rule S2).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,9 +29,9 @@ class CompactionLimits(NamedTuple):
 
     inline_count: int = 10_000
     inline_bytes: int = 4 << 20
-    runs: int = 8  # layers above L2 in one segment: every listing looks into each of them
-    ratio: int = 4  # an L2 run more than so many times larger than what would be merged into it is left alone
-    tombstones: int = 10_000  # in the lowest runs: passing so many takes a listing a millisecond; see `over`
+    runs: int = 8  # layers above L2 in one segment: every listing reads each of them
+    ratio: int = 4  # an L2 run that is so many times larger than what would be merged into it is left alone
+    tombstones: int = 10_000  # in the lowest runs: skipping so many takes a listing a millisecond; see `covering_tree`
 
 
 LIMITS = CompactionLimits()
@@ -39,7 +39,7 @@ LIMITS = CompactionLimits()
 
 class CompactionPlan(NamedTuple):
     layers: tuple[Layer, ...]  # side by side, oldest first
-    level: int  # of the run that will stand for them
+    level: int  # of the run that replaces them
 
     @property
     def inputs(self) -> Inputs:
@@ -47,27 +47,26 @@ class CompactionPlan(NamedTuple):
 
 
 class CompactionResult:
-    """The changes that will stand for the plan's layers, which are part of `layers`. Without `head_has` every
-    tombstone stays."""
+    """The changes that replace the plan's layers, which are part of `layers`. Without `head_has` every tombstone
+    stays."""
 
     def __init__(self, chosen: CompactionPlan, layers: Layers, runs: Runs, head_has: HeadHas | None) -> None:
         self.inputs = chosen.inputs
         self.level = chosen.level
-        self.dropped = False  # tombstones were left out of what was read: the event must name the head (rule S3)
+        self.dropped = False  # tombstones were left out: the event must name the head (rule S3)
         self._view = View(Layers(chosen.layers), EmptyBase(), runs)
         self._lower = View(Layers(layers.lower(chosen.inputs)), EmptyBase(), runs)
         self._head_has = head_has
 
     async def changes(self) -> AsyncIterator[pa.Table]:
-        """RUN_SCHEMA, in tables that follow each other in path order; none with a row: nothing is left to stand for
-        the inputs."""
+        """RUN_SCHEMA, in consecutive tables in path order. No row at all: nothing is left of the inputs."""
         async for table in self._view.scan_changes():
             kept = table if self._head_has is None else await self._without_idle(table, self._head_has)
             self.dropped |= len(kept) < len(table)
             yield kept
 
     async def _without_idle(self, changes: pa.Table, head_has: HeadHas) -> pa.Table:
-        """Rule S3: without the tombstones whose path neither a lower layer nor the head holds."""
+        """Rule S3: without the tombstones whose path is neither in a lower layer nor in the head."""
         buried = changes["path"].filter(changes["deleted"]).combine_chunks()
         if not len(buried):
             return changes
@@ -80,8 +79,8 @@ class CompactionResult:
 
 
 def plan(layers: Layers, limits: CompactionLimits = LIMITS) -> CompactionPlan | None:
-    """The next thing to do, or None. Runs first: they cost every reader. The newest segment before older ones: a
-    commit is about to take those away."""
+    """The next thing to do, or None. Runs come first, because they cost every reader. The newest segment comes before
+    older ones, which a commit is about to remove."""
     segments = list(reversed(layers.segments()))
     for segment in segments:
         runs = _to_level_2(segment, limits)
@@ -95,13 +94,13 @@ def plan(layers: Layers, limits: CompactionLimits = LIMITS) -> CompactionPlan | 
 
 
 def compact(chosen: CompactionPlan, layers: Layers, runs: Runs, head_has: HeadHas | None = None) -> CompactionResult:
-    """Nothing is read until its changes are asked for."""
+    """Nothing is read before its changes are."""
     return CompactionResult(chosen, layers, runs, head_has)
 
 
 def _to_level_2(segment: tuple[Layer, ...], limits: CompactionLimits) -> tuple[Layer, ...]:
-    """All that is not yet in L2, up to the newest run, if that is too many layers; and of L2 what is not far larger,
-    so that a million changes are not written anew for every few thousand."""
+    """All layers that are not yet in L2, up to the newest run, if there are too many; and those of L2 that are not much
+    larger, so that a million changes are not rewritten for every few thousand."""
     stop = max((at + 1 for at, layer in enumerate(segment) if isinstance(layer, RunRef)), default=0)
     start = next((at for at in range(stop) if not _in_level_2(segment[at])), stop)
     chosen = segment[start:stop]
@@ -115,7 +114,7 @@ def _to_level_2(segment: tuple[Layer, ...], limits: CompactionLimits) -> tuple[L
 
 
 def _to_level_1(segment: tuple[Layer, ...], limits: CompactionLimits) -> tuple[Layer, ...]:
-    """The inline layers on top of the segment, if they are large, or many small ones."""
+    """The inline layers on top of the segment, if they are large or many."""
     inline: list[Inline] = []
     for layer in reversed(segment):
         if not isinstance(layer, Inline):

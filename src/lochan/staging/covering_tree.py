@@ -1,11 +1,11 @@
-"""The tree over the lowest runs: what makes a page cost the same with a million tombstones in front of it.
+"""The tree over the lowest runs: with it, a page costs the same even after a million tombstones.
 
-    run, run │ run, inline …        a reader of `over` looks at the layers above it and at one tree, in which what was
-    ╰─ over ─╯                      deleted is simply not there
+    run, run │ run, inline …        a reader of `over` reads the layers above it and one tree, in which deleted paths
+    ╰─ over ─╯                      are simply absent
     base
 
-It is made behind the writers, as compaction is, and shares with the base every range that no run touches. Where it is
-missing, or was made for another head, readers merge the runs with the base as ever and see the same.
+Like compaction, it is made in the background. It shares every range that no run touches with the base. If it is
+missing, or was made for another head, readers merge the runs with the base and see the same.
 """
 
 from typing import NamedTuple
@@ -23,13 +23,13 @@ from lochan.tree.trees import Trees
 
 
 class CoveringPlan(NamedTuple):
-    runs: tuple[RunRef, ...]  # all that it will cover, oldest first
+    runs: tuple[RunRef, ...]  # all runs that it will cover, oldest first
     known: CoveringTree | None  # covers the first of them already
 
 
 def plan(layers: Layers, base: str, limits: CompactionLimits = LIMITS) -> CoveringPlan | None:
-    """What to cover next, or None. Only tombstones are worth a tree: what is put costs a reader its share of the page.
-    `base` is the file of the head's tree."""
+    """What to cover next, or None. Only tombstones are worth a tree: an entry costs a reader only its share of the
+    page. `base` is the file of the head's tree."""
     runs = _lowest(layers)
     known = layers.over if layers.over is not None and layers.over.base == base else None
     new = runs[len(known.runs) if known else 0 :]
@@ -50,7 +50,7 @@ async def make(chosen: CoveringPlan, base: Tree, trees: Trees, runs: Runs, mint:
 
 
 async def opened(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
-    """For a view of the layers over this base: the tree, if there is one for it."""
+    """The tree for a view of the layers over this base, if there is one."""
     over = layers.over
     if over is None or over.base != base.ref.file:
         return None
@@ -58,7 +58,7 @@ async def opened(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
 
 
 async def committed(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
-    """What a commit of all these layers over this base makes, if it was made already."""
+    """The tree that a commit of all these layers over this base makes, if it exists already."""
     known = layers.over
     if known is None or not known.whole or len(known.runs) != len(layers.layers):
         return None
@@ -66,7 +66,7 @@ async def committed(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
 
 
 def _lowest(layers: Layers) -> tuple[RunRef, ...]:
-    """The runs below which nothing but runs lies, up to the first seal: above it lies what a commit leaves alone."""
+    """The lowest layers that are runs, up to the first seal: a commit leaves layers above it alone."""
     found: list[RunRef] = []
     for item in layers.items:
         if not isinstance(item, RunRef):

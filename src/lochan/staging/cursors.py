@@ -1,8 +1,8 @@
-"""Places in sources, and a sweep: many rows of all of them at once, newest wins.
+"""Positions in sources, and a sweep: many rows of all of them at once, newest wins.
 
 A sweep takes a block of live rows from every source, up to a path that all of them have reached (the horizon), and
-drops those that a newer source holds too. Tombstones are never walked: in their own source the list of live rows skips
-them, and older rows that they hide are found by comparing whole columns.
+drops rows whose path a newer source has too. Tombstones are never walked: in their own source the list of live rows
+skips them, and older rows that they hide are found by comparing whole columns.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ import pyarrow.compute as pc
 
 from lochan.formats.entry_table import EntryRows
 from lochan.staging.sources import NOTHING, ColumnSource, RowNumbers, RowSource, SelectedRows, ViewBase
-from lochan.tree.path_span import PathSpan
+from lochan.tree.rows import PathSpan
 from lochan.tree.tree import Tree
 
 Mask = npt.NDArray[np.bool_]
 
 BLOCK_MIN = 64
 BLOCK_MAX = 65_536
-_PROBE_RATIO = 40  # one search in a source costs about as much as hashing so many of its rows
-ABOVE = "\U0010ffff" * 256  # put behind a prefix: above every path that goes on for up to 1,024 bytes
+_PROBE_RATIO = 40  # one search in a source costs about as much as hashing so many rows
+ABOVE = "\U0010ffff" * 256  # appended to a prefix: above every path that continues for up to 1,024 bytes
 
 
 class RowCursor:
-    """A place in a source: rows from `row` to `stop` are still to come, the next of them at `key`."""
+    """A position in a source: rows from `row` to `stop` are left, the next one has the key `key`."""
 
-    more = False  # whether there may be rows behind `stop`
+    more = False  # whether there may be rows after `stop`
 
     def __init__(self, source: RowSource, within: PathSpan) -> None:
         self.source = source
@@ -45,17 +45,17 @@ class RowCursor:
         return min(self.source.seek(key, self.row), self.stop)
 
     def take(self, most: int, cost: "Cost") -> SelectedRows:
-        """The next live rows of those at hand, and moves behind them."""
+        """Returns the next live rows in memory, and moves past them."""
         rows = self.source.live(self.row, self.stop, most)
         cost.rows += len(rows)
         self.move(int(rows[-1]) + 1 if len(rows) == most else self.stop)
         return SelectedRows([self.source], np.zeros(len(rows), np.int64), rows)
 
     async def settle(self) -> None:
-        """Fetch what comes next, if nothing is left here and there is more."""
+        """Fetches more rows, if none are left here and there are more."""
 
     async def rescan(self, folder: str, end: bytes) -> None:
-        """Go on at `end`, the least key above all that begin with `folder`, if nothing is left here."""
+        """Continues at `end`, the lowest key above all that begin with `folder`, if no rows are left here."""
 
 
 def cursor_over(base: ViewBase, prefix: str, within: PathSpan, after: str) -> "TreeCursor | BaseCursor":
@@ -63,12 +63,12 @@ def cursor_over(base: ViewBase, prefix: str, within: PathSpan, after: str) -> "T
 
 
 class TreeCursor(RowCursor):
-    """Over a tree: range after range, as they are kept open, and by a search where a jump leads out of the range."""
+    """Over a tree: range after range, and by a search if a jump leads out of the range."""
 
     def __init__(self, tree: Tree, within: PathSpan) -> None:
         self._tree = tree
         self._high = within.high
-        self._next = within.low  # where to go on behind what is at hand
+        self._next = within.low  # where to continue after the rows in memory
         self.more = tree.count > 0
         self.stop = 0
         self.row = 0
@@ -89,7 +89,7 @@ class TreeCursor(RowCursor):
             self.move(row)
 
     async def rescan(self, folder: str, end: bytes) -> None:
-        if self.row >= self.stop:  # else the jump led to a row that is at hand
+        if self.row >= self.stop:  # else the jump led to a row in memory
             self._next = max(self._next, end)
 
     async def close(self) -> None:
@@ -97,7 +97,7 @@ class TreeCursor(RowCursor):
 
 
 class BaseCursor(RowCursor):
-    """Over another base: batch after batch, and by a new scan where a jump leads out of the batch."""
+    """Over another base: batch after batch, and by a new scan if a jump leads out of the batch."""
 
     def __init__(self, base: ViewBase, prefix: str, within: PathSpan, after: str) -> None:
         self._base = base
@@ -121,15 +121,15 @@ class BaseCursor(RowCursor):
             super().__init__(source, self._within)
 
     async def rescan(self, folder: str, end: bytes) -> None:
-        # A batch that reached beyond was swept as far as it goes; to read it again would bring back what was hidden.
+        # A batch that reaches further was swept completely; reading it again would bring back hidden rows.
         if self.row >= self.stop and self._last < end:
             await self.close()
             self._within = PathSpan(end, self._within.high)
             self._scan = self._base.scan(self._prefix, folder + ABOVE)
 
     async def close(self) -> None:
-        """Lets go of the scan."""
-        aclose = getattr(self._scan, "aclose", None)  # a generator has it, another iterator need not
+        """Ends the scan."""
+        aclose = getattr(self._scan, "aclose", None)  # a generator has it, other iterators may not
         if aclose is not None:
             await aclose()
 
@@ -142,14 +142,14 @@ class Swept(NamedTuple):
 
 
 class Cost:
-    """What a listing looked at, for tests and the curious."""
+    """How much a listing has read, for tests."""
 
     def __init__(self) -> None:
-        self.rows = 0  # compared, by the block or one by one
+        self.rows = 0  # compared, in blocks or one by one
 
 
 async def sweep(cursors: Sequence[RowCursor], block: int, cost: Cost) -> Swept | None:
-    """Moves all cursors past the horizon; None: nothing is left. What it found may be empty. Newest first."""
+    """Moves all cursors, newest first, past the horizon. None: nothing is left. The result may be empty."""
     for cursor in cursors:
         await cursor.settle()
     active = [cursor for cursor in cursors if cursor.key is not None]
@@ -170,7 +170,7 @@ async def sweep(cursors: Sequence[RowCursor], block: int, cost: Cost) -> Swept |
 
 
 def _horizon(cursors: list[RowCursor], picked: list[RowNumbers], block: int) -> bytes | None:
-    """The least of the paths up to which each source has shown its live rows; None: all have shown all."""
+    """The lowest of the paths up to which each source has shown its live rows. None: all have shown everything."""
     reached = []
     for cursor, rows in zip(cursors, picked, strict=True):
         if len(rows) == block:
@@ -195,7 +195,7 @@ def _unhidden(source: RowSource, rows: RowNumbers, newer: list[tuple[RowSource, 
 
 
 def hidden(keys: pa.StringArray, spans: list[tuple[RowSource, int, int]], cost: Cost) -> Mask:
-    """Which of the keys stand in one of these spans of rows. Costs the smaller side, not the larger."""
+    """Which of the keys are in one of these spans of rows. Costs the smaller side, not the larger."""
     mask: Mask = np.zeros(len(keys), np.bool_)
     pooled = []
     for source, start, stop in spans:
@@ -204,7 +204,9 @@ def hidden(keys: pa.StringArray, spans: list[tuple[RowSource, int, int]], cost: 
             continue
         cost.rows += stop - start
         others = source.keys(start, stop)
-        if len(others) == len(keys) and others.equals(keys):  # a whole block deleted: ten times cheaper to see so
+        if len(others) == len(keys) and others.equals(
+            keys
+        ):  # a whole block was deleted: ten times cheaper to notice this way
             return np.ones(len(keys), np.bool_)
         pooled.append(others)
     if pooled:

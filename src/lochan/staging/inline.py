@@ -1,9 +1,9 @@
-"""Inline changes: those that the journal itself holds, in memory, newest wins.
+"""Inline changes: changes in the journal itself, in memory, newest wins.
 
     Inline ── pieces, oldest to newest, each more than twice the size of the next ── path -> (position, change)
 
-An Inline never changes: a put makes a new one that shares its large pieces, so a fork of the state costs nothing, a
-reader keeps the moment it began with, and a put costs a microsecond or two however many there are.
+An Inline never changes: a put makes a new one that shares its large pieces. So a fork of the state costs nothing, a
+reader keeps the version it began with, and a put costs a microsecond or two however many changes there are.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,15 +13,15 @@ import msgspec
 from lochan.formats.entry import Change, Tombstone
 
 Placed = dict[str, tuple[int, Change]]
-_RATIO = 2  # between neighbouring pieces: 10,000 changes are at most fourteen pieces, each change copied some ten times
+_RATIO = 2  # between neighbouring pieces: 10,000 changes make at most fourteen pieces, each copied about ten times
 
 
 class InlinePiece(msgspec.Struct, eq=False):
-    """Changes by path, none twice; sorted when first asked for."""
+    """Changes by path, none twice; sorted when first needed."""
 
     changes: Placed
     top: int  # the highest position in it
-    memo: object = None  # what a reader made of it, for the next one
+    memo: object = None  # what a reader has derived from it, for the next reader
     _keys: list[bytes] | None = None
 
     @property
@@ -41,11 +41,11 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
     first: int
     last: int
     pieces: tuple[InlinePiece, ...]
-    bytes: int  # about what its changes take in a record or a run, replaced ones included
+    bytes: int  # about the size of its changes in a record or a run, replaced ones included
 
     @property
     def count(self) -> int:
-        """At least the paths it holds: one that stands in several pieces counts in each."""
+        """An upper bound for its paths: one that is in several pieces counts in each."""
         return sum(map(len, self.pieces))
 
     def get(self, path: str) -> Change | None:
@@ -98,7 +98,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
 
 
 def started(first: int) -> Inline:
-    """Still empty; its first change will have this position."""
+    """An empty one, whose first change will have this position."""
     return Inline(first, first - 1, (), 0)
 
 
@@ -107,7 +107,7 @@ def restored(first: int, last: int, placed: Iterable[tuple[int, Change]]) -> Inl
 
 
 def weight(change: Change) -> int:
-    """About what a change takes, in bytes. Asked at every put, of which few have any texts."""
+    """About the size of a change in bytes. Called at every put, of which few have metadata."""
     if isinstance(change, Tombstone):
         return len(change.path) + 8
     size = len(change.path) + 96

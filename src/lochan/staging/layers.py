@@ -1,11 +1,11 @@
-"""What is staged on a branch: layers of changes, oldest to newest, and the seals that stand between them.
+"""The staged changes of a branch: layers, oldest to newest, and the seals between them.
 
     run L2 │ run L1 │ inline ║ seal 812 ║ run L1 │ inline        newest wins; the base commit lies below all
     ╰ over ╯                                                     a tree of the base with the lowest runs in it
 
-Pure values: every change makes a new `Layers` that shares what it can, so the fold forks one by keeping it. Inline
-changes are named by their *position*, counted from the first ever staged here: journal numbers would not do, since the
-puts of one record can stand on both sides of a seal in that same record.
+Layers are values: every change makes a new `Layers` that shares what it can, so the fold forks one by keeping it.
+Inline changes are named by their *position*, counted from the first one ever staged on the branch. Journal numbers
+would not work, because the puts of one record can be on both sides of a seal in that record.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from lochan.staging.inline import Inline, restored, started
 
 
 class Seal(msgspec.Struct, frozen=True):
-    """A boundary that a commit drew: what lies below is what it commits (rule S1)."""
+    """A boundary that a commit has set: it commits what lies below (rule S1)."""
 
     number: int
 
@@ -46,15 +46,15 @@ def inputs_of(layers: Iterable[Layer]) -> Inputs:
 
 
 class Fresh(msgspec.Struct, frozen=True):
-    """What one state has staged that an older one had not."""
+    """Changes that were staged since an older state."""
 
     changes: list[Change]
-    runs: tuple[RunRef, ...]  # also those that compaction made of older changes
+    runs: tuple[RunRef, ...]  # including those that compaction made from older changes
 
 
 class Layers(msgspec.Struct, frozen=True):
     items: tuple[Layer | Seal, ...] = ()
-    next: int = 1  # the position of the next inline change; never goes back, so a position is never used twice
+    next: int = 1  # the position of the next inline change; never decreases, so a position is never used twice
     over: CoveringTree | None = None  # only while the runs it covers are the lowest layers
 
     # --- reading ----------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ class Layers(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """At least the paths staged: one that stands in several layers counts in each."""
+        """An upper bound for the staged paths: one that is in several layers counts in each."""
         return sum(layer.count for layer in self.layers)
 
     @property
@@ -99,15 +99,15 @@ class Layers(msgspec.Struct, frozen=True):
         return [tuple(segment) for segment in segments]
 
     def below(self, seal: int) -> "Layers":
-        """What a commit that drew this seal commits. Raises NotFound if it does not stand."""
+        """What the commit with this seal commits. Raises NotFound if the seal is gone."""
         return self._with(self.items[: self._at(seal)])
 
     def after(self, seal: int) -> "Layers":
-        """What was staged since. Raises NotFound if the seal does not stand."""
+        """What was staged after the seal. Raises NotFound if it is gone."""
         return self._with(self.items[self._at(seal) + 1 :])
 
     def fresh_since(self, older: "Layers") -> Fresh:
-        """What to look at again if `older`, an earlier state of the same staging, was looked at already."""
+        """What to check again if `older`, an earlier state of the same staging, was checked before."""
         known = {run.id for run in older.runs}
         parts = (item.beyond(older.next - 1) for item in self.items if isinstance(item, Inline))
         return Fresh(
@@ -126,7 +126,8 @@ class Layers(msgspec.Struct, frozen=True):
         return Layers((*kept, inline), inline.last + 1, self.over) if inline.pieces else self
 
     def append(self, *runs: RunRef) -> "Layers":
-        """Prepared runs on top of everything: a smart client's writes, all at once. Raises Refused for one staged."""
+        """Puts prepared runs on top of everything: many writes at once. Raises Refused for a run that is already
+        staged."""
         known = {run.id for run in self.runs}
         for run in runs:
             if run.id in known:
@@ -134,12 +135,12 @@ class Layers(msgspec.Struct, frozen=True):
         return Layers((*self.items, *runs), self.next, self.over)
 
     def cleared(self) -> "Layers":
-        """Nothing staged and no seal: after a reset, or where the changes went into a stash."""
+        """Nothing staged and no seal: after a reset, or after the changes went into a stash."""
         return Layers((), self.next)
 
     def restored(self, other: "Layers") -> "Layers":
-        """With the layers of `other` (a stash) on top, without its seals. Their positions are new here, so nothing
-        that is still being compacted can take them for others."""
+        """With the layers of `other` (a stash) on top, without its seals. They get new positions, so that a compaction
+        that is under way cannot mistake them for others."""
         result = self
         for layer in other.layers:
             if isinstance(layer, RunRef):
@@ -151,37 +152,37 @@ class Layers(msgspec.Struct, frozen=True):
 
     # --- seals ------------------------------------------------------------------------------------------------------
     def seal(self, number: int) -> "Layers":
-        """Raises Refused if one of this number stands: two seals in one record could not be told apart."""
+        """Raises Refused if there is one with this number: two seals of one record could not be distinguished."""
         if number in self.seals:
-            raise Refused(f"seal {number} stands already")
+            raise Refused(f"there is a seal {number} already")
         return Layers((*self.items, Seal(number)), self.next, self.over)
 
     def unsealed(self) -> "Layers":
-        """Without any seal: after every head move, reset, stash push or pop (rule S1)."""
+        """Without seals: after every head move, reset, stash push or pop (rule S1)."""
         return Layers(self.layers, self.next, self.over)
 
     def drop_below(self, seal: int, runs: tuple[RunRef, ...] = (), changes: Iterable[Change] = ()) -> "Layers":
-        """Rule S4: all below the seal is committed but for the leftovers, which come to lie under everything after
-        it. It is a head move, so no seal is left. Raises NotFound if the seal does not stand."""
+        """Rule S4: everything below the seal is committed, except the leftovers, which go below everything after the
+        seal. It is a head move, so no seal is left. Raises NotFound if the seal is gone."""
         kept = self.after(seal).layers
         left = started(self.next).put(changes)
         return self._with((*runs, *((left,) if left.pieces else ()), *kept), left.last + 1)
 
     # --- compaction -------------------------------------------------------------------------------------------------
     def compacted(self, inputs: Inputs, outputs: tuple[RunRef, ...], over: CoveringTree | None = None) -> "Layers":
-        """What the event says: another run for some layers, a tree over the lowest ones, or both. Raises Refused."""
+        """Applies the event: another run for some layers, a tree over the lowest ones, or both. Raises Refused."""
         replaced = self.replace(inputs, outputs) if over is None or inputs.spans or inputs.runs else self
         return replaced if over is None else replaced.covered(over)
 
     def covered(self, over: CoveringTree) -> "Layers":
-        """With this tree for the lowest runs. Raises Refused unless they are those that it was made of."""
+        """With this tree for the lowest runs. Raises Refused unless it was made from them."""
         if not _covers(over, self.items):
-            raise Refused("the runs that a tree was made of are no longer the lowest layers")
+            raise Refused("the runs that a tree was made from are no longer the lowest layers")
         return Layers(self.items, self.next, over)
 
     def replace(self, inputs: Inputs, outputs: tuple[RunRef, ...]) -> "Layers":
-        """Rule S2: the outputs stand in the place of the inputs. Inline changes that came to the newest input layer
-        meanwhile stay, above. Raises Refused unless all inputs are there, side by side, with no seal between."""
+        """Rule S2: the outputs replace the inputs. Inline changes that were added to the newest input layer meanwhile
+        stay, above them. Raises Refused unless all inputs are there, side by side, with no seal between them."""
         start, stop = self._span_of(inputs)
         newest = self.items[stop - 1]
         rest = newest.beyond(dict(inputs.spans)[newest.first]) if isinstance(newest, Inline) else None
@@ -189,18 +190,18 @@ class Layers(msgspec.Struct, frozen=True):
         return self._with((*self.items[:start], *outputs, *kept, *self.items[stop:]))
 
     def lower(self, inputs: Inputs) -> tuple[Layer, ...]:
-        """The layers below these, down to the base and across seals: where S3 looks for a tombstone's path."""
+        """The layers below the inputs, down to the base and across seals: S3 looks there for a tombstone's path."""
         start, _ = self._span_of(inputs)
         return tuple(item for item in self.items[:start] if not isinstance(item, Seal))
 
     def _span_of(self, inputs: Inputs) -> tuple[int, int]:
-        """Where the inputs stand in `items`: from, to (exclusive)."""
+        """The positions of the inputs in `items`: from, to (exclusive)."""
         runs, spans = set(inputs.runs), dict(inputs.spans)
         found = [at for at, item in enumerate(self.items) if _named(item, runs, spans)]
         if not found or len(found) != len(inputs.runs) + len(inputs.spans):
             raise Refused("a layer that was to be compacted is no longer there")
         if found[-1] - found[0] != len(found) - 1:
-            raise Refused("layers that are compacted together stand side by side, with no seal between them")
+            raise Refused("layers that are compacted together must be side by side, with no seal between them")
         for item in self.items[found[0] : found[-1]]:
             if isinstance(item, Inline) and item.last != spans[item.first]:
                 raise Refused("only the newest of the layers compacted together may have grown")
@@ -210,10 +211,10 @@ class Layers(msgspec.Struct, frozen=True):
         for at, item in enumerate(self.items):
             if isinstance(item, Seal) and item.number == seal:
                 return at
-        raise NotFound(f"seal {seal} does not stand")
+        raise NotFound(f"there is no seal {seal}")
 
     def _with(self, items: tuple[Layer | Seal, ...], next: int = 0) -> "Layers":
-        """Other layers, and the tree over the lowest ones if they are still the same."""
+        """With other layers, and the tree over the lowest ones if they are still the same."""
         over = self.over if self.over is not None and _covers(self.over, items) else None
         return Layers(items, next or self.next, over)
 
@@ -223,7 +224,7 @@ class Layers(msgspec.Struct, frozen=True):
 
 
 def _covers(over: CoveringTree, items: Iterable[Layer | Seal]) -> bool:
-    """Runs never change, so their names are enough to tell."""
+    """Runs never change, so comparing their names is enough."""
     lowest = islice((item for item in items if not isinstance(item, Seal)), len(over.runs))
     found = tuple(item.id if isinstance(item, RunRef) else "" for item in lowest)
     return bool(found) and found == over.runs
@@ -278,7 +279,9 @@ def _loaded(item: DumpedSeal | DumpedRun | DumpedInline) -> Layer | Seal:
         case DumpedRun():
             return item.run
     return restored(
-        item.first, item.last, ((at, Tombstone(told) if isinstance(told, str) else told) for at, told in item.changes)
+        item.first,
+        item.last,
+        ((at, Tombstone(change) if isinstance(change, str) else change) for at, change in item.changes),
     )
 
 

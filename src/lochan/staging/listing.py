@@ -1,7 +1,7 @@
 """One page of a listing over cursors, newest first.
 
-Without a delimiter it sweeps. With one it steps from item to item, jumping past each common prefix, and changes over
-to sweeping where the items lie close together: a folder of files, or a stretch of tombstones.
+Without a delimiter it sweeps. With one it steps from item to item, jumps past each common prefix, and switches to
+sweeping where items are close together: a folder of files, or many consecutive tombstones.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ import pyarrow as pa
 from lochan.formats.entry import Entry
 from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, RowCursor, sweep
 from lochan.staging.sources import NOTHING, RowSource, SelectedRows, joined
-from lochan.tree.path_span import behind, encoded
+from lochan.tree.rows import behind, encoded
 
 _CLOSE_ROWS = 4  # a step that passed no more rows than this...
 _CLOSE_STEPS = 8  # ...so many times in succession: a sweep will be cheaper
@@ -29,8 +29,8 @@ class ViewPage(NamedTuple):
 
 
 class ColumnPage(NamedTuple):
-    """The same with the entries as a table of ENTRY_SCHEMA: values for a thousand of them take longer than finding
-    them, and who answers a request needs four columns of eleven."""
+    """The same with the entries as a table of ENTRY_SCHEMA: making a thousand values takes longer than finding them,
+    and the answer to a request needs four of eleven columns."""
 
     entries: pa.Table
     prefixes: list[str]
@@ -50,7 +50,7 @@ class ListingResult(NamedTuple):
 
 
 async def flat(cursors: Sequence[RowCursor], limit: int, cost: Cost) -> ListingResult:
-    """The cost is bounded by the page: each source shows its share of it, and more only while too much is hidden."""
+    """The cost is bounded by the page: each source shows its share, and more only while too much is hidden."""
     shares = sum(cursor.more or cursor.key is not None for cursor in cursors)
     block = max(BLOCK_MIN, limit * 5 // 4 // max(1, shares))
     found: list[SelectedRows] = []
@@ -59,7 +59,7 @@ async def flat(cursors: Sequence[RowCursor], limit: int, cost: Cost) -> ListingR
         for cursor in cursors:
             await cursor.settle()
         active = [cursor for cursor in cursors if cursor.key is not None]
-        if len(active) == 1:  # nothing hides what it holds, and it hides nothing
+        if len(active) == 1:  # nothing hides its rows, and it hides nothing
             picked = active[0].take(limit + 1 - count, cost)
         elif (swept := await sweep(cursors, block, cost)) is not None:
             picked = swept.picked
@@ -83,8 +83,8 @@ class FolderListing:
         self._skip_bytes = len(encoded(prefix))
         self._limit = limit
         self._cost = cost
-        self._items: list[tuple[RowSource, int] | str] = []  # rows, and common prefixes
-        self._close = 0  # steps in succession that passed few rows
+        self._items: list[tuple[RowSource, int] | str] = []  # rows and common prefixes
+        self._close = 0  # consecutive steps that passed few rows
         self._block = BLOCK_MIN
 
     async def found(self) -> ListingResult:
@@ -94,7 +94,7 @@ class FolderListing:
         return self._made()
 
     async def _step(self) -> bool:
-        """One path or common prefix; False: nothing is left."""
+        """One path or common prefix. False: nothing is left."""
         for cursor in self._cursors:
             if cursor.more:
                 await cursor.settle()
@@ -105,7 +105,7 @@ class FolderListing:
         at = [cursor for cursor in active if cursor.key == key]
         live = at[0].source.is_live(at[0].row)  # the newest that holds a path decides
         self._cost.rows += len(at)
-        if not live:  # what is deleted is passed by the block; a live path further on tells of its folder
+        if not live:  # deleted paths are skipped in blocks; a live path further on shows its folder
             return await self._sweep()
         folder = self._folder(key.decode())
         if folder is None:
@@ -119,7 +119,7 @@ class FolderListing:
         return True
 
     async def _walk(self, cursor: RowCursor) -> bool:
-        """Step after step where only one is left: nothing hides what it holds, and it hides nothing."""
+        """Step after step, if only one cursor is left: nothing hides its rows, and it hides nothing."""
         source, row = cursor.source, cursor.row
         while row < cursor.stop and len(self._items) <= self._limit and self._close < _CLOSE_STEPS:
             room = self._limit + 1 - len(self._items)
@@ -183,7 +183,7 @@ class FolderListing:
         return True
 
     async def _jump(self, folder: str) -> int:
-        """Past all paths that begin so; returns how many rows that were, of those at hand."""
+        """Jumps past all paths that begin with the folder. Returns how many rows in memory that were."""
         end, passed = behind(folder.encode()), 0
         for cursor in self._cursors:
             if cursor.key is not None and cursor.key < end:
@@ -201,7 +201,7 @@ class FolderListing:
     def _made(self) -> ListingResult:
         items, rest = self._items[: self._limit], self._items[self._limit :]
         last = items[-1] if rest and items else None
-        if set(map(type, items)) == {str}:  # many pages are of folders alone
+        if set(map(type, items)) == {str}:  # many pages have only folders
             return ListingResult(NOTHING, cast("list[str]", items), cast("str | None", last))
         prefixes = [item for item in items if isinstance(item, str)]
         picked = _picked([item for item in items if not isinstance(item, str)])

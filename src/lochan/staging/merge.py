@@ -1,7 +1,7 @@
-"""Tables of changes become one, newest wins, a piece at a time. Nothing here goes row by row.
+"""Merges tables of changes, newest wins, a piece at a time. Nothing here works row by row.
 
-newest   ··a·····d|·········g      Each is sorted. All are cut at the same path, and what lies below it is merged:
-         ····c····|e···f·····      sorting a million changes as a whole would take two more copies of them.
+newest   ··a·····d|·········g      Each is sorted. All are cut at the same path, and the rows below it are merged:
+         ····c····|e···f·····      sorting a million changes at once would take two more copies of them.
 oldest   ··a···c··|······f···
 """
 
@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 from lochan.formats.entry import RUN_SCHEMA
 from lochan.formats.entry_table import EntryRows, as_batch, concat
 from lochan.formats.run import empty
-from lochan.tree.path_span import PathSpan
+from lochan.tree.rows import PathSpan
 
 _PIECE = 1 << 16  # rows merged at once: 20 MB
 _STRIDE = 64  # every so many paths, one is looked at to find where to cut
 
 
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
-    """One table, sorted, of tables that are sorted each, the newest first. It may have several chunks."""
+    """One sorted table from several sorted tables, the newest first. It may have several chunks."""
     pile = Pile()
     for age, table in enumerate(tables):
         pile.add(age, EntryRows(as_batch(table)))
@@ -30,13 +30,13 @@ def merged(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 class Pile:
-    """What is being merged. More may be added at any time, as long as none of it lies below what was taken."""
+    """The tables that are being merged. More may be added at any time, but not below rows that were taken."""
 
     def __init__(self) -> None:
         self._parts: dict[int, _Part] = {}
 
     def add(self, age: int, rows: EntryRows, within: PathSpan | None = None) -> None:
-        """Of equal paths that of the lowest age is taken. REQUIRES: no other of this age is still there."""
+        """For equal paths, the row with the lowest age wins. REQUIRES: no other table of this age is left."""
         start, stop = (0, rows.count) if within is None else (rows.seek(within.low), rows.seek(within.high))
         if start < stop:
             self._parts[age] = _Part(rows, start, stop)
@@ -51,7 +51,7 @@ class Pile:
         return max(0, _PIECE - self.left)
 
     def cut(self) -> bytes | None:
-        """Below this lies about a piece, and at least one row; None: no more than a piece is left."""
+        """There is about one piece below this, and at least one row. None: no more than a piece is left."""
         if self.left <= _PIECE:
             return None
         sample = pa.concat_arrays([part.sample() for part in self._parts.values()]).sort()
@@ -59,7 +59,7 @@ class Pile:
         return path.encode() + b"\0"
 
     def take(self, cut: bytes | None) -> pa.Table:
-        """All below the cut, merged; None: all."""
+        """Everything below the cut, merged. None: everything."""
         batches = [self._parts[age].take(cut) for age in sorted(self._parts)]
         self._parts = {age: part for age, part in self._parts.items() if part.left}
         return _newest([batch for batch in batches if batch.num_rows])

@@ -1,6 +1,6 @@
 """A repository's run files: written to the store, read from it, kept open in memory or mapped from the local disk.
 
-An open run answers from Arrow's buffers: a look-up is a binary search and makes no Python value but the answer.
+An open run reads from Arrow's buffers: a look-up is a binary search that makes no Python value except the result.
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 B = TypeVar("B")
-Tables: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one, or many that follow each other in path order
+Tables: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one, or consecutive ones in path order
 
 FOLDER = "runs"
-ROWS_MAX = 1_000_000  # of one file; more are cut into several
+ROWS_MAX = 1_000_000  # of one file; more are split into several
 OPEN_BYTES_MAX = 256 << 20
-_MAPPED_WEIGHT = 1 << 20  # what a mapped run costs us: a sixteenth of its paths, and the kernel's tables
+_MAPPED_WEIGHT = 1 << 20  # the cost of a mapped run: a sixteenth of its paths, and the kernel's tables
 _HEADS_MAX = 256
-_SMALL_ROWS = 20_000  # a run of so many, 6 MB, is held in memory where a larger one is mapped from the disk
-_INLINE_ROWS_MAX = 1_000  # are encoded or decoded in a millisecond
+_SMALL_ROWS = 20_000  # a run of so many, 6 MB, is held in memory; a larger one is mapped from the disk
+_INLINE_ROWS_MAX = 1_000  # encoded or decoded in a millisecond
 
 
 class OpenRun:
-    """Rows sorted by path; `live` are those that are no tombstones, None if all are."""
+    """Rows sorted by path. `live` are those that are no tombstones; None: all of them."""
 
     __slots__ = ("_deleted", "batch", "live", "ref", "rows")
 
@@ -64,7 +64,7 @@ def live_rows(batch: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
 
 
 class OpenRuns:
-    """The open runs of a process, up to a number of bytes, and the footers of runs that are not open."""
+    """The open runs of a process, bounded in bytes, and the footers of runs that are not open."""
 
     def __init__(self, bytes_max: int = OPEN_BYTES_MAX) -> None:
         self._runs: BoundedCache[str, OpenRun] = BoundedCache(bytes_max, keep_newest=True)
@@ -92,7 +92,7 @@ class OpenRuns:
 
 
 class Runs:
-    """`prefix` is the repository's; `held` and `disk` are the process's, shared by its repositories."""
+    """`prefix` is that of the repository. All repositories of a process share `held` and `disk`."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Runs:
         self.threads = threads or for_tables()
         self._held = held or OpenRuns()
         self._disk = disk
-        self._waiting: dict[str, list[Future[None]]] = {}  # files being opened, and who waits for them
+        self._waiting: dict[str, list[Future[None]]] = {}  # files being opened, and their waiters
         self.opened = 0  # files read whole
         self.heads = 0  # footers read
 
@@ -122,8 +122,8 @@ class Runs:
         return await self._put(await self._in_thread(run.encode, changes, len(changes)), level, mint)
 
     async def write_cut(self, changes: Tables, level: int, mint: int) -> tuple[RunRef, ...]:
-        """As many runs as it takes, none above ROWS_MAX; none at all for no change. Of tables that follow each other
-        only what they are encoded to is held."""
+        """As many runs as needed, none above ROWS_MAX; none for no changes. Of consecutive tables only the encoded form
+        is held."""
         refs: list[RunRef] = []
         encoder = run.Encoder()
         async for part in _parts(changes):
@@ -138,12 +138,12 @@ class Runs:
         return tuple(refs)
 
     async def adopt(self, tables: Tables, mint: int) -> tuple[RunRef, ...]:
-        """What a smart client has prepared: sorted and unique throughout, as one table or as many that follow each
-        other. One event that names all these runs stages it as a whole. Raises Invalid; what was written until then
-        is named by nothing, and is collected."""
+        """Writes changes that a client has prepared: sorted and unique, as one table or as consecutive ones. One event
+        that names all these runs stages them together. Raises Invalid; nothing names the files that were written until
+        then, and they are collected."""
         refs = await self.write_cut(tables, 1, mint)
         if isinstance(tables, pa.Table) and 0 < len(tables) <= _SMALL_ROWS:
-            self._hold(refs[0], as_batch(tables))  # it is about to be read, or committed
+            self._hold(refs[0], as_batch(tables))  # it is about to be read or committed
         return refs
 
     async def _finished(self, encoder: run.Encoder, level: int, mint: int) -> RunRef:
@@ -158,12 +158,12 @@ class Runs:
 
     def _hold(self, ref: RunRef, batch: pa.RecordBatch) -> None:
         size = batch.get_total_buffer_size()
-        if size <= 2 * batch.nbytes:  # else it is a slice, and would hold all that it is a slice of
+        if size <= 2 * batch.nbytes:  # else it is a slice, and would keep the whole table in memory
             self._held.hold(self._path(ref.file), OpenRun(ref, batch), size)
 
     # --- reading ----------------------------------------------------------------------------------------------------
     async def get(self, ref: RunRef, path: str) -> Change | None:
-        """Opens the run only if its path span and its bloom filter allow for the path."""
+        """Opens the run only if its span of paths and its bloom filter may contain the path."""
         if not ref.min_path <= path <= ref.max_path:
             return None
         opened = self.at_hand(ref)
@@ -175,7 +175,7 @@ class Runs:
         return opened.get(path)
 
     def forget(self, refs: Iterable[RunRef]) -> None:
-        """Nobody will ask for these again but readers of a moment ago, for whom they can be opened once more."""
+        """Closes runs that only readers of an older state may still need; those can open them again."""
         for ref in refs:
             self._held.drop(self._path(ref.file))
 
@@ -184,7 +184,7 @@ class Runs:
         return self._held.get(self._path(ref.file))
 
     async def may_hold(self, ref: RunRef, hashes: list[int]) -> bool:
-        """Any of the paths with these hashes; a run that is small, or open, is not asked for its filter."""
+        """Whether the run may hold any path with these hashes. The filter of a small or open run is not read."""
         if ref.bytes <= INLINE_BYTES_MAX or self.at_hand(ref) is not None:
             return True
         filter = (await self.head(ref)).bloom
@@ -214,7 +214,7 @@ class Runs:
         return head
 
     async def open(self, ref: RunRef) -> OpenRun:
-        """Everybody who wants the same run at the same time shares one read."""
+        """Concurrent callers for the same run share one read."""
         path = self._path(ref.file)
         while (opened := self._held.get(path)) is None:
             if path not in self._waiting:
@@ -235,7 +235,7 @@ class Runs:
                     future.set_result(None)
 
     async def _until_open(self, path: str) -> None:
-        import asyncio  # only where somebody has to wait, as elsewhere
+        import asyncio  # only if somebody has to wait
 
         future: Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[path].append(future)
@@ -281,7 +281,7 @@ def _check(ref: RunRef, found: Summary, what: str) -> None:
 
 
 async def _parts(tables: Tables) -> AsyncIterator[pa.Table]:
-    """The same rows, cut where a run is full. None is empty."""
+    """The same rows, split where a run is full. None is empty."""
     room = ROWS_MAX
     async for table in _each(tables):
         run.check_schema(table)

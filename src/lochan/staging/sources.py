@@ -1,6 +1,6 @@
-"""What a listing merges: rows sorted by path, of a run, of inline changes or of the base, behind one face.
+"""What a listing merges: rows sorted by path, from a run, inline changes or the base, behind one protocol.
 
-A row is *live* if it is an entry and no tombstone. Keys are the paths' UTF-8.
+A row is *live* if it is an entry and not a tombstone. Keys are the paths' UTF-8.
 """
 
 from bisect import bisect_left
@@ -18,8 +18,8 @@ from lochan.formats.run import changes_table, entries_of
 from lochan.staging.inline import Inline, InlinePiece, Placed
 
 RowNumbers = npt.NDArray[np.int64]
-_PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing: a few dozen microseconds
-_BY_ROW_MAX = 12  # so many rows are made into entries one by one as quickly as all at once
+_PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing, in a few dozen microseconds
+_BY_ROW_MAX = 12  # so many rows become entries one by one as quickly as all at once
 _NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
 
 
@@ -28,7 +28,7 @@ class ViewBase(Protocol):
 
     def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
         """The entries whose path begins with `prefix` and is greater than `after`, in path order, as batches of
-        ENTRY_SCHEMA that are read one by one."""
+        ENTRY_SCHEMA, which are read one by one."""
 
 
 class EmptyBase:
@@ -39,7 +39,7 @@ class EmptyBase:
 
     async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
         return
-        yield  # what makes it a generator
+        yield  # makes it a generator
 
 
 class RowSource(Protocol):
@@ -52,15 +52,15 @@ class RowSource(Protocol):
         """The first row from `low` on whose key is not below `key`."""
 
     def folders(self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int) -> tuple[list[str], int]:
-        """As of `EntryRows`. It may find none, and leave it to who asks to go row by row."""
+        """Like that of `EntryRows`. It may find none; then the caller goes row by row."""
 
     def is_live(self, row: int) -> bool: ...
 
     def live(self, start: int, stop: int, most: int) -> RowNumbers:
-        """The first live rows between, without a look at each tombstone."""
+        """The first live rows in the span, without reading each tombstone."""
 
     def keys(self, start: int, stop: int) -> pa.Array:
-        """Of all rows between, tombstones included."""
+        """The keys of all rows in the span, tombstones included."""
 
     def keys_of(self, rows: RowNumbers) -> pa.Array: ...
 
@@ -72,7 +72,7 @@ class RowSource(Protocol):
 
 
 class ColumnSource:
-    """Rows in Arrow: of a run (`live` are those that are no tombstones, None for all) or of a range."""
+    """Rows in Arrow, of a run or of a range. `live` are those that are no tombstones; None: all of them."""
 
     def __init__(self, rows: EntryRows, live: RowNumbers | None = None) -> None:
         self.count = rows.count
@@ -154,7 +154,7 @@ class InlineSource:
 
 
 def inline_sources(inline: Inline) -> list[RowSource]:
-    """Newest first. Large pieces are made into columns, once; the small ones on top are merged."""
+    """Newest first. Large pieces are made into columns once; the small ones on top are merged."""
     large: Sequence[InlinePiece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
     merged: Placed = {}
     for piece in inline.pieces[len(large) :]:
@@ -164,7 +164,7 @@ def inline_sources(inline: Inline) -> list[RowSource]:
 
 
 def _columns(piece: InlinePiece) -> ColumnSource:
-    """A piece never changes, and every listing of the branch asks for it."""
+    """Kept with the piece, which never changes and which every listing of the branch needs."""
     if not isinstance(piece.memo, ColumnSource):
         batch = as_batch(changes_table(change for _, change in piece.changes.values()))
         deleted = batch.column("deleted").to_numpy(zero_copy_only=False)
@@ -184,7 +184,7 @@ class SelectedRows(NamedTuple):
     """Live rows in path order."""
 
     sources: Sequence[RowSource]
-    owners: npt.NDArray[np.int64]  # which of the sources each is of; of one source the rows ascend
+    owners: npt.NDArray[np.int64]  # the source of each row; within a source the rows ascend
     rows: RowNumbers
 
     def first(self, count: int) -> "SelectedRows":

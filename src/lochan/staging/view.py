@@ -1,6 +1,6 @@
-"""What a reader of a branch sees: the staged layers over the base, newest wins, tombstones hidden.
+"""What a reader of a branch sees: the staged layers over the base, newest wins, without tombstones.
 
-A view is of one moment: layers and base never change under it.
+A view shows one moment: its layers and base never change.
 """
 
 from bisect import bisect_left
@@ -21,26 +21,26 @@ from lochan.staging.listing import ColumnPage, FolderListing, ListingResult, Vie
 from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
 from lochan.staging.sources import ColumnSource, RowSource, ViewBase, inline_sources
-from lochan.tree.path_span import PathSpan, behind, encoded, span
+from lochan.tree.rows import PathSpan, behind, encoded, span
 
 Sources = list[RowSource]
 Stack = tuple[Layer, ...]  # newest first
-Waiting = list[tuple[int, RunRef]]  # runs to be opened, each with its age, in the order in which their paths begin
+Waiting = list[tuple[int, RunRef]]  # runs to open, each with its age, in the order of their first paths
 
-_WIDTH = 8  # runs read from the store at once
+_WIDTH = 8  # runs read from the store in parallel
 _BLOOM_PATHS_MAX = 1_000  # for more, a run is simply opened
 
 
 class View:
-    """`over`, where it is given, is the tree of `layers.over`, made for this very base: it is read in place of the runs
-    it covers and the base, and shows the same. `above` lies on top of all layers: the files of a workspace."""
+    """`over`, if given, is the tree of `layers.over`, made for this very base: it is read instead of the runs it covers
+    and the base, and shows the same. `above` is on top of all layers: the files of a workspace."""
 
     def __init__(
         self, layers: Layers, base: ViewBase, runs: Runs, over: ViewBase | None = None, above: ViewBase | None = None
     ) -> None:
         covered = len(layers.over.runs) if over is not None and layers.over is not None else 0
         self._layers = tuple(reversed(layers.layers))  # newest first
-        self._seen = self._layers[: len(self._layers) - covered]  # those that a reader must look at
+        self._seen = self._layers[: len(self._layers) - covered]  # those that a reader must read
         self._base = over if over is not None and covered else base
         self._runs = runs
         self._above = above
@@ -56,15 +56,15 @@ class View:
         return await self._base.get(path)
 
     async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> ViewPage:
-        """A page of what lies under `prefix` behind `after`. With a delimiter, all paths that go on to the same next
-        delimiter behind the prefix are one common prefix, and are skipped, not read. An `after` that is a common
-        prefix stands for all of it."""
+        """A page of the entries under `prefix` and after `after`. With a delimiter, all paths that are equal up to the
+        next delimiter after the prefix become one common prefix, and are skipped without reading them. An `after` that
+        is a common prefix stands for everything under it."""
         return ViewPage([], [], None) if limit <= 0 else (await self._found(prefix, after, delimiter, limit)).page()
 
     async def list_columns(
         self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000
     ) -> ColumnPage:
-        """The same as `list`, with the entries as a table."""
+        """Like `list`, with the entries as a table."""
         if limit <= 0:
             return ColumnPage(ENTRY_SCHEMA.empty_table(), [], None)
         return (await self._found(prefix, after, delimiter, limit)).columns()
@@ -86,12 +86,10 @@ class View:
                 await cursor.close()
 
     async def changes(self, prefix: str = "") -> pa.Table:
-        """All that is staged under the prefix, as one table of RUN_SCHEMA: entries and tombstones, newest wins."""
+        """All staged changes under the prefix, as one table of RUN_SCHEMA: entries and tombstones, newest wins."""
         within = span(prefix)
         lone = self._layers[0] if len(self._layers) == 1 and self._above is None else None
-        if isinstance(lone, RunRef) and _touches(
-            lone, within
-        ):  # as it lies there: pieces would have to be put together again
+        if isinstance(lone, RunRef) and _touches(lone, within):  # as it is: pieces would have to be joined again
             rows = (await self._runs.open(lone)).rows
             low = rows.seek(within.low)
             return pa.Table.from_batches([rows.batch.slice(low, rows.seek(within.high) - low)])
@@ -99,8 +97,8 @@ class View:
         return pa.concat_tables(pieces) if pieces else empty()
 
     async def scan_changes(self, prefix: str = "") -> AsyncIterator[pa.Table]:
-        """The same in tables that follow each other in path order, none of them empty. A run is opened when its paths
-        come, and let go behind them: what lies side by side is never in memory at once."""
+        """The same in consecutive tables in path order, none of them empty. A run is opened when its paths come and
+        released after them, so runs side by side are never in memory together."""
         within, pile = span(prefix), Pile()
         if self._above is not None:
             pile.add(-1, EntryRows(as_batch(await _puts(self._above, prefix))))
@@ -118,7 +116,7 @@ class View:
                 yield await self._runs.threads.run(pile.take, cut)
 
     async def _fill(self, pile: Pile, runs: Waiting, within: PathSpan) -> bytes | None:
-        """Opens what belongs to the next piece, and tells where that ends."""
+        """Opens the runs of the next piece, and returns where the piece ends."""
         while runs:
             cut = pile.cut()
             count = _needed(runs, pile.lacks) if cut is None else _below(runs, cut)
@@ -131,7 +129,7 @@ class View:
         return pile.cut()
 
     async def paths_staged(self, paths: pa.StringArray) -> pa.StringArray:
-        """Those of the paths that some layer holds, as an entry or as a tombstone (rule S5), in order."""
+        """The paths that some layer has, as an entry or as a tombstone (rule S5), in order."""
         paths = paths if ascends(paths) else paths.unique().sort()
         if not len(paths):
             return paths
@@ -173,13 +171,13 @@ def _is_common_prefix(text: str, prefix: str, delimiter: str) -> bool:
 
 
 def _needed(runs: Waiting, rows: int) -> int:
-    """How many of the first runs have so many rows; at least one."""
+    """How many of the first runs have so many rows together; at least one."""
     sums = list(accumulate(run.count for _, run in runs))
     return min(bisect_left(sums, rows) + 1, len(runs))
 
 
 def _below(runs: Waiting, cut: bytes) -> int:
-    """How many of them, in the order in which they begin, begin below the cut."""
+    """How many of them, in the order of their first paths, begin below the cut."""
     return bisect_left(runs, cut, key=lambda run: encoded(run[1].min_path))
 
 

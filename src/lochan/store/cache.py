@@ -1,6 +1,6 @@
-"""Keeps copies of objects that never change on a local disk, and answers from there. Everything else passes through.
+"""Copies of objects that never change, kept on a local disk and read from there. Everything else passes through.
 
-A copy is only believed after its digest was checked, and never when it changed since; a bad one is fetched again.
+A copy is used only after its digest was checked, and not if it has changed since. A bad one is fetched again.
 """
 
 # ruff: noqa: PTH104, PTH108, PTH116
@@ -12,10 +12,11 @@ from hashlib import sha256
 from itertools import count
 
 from lochan.clock import Clock
-from lochan.store.permissions import FILE_MODE, make_private_folder
+from lochan.store.capabilities import Wrapper
+from lochan.store.disk import FILE_MODE, make_private_folder
 from lochan.store.protocol import Store, check_path
 from lochan.store.threads import INLINE_BYTES_MAX, Threads
-from lochan.store.wrapper import Wrapper
+from lochan.store.verified_files import identity_of
 
 _WHOLE = "all"
 _LARGEST = 1 << 30  # a copy is checked as a whole, and one system call reads at most 2 GiB
@@ -23,14 +24,14 @@ _LARGEST_SHARE = 8  # an object larger than an eighth of the cache would drive o
 _MAGIC = b"LOCHANC1"
 _HEADER = len(_MAGIC) + 32
 _TOUCH_S = 60.0  # how exactly the order of use is kept
-_SLACK = 16  # the folder is counted anew when a sixteenth of its limit was added; so much each process may exceed it
+_SLACK = 16  # the folder is counted again when a sixteenth of its limit was added; each process may exceed it by that
 
 _numbers = count()
 
 
 class CacheStore(Wrapper):
-    """`immutable` says which paths are written once. `check` raises for whole objects whose bytes are not what their
-    path promises; those are not kept. A reader who finds bytes wrong later says so with `forget`."""
+    """`immutable` tells which paths are written once. `check` raises for a whole object whose bytes are not what its
+    path promises; such an object is not kept. A reader who finds later that bytes are wrong calls `forget`."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class CacheStore(Wrapper):
         return data
 
     async def get_range(self, path: str, start: int, stop: int) -> bytes:
-        """From a copy of the whole, or of exactly this range: readers of columnar files ask for the same ones again."""
+        """From a copy of the whole, or of exactly this range: readers of columnar files read the same ranges again."""
         if not self._immutable(path) or not 0 <= start < stop:
             return await self.inner.get_range(path, start, stop)
         kept = await self._read_part(path, start, stop)
@@ -100,7 +101,7 @@ class CacheStore(Wrapper):
     async def _with_size(
         self, path: str, span: str, read: Callable[..., bytes | None], *arguments: object
     ) -> bytes | None:
-        """At once, or in a thread when the copy is large: it may have to be read and checked as a whole."""
+        """Reads at once, or in a thread if the copy is large: it may have to be read and checked as a whole."""
         size = self._files.size(self._name(path), span)
         if size is None or size <= INLINE_BYTES_MAX:
             return None if size is None else read(*arguments)
@@ -115,76 +116,25 @@ class CacheStore(Wrapper):
         return f"{self.inner.url}\0{path}"
 
 
-class CacheFiles:
-    """Copies of objects in a local folder, bounded in size, checked before they are believed.
+class BoundedFolder:
+    """Copies in a local folder, bounded in size: those that were unused for longest are removed first.
 
-        <folder>/<2 hex>/<40 hex of the name>.<span>    "LOCHANC1", SHA-256 of name, span and content, then the content
+        <folder>/<2 hex>/<40 hex of the name>.<ending>
 
-    Nothing is synced: after a crash a copy may be torn, and is found out by its digest. Several processes share a
-    folder without a lock: files appear by rename, and one who reads a file that another removes reads it to the end.
-    """
+    Nothing is synced: a crash may leave a torn copy, so each kind of copy has a checksum. Several processes share a
+    folder without a lock: files appear by rename, and whoever reads a file that another process removes reads it to the
+    end."""
 
     def __init__(self, folder: str, bytes_max: int, clock: Clock) -> None:
         self._folder = folder
         self._bytes_max = bytes_max
         self._clock = clock
-        self._verified: dict[str, tuple[int, int, int]] = {}  # file -> its identity when its digest was right
+        self._verified: dict[str, tuple[int, ...]] = {}  # file -> its identity when its checksum was right
         self._added = bytes_max  # so that the first addition counts what is there
 
-    def size(self, name: str, span: str) -> int | None:
-        """The size of the content; None: no copy."""
-        with suppress(OSError):
-            return max(os.stat(self._file(name, span)).st_size - _HEADER, 0)
-        return None
-
-    def read(self, name: str, span: str) -> bytes | None:
-        """The content; None: no copy that could be believed. A bad one is removed."""
-        return self._opened(self._file(name, span), lambda fd, file: self._checked(fd, file, name, span))
-
-    def read_part(self, name: str, span: str, start: int, stop: int) -> bytes | None:
-        """Bytes of the content, which is checked first if that has not been done since the file last changed."""
-
-        def part(fd: int, file: str) -> bytes | None:
-            if self._verified.get(file) != _identity(fd) and self._checked(fd, file, name, span) is None:
-                return None
-            data = os.pread(fd, stop - start, _HEADER + start)
-            return data if len(data) == stop - start else None
-
-        return self._opened(self._file(name, span), part)
-
-    def write(self, name: str, span: str, content: bytes) -> None:
-        """Keep a copy. Where there is no room or no permission there is no copy, and no error."""
-        file = self._file(name, span)
-        temporary = f"{file}.{os.getpid()}-{next(_numbers)}"
-        self._verified.pop(file, None)
-        try:
-            make_private_folder(file.rpartition("/")[0])
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-            try:
-                _write_all(fd, _MAGIC + _digest(name, span, content))
-                _write_all(fd, content)
-                self._touch(fd, 0.0)
-            finally:
-                os.close(fd)
-            os.rename(temporary, file)
-        except OSError:
-            self._remove(temporary)
-            return
-        self._added += len(content) + _HEADER
-        if self._added > self._bytes_max // _SLACK:
-            self.evict()
-
-    def forget(self, name: str) -> None:
-        """Remove every copy of this object, or of parts of it."""
-        whole = self._file(name, "")
-        folder, _, stem = whole.rpartition("/")
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.startswith(stem):
-                    self._remove(entry.path)
-
     def evict(self) -> int:
-        """Remove the copies that were longest unused until the folder is within its limit; returns the bytes left."""
+        """Removes the copies that were unused for longest until the folder is within its limit. Returns the bytes that
+        are left."""
         files = sorted(self._files())
         total = sum(size for _, size, _ in files)
         limit = self._bytes_max - self._bytes_max // _SLACK
@@ -194,9 +144,101 @@ class CacheFiles:
             self._remove(file)
             total -= size
         self._added = 0
-        kept = {file for _, _, file in files}
-        self._verified = {file: identity for file, identity in self._verified.items() if file in kept}
+        listed = {file for _, _, file in files}
+        self._verified = {file: identity for file, identity in self._verified.items() if file in listed}
         return total
+
+    def _write(self, file: str, write: Callable[[int], int]) -> bool:
+        """Lets `write` fill a new file, by its descriptor, and gives it its name. `write` returns the size. Without
+        room or permission there is no copy, and no error: then it returns False."""
+        temporary = f"{file}.{os.getpid()}-{next(_numbers)}"
+        self._verified.pop(file, None)
+        try:
+            make_private_folder(file.rpartition("/")[0])
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+            try:
+                size = write(fd)
+                self._touch(fd, 0.0)
+            finally:
+                os.close(fd)
+            os.rename(temporary, file)
+        except OSError:
+            self._remove(temporary)
+            return False
+        self._added += size
+        if self._added > self._bytes_max // _SLACK:
+            self.evict()
+        return True
+
+    def _files(self) -> Iterator[tuple[float, int, str]]:
+        """Last use, size and name of every file, including half-written ones of dead processes."""
+        with suppress(OSError), os.scandir(self._folder) as folders:
+            for folder in folders:
+                with suppress(OSError), os.scandir(folder.path) as entries:
+                    for entry in entries:
+                        with suppress(OSError):
+                            stat = entry.stat(follow_symlinks=False)
+                            yield stat.st_mtime, stat.st_size, entry.path
+
+    def _touch(self, file: str | int, last: float) -> None:
+        now = self._clock.wall()
+        if now / 1e6 - last > _TOUCH_S:
+            os.utime(file, ns=(now * 1000, now * 1000))
+
+    def _remove(self, file: str) -> None:
+        self._verified.pop(file, None)
+        with suppress(OSError):
+            os.unlink(file)
+
+    def _file(self, name: str, ending: str) -> str:
+        # Hashed, because a name has slashes, and to spread the files over folders.
+        hashed = sha256(name.encode()).hexdigest()
+        return f"{self._folder}/{hashed[:2]}/{hashed[:40]}.{ending}"
+
+
+class CacheFiles(BoundedFolder):
+    """Whole objects, and spans of their bytes: "LOCHANC1", the SHA-256 of name, span and content, then the content. The
+    span is the ending of the file's name."""
+
+    def size(self, name: str, span: str) -> int | None:
+        """The size of the content. None: there is no copy."""
+        with suppress(OSError):
+            return max(os.stat(self._file(name, span)).st_size - _HEADER, 0)
+        return None
+
+    def read(self, name: str, span: str) -> bytes | None:
+        """The content. None: there is no copy that can be trusted. A bad one is removed."""
+        return self._opened(self._file(name, span), lambda fd, file: self._checked(fd, file, name, span))
+
+    def read_part(self, name: str, span: str, start: int, stop: int) -> bytes | None:
+        """Bytes of the content, which is checked first unless that was done since the file last changed."""
+
+        def part(fd: int, file: str) -> bytes | None:
+            verified = self._verified.get(file) == identity_of(os.fstat(fd))
+            if not verified and self._checked(fd, file, name, span) is None:
+                return None
+            data = os.pread(fd, stop - start, _HEADER + start)
+            return data if len(data) == stop - start else None
+
+        return self._opened(self._file(name, span), part)
+
+    def write(self, name: str, span: str, content: bytes) -> None:
+        """Keeps a copy, if there is room and permission."""
+
+        def write(fd: int) -> int:
+            write_all(fd, memoryview(_MAGIC + _digest(name, span, content)))
+            write_all(fd, memoryview(content))
+            return len(content) + _HEADER
+
+        self._write(self._file(name, span), write)
+
+    def forget(self, name: str) -> None:
+        """Removes every copy of this object, or of parts of it."""
+        folder, _, stem = self._file(name, "").rpartition("/")
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(stem):
+                    self._remove(entry.path)
 
     def _opened(self, file: str, use: Callable[[int, str], bytes | None]) -> bytes | None:
         with suppress(OSError):
@@ -215,48 +257,17 @@ class CacheFiles:
             self._remove(file)
             return None
         self._touch(fd, stat.st_mtime)
-        self._verified[file] = _identity(fd)
+        self._verified[file] = identity_of(os.fstat(fd))
         return content
 
-    def _files(self) -> Iterator[tuple[float, int, str]]:
-        """Last use, size and name of every file, half-written ones of dead processes included."""
-        with suppress(OSError), os.scandir(self._folder) as folders:
-            for folder in folders:
-                with suppress(OSError), os.scandir(folder.path) as entries:
-                    for entry in entries:
-                        with suppress(OSError):
-                            stat = entry.stat(follow_symlinks=False)
-                            yield stat.st_mtime, stat.st_size, entry.path
 
-    def _touch(self, fd: int, last: float) -> None:
-        now = self._clock.wall()
-        if now / 1e6 - last > _TOUCH_S:
-            os.utime(fd, ns=(now * 1000, now * 1000))
-
-    def _remove(self, file: str) -> None:
-        self._verified.pop(file, None)
-        with suppress(OSError):
-            os.unlink(file)
-
-    def _file(self, name: str, span: str) -> str:
-        hashed = sha256(name.encode()).hexdigest()
-        return f"{self._folder}/{hashed[:2]}/{hashed[:40]}.{span}"
-
-
-def _identity(fd: int) -> tuple[int, int, int]:
-    """Changes with every change of the file; its ctime cannot be set back."""
-    stat = os.fstat(fd)
-    return stat.st_ino, stat.st_size, stat.st_ctime_ns
+def write_all(fd: int, view: memoryview) -> None:
+    while view:
+        view = view[os.write(fd, view) :]
 
 
 def _digest(name: str, span: str, content: bytes) -> bytes:
-    """Of the name too, so that two files exchanged are found out."""
+    """The name is hashed too, so that an exchange of two files is detected."""
     digest = sha256(f"{name}\0{span}\0".encode())
     digest.update(content)
     return digest.digest()
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]

@@ -1,24 +1,25 @@
-"""What some stores can do beyond the nine verbs, as small protocols, and the one function that asks for it.
+"""What some stores can do beyond the nine verbs, as small protocols, and the base class of all wrappers.
 
-A caller asks once, when it gets its store, and does without where the answer is None. A wrapper changes what a store
-does, so it hides what the store inside can do; it names in `passes_on` what it leaves as it is.
+A caller asks for a capability once, when it gets its store, and does without it if the answer is None. A wrapper
+changes what a store does, so it hides the capabilities of the store inside, except those that it lists in `passes_on`.
 
     local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, WriterProcess
     S3, Azure      Tagging
     a cache        Forgetting
 """
 
-from collections.abc import AsyncIterable, Callable, Mapping
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from copy import copy
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
-from lochan.store.protocol import Store
+from lochan.store.protocol import Stat, Store
 
 FileStamp = tuple[int, ...]
 C = TypeVar("C")
 
 
 def capability(store: Store, kind: type[C]) -> C | None:
-    """The store, or the one inside it, as something that can do this; None where nobody can."""
+    """The store, or the one inside it, if it has this capability; else None."""
     if isinstance(store, kind):
         return store
     if isinstance(store, _PassingOn) and kind in store.passes_on:
@@ -27,54 +28,54 @@ def capability(store: Store, kind: type[C]) -> C | None:
 
 
 def tagged(store: Store, tags: Mapping[str, str]) -> Store:
-    """The same store, whose `put` and `put_stream` mark the objects with these tags, if it can."""
+    """The same store, whose `put` and `put_stream` tag objects with these tags, if it can."""
     tagging = capability(store, Tagging)
     return store if tagging is None else tagging.tagged(tags)
 
 
 @runtime_checkable
 class Tagging(Protocol):
-    """A store that can mark objects with tags, or a wrapper that may have one inside. Ask through `tagged`. Local disk,
-    memory and Google Cloud Storage go without."""
+    """A store that can tag objects, or a wrapper that may have one inside. Use `tagged`. Local disk, memory and Google
+    Cloud Storage cannot."""
 
     def tagged(self, tags: Mapping[str, str]) -> Store:
-        """The same store; but objects that are put through what is returned here (`put`, `put_stream`) carry tags."""
+        """The same store, but objects that are put through the result (`put`, `put_stream`) have these tags."""
 
 
 @runtime_checkable
 class Forgetting(Protocol):
     def forget(self, path: str) -> None:
-        """The next read asks the store again: what was kept of this object turned out to be wrong."""
+        """The next read asks the store again, because the copy of this object was wrong."""
 
 
 @runtime_checkable
 class SmallReads(Protocol):
     def get_range_now(self, path: str, start: int, stop: int) -> bytes:
-        """As `get_range`, for a span so small that it holds up nobody."""
+        """Like `get_range`, for a span that is so small that reading it blocks nobody."""
 
 
 @runtime_checkable
 class Stamps(Protocol):
     def stamp(self, path: str) -> FileStamp | None:
-        """What changes when somebody writes to the file or puts another in its place. None: there is no file, or it is
-        so new that what is written to it now could leave the same stamp."""
+        """A value that changes when the file is written to or replaced. None: there is no file, or it is so new that a
+        write now could leave the same stamp."""
 
     def identity(self, path: str) -> FileStamp | None:
-        """As `stamp`, also of a file that is new."""
+        """Like `stamp`, but also for a new file."""
 
 
 @runtime_checkable
 class AbsenceTest(Protocol):
     def absence(self, *paths: str) -> Callable[[], bool]:
-        """A question to be asked often: is none of them there, looked for in order? Much cheaper than a `get` of each.
-        False says nothing."""
+        """A function to call often: returns True if none of them exists, looked up in order. Much cheaper than a `get`
+        of each. False proves nothing."""
 
 
 @runtime_checkable
 class StreamIfAbsent(Protocol):
     async def put_stream_if_absent(self, path: str, otherwise: str, chunks: AsyncIterable[bytes]) -> tuple[str, int]:
-        """At `path`, if nothing is there and no file or folder is in the way; else at `otherwise`, a name that nobody
-        else uses. Returns which of the two, and the size. The stream is read once."""
+        """Writes to `path`, if nothing is there and no file or folder is in the way; else to `otherwise`, a name that
+        nobody else uses. Returns which of the two, and the size. The stream is read once."""
 
 
 @runtime_checkable
@@ -86,10 +87,55 @@ class PrivateRoot(Protocol):
 @runtime_checkable
 class WriterProcess(Protocol):
     def write_beside(self) -> Callable[[], None]:
-        """From now on a process of its own writes small files for the running event loop; returns what ends that."""
+        """From now on a separate process writes small files for the running event loop. Returns a function that ends
+        it."""
 
 
 @runtime_checkable
 class _PassingOn(Protocol):
     inner: Store
     passes_on: tuple[Any, ...]  # protocols of this module
+
+
+class Wrapper:
+    passes_on: tuple[Any, ...] = ()  # capabilities of the store inside that the wrapper leaves as they are
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+
+    @property
+    def url(self) -> str:
+        return self.inner.url
+
+    async def get(self, path: str) -> bytes:
+        return await self.inner.get(path)
+
+    async def get_range(self, path: str, start: int, stop: int) -> bytes:
+        return await self.inner.get_range(path, start, stop)
+
+    def get_stream(self, path: str) -> AsyncIterator[bytes]:
+        return self.inner.get_stream(path)
+
+    async def head(self, path: str) -> Stat:
+        return await self.inner.head(path)
+
+    async def put(self, path: str, data: bytes) -> None:
+        await self.inner.put(path, data)
+
+    async def put_if_absent(self, path: str, data: bytes) -> None:
+        await self.inner.put_if_absent(path, data)
+
+    async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
+        return await self.inner.put_stream(path, chunks)
+
+    async def delete(self, path: str) -> None:
+        await self.inner.delete(path)
+
+    def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
+        return self.inner.list(prefix, after)
+
+    def tagged(self, tags: Mapping[str, str]) -> Self:
+        """A copy of the wrapper around the tagged store; the two share all that they count, keep and remember."""
+        other = copy(self)
+        other.inner = tagged(self.inner, tags)
+        return other

@@ -1,7 +1,7 @@
-"""Bytes that fail a check are read again before anybody calls the file damaged: they may have changed on the way.
+"""Bytes that fail a check are read again before the file counts as damaged: they may have changed on the network.
 
-A file is damaged when the same wrong bytes came twice. A store that gives other bytes each time is asked a few times
-more, and most often one of its answers is right.
+A file is damaged if the same wrong bytes came twice. A store that returns other bytes each time is asked a few more
+times, and usually one of its answers is right.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class ReadDoubt:
-    """What came of one file so far, and was wrong."""
+    """The wrong bytes that were read from one file so far."""
 
     def __init__(self) -> None:
         self._digests: set[bytes] = set()
 
     def again(self, wrong: bytes) -> bool:
-        """Whether it is to be read again; these bytes, or this digest of them, came last."""
+        """Whether to read it again. `wrong` are the bytes that came last, or their digest."""
         digest = sha256(wrong).digest()
         is_known = digest in self._digests
         self._digests.add(digest)
@@ -36,21 +36,21 @@ async def read_checked(
     decode: Callable[[bytes], Awaitable[T]],
     forget: Callable[[], None] = lambda: None,
 ) -> T:
-    """What `decode` makes of the bytes that are read. Raises what it raises, when they are read for the last time. A
-    cache is told to `forget` those that were wrong."""
+    """The result of `decode` for the bytes. Raises what `decode` raises for the last attempt. `forget` is called after
+    wrong bytes, for a cache."""
     doubt = ReadDoubt()
     while True:
         data = await read()
         try:
             return await decode(data)
-        except (Corrupt, FutureFormat):  # of a flipped bit in the version nobody knows which it is
+        except (Corrupt, FutureFormat):  # a flipped bit in the version looks like either
             if not doubt.again(data):
                 raise
         forget()
 
 
 async def get_checked(store: Store, path: str, decode: Callable[[bytes], Awaitable[T]]) -> T:
-    """`read_checked` of an object."""
+    """`read_checked` for an object."""
 
     def forget() -> None:
         cache = capability(store, Forgetting)
@@ -61,7 +61,7 @@ async def get_checked(store: Store, path: str, decode: Callable[[bytes], Awaitab
 
 
 async def get_decoded(store: Store, path: str, decode: Callable[[bytes], T]) -> T:
-    """`get_checked`, for what is decoded at once."""
+    """`get_checked`, for a decoder that does not wait."""
 
     async def decoded(data: bytes) -> T:
         return decode(data)

@@ -1,22 +1,103 @@
-"""From the options in a lake's configuration to obstore's clients for S3, Google Cloud Storage and Azure.
+"""S3, Google Cloud Storage and Azure: from the options of a lake to obstore's clients, and from obstore's errors to
+ours.
 
-What is in the options always wins. What is not, obstore may take from its own sources: AWS_*, GOOGLE_* and AZURE_*
-variables, then the credentials of the machine it runs on.
+Options always win. For what they leave out, obstore may use its own sources: AWS_*, GOOGLE_* and AZURE_* variables,
+then the credentials of the machine.
+
+obstore puts most of what it knows into the text of its errors, so we read the status and the store's code from there.
+An error that we do not know for certain is Transient: never a success, a conflict or an absence.
 """
 
+import re
 from collections.abc import Mapping
 from configparser import ConfigParser, Error
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 
-from lochan.errors import Invalid, LochanError, NotFound
-from lochan.store.remote_errors import RAISED, translate
+from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Transient, Unavailable
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
+
+
+RAISED = (exceptions.BaseError, OSError, ValueError)  # a missing object is a FileNotFoundError, a bad path a ValueError
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_DETAIL = re.compile(r"<Message>(.*?)</Message>", re.DOTALL)
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+_BAD_REQUEST = ("KeyTooLong", "InvalidBucketName", "InvalidURI", "InvalidArgument", "InvalidObjectName", "TooLarge")
+_BAD_CREDENTIALS = (
+    "ExpiredToken",
+    "InvalidToken",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "AuthorizationHeader",
+)
+_METADATA_SERVICE = "169.254.169.254"  # where a cloud machine asks for credentials when none are given
+
+
+def translate(error: Exception, url: str, path: str, *, writing: bool = False, creating: bool = False) -> LochanError:
+    text = str(error).partition("\n\nDebug source")[0]
+    status = status_of(error)
+    code = _first(_CODE, text)
+    what = f"{url}/{path}: {_summary(text, status, code)}"
+    if any(name in text for name in _NO_BUCKET) or (writing and isinstance(error, FileNotFoundError)):
+        # Not NotFound, which means that one object is absent: a lake whose bucket is gone must not look empty.
+        return Unavailable(f"{url}: the bucket does not exist", hint="make the bucket, or correct the lake's URL")
+    if isinstance(error, FileNotFoundError):
+        return NotFound(f"{path} is not in {url}")
+    if isinstance(error, exceptions.AlreadyExistsError | exceptions.PreconditionError):
+        return _conflict(what, url, path, status, code) if creating else Transient(what)
+    if isinstance(error, ValueError | exceptions.InvalidPathError | exceptions.UnknownConfigurationKeyError):
+        return Invalid(what)
+    return _by_status(what, text, status, code)
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of the answer; 0 if there was none."""
+    return int(_first(_STATUS, str(error)) or 0)
+
+
+def _conflict(what: str, url: str, path: str, status: int, code: str) -> LochanError:
+    """A 412 is final. A 409 on S3 is not: two writers met, and either, or neither, may have won, but obstore reports
+    AlreadyExists. Only Azure answers 409 with a code if the blob is there."""
+    if status == 412 or "AlreadyExists" in code:
+        return AlreadyExists(f"{path} is already in {url}")
+    return Transient(what)
+
+
+def _by_status(what: str, text: str, status: int, code: str) -> LochanError:
+    if status in (401, 403) or any(name in code for name in _BAD_CREDENTIALS):
+        return Unavailable(what, hint=_SKEWED if "Skewed" in code else _CREDENTIALS)
+    if status == 400 and any(name in code for name in _BAD_REQUEST):
+        return Invalid(what)
+    if status in (404, 405, 501):
+        return Unavailable(what, hint="check the lake's URL and endpoint; the store must know conditional writes")
+    if "redirect" in text:
+        return Unavailable(what, hint="check the region and the endpoint of the store")
+    return Transient(what, hint=_CREDENTIALS if _METADATA_SERVICE in text else "")
+
+
+def _summary(text: str, status: int, code: str) -> str:
+    if not code:
+        return text.partition("\n")[0][-300:]
+    detail = _first(_DETAIL, text).strip()
+    return " ".join(part for part in (str(status or ""), f"{code}:" if detail else code, detail) if part)
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found.group(1) if found else ""
+
+
+_CREDENTIALS = "check the credentials given for this store, and that they may read, write, list and delete there"
+_SKEWED = "this machine's clock and the store's are too far apart"
+
 
 NO_RETRIES: "RetryConfig" = {"max_retries": 0}
 
@@ -33,10 +114,10 @@ _PROFILE_NAMES = {
 
 
 def connect(scheme: str, bucket: str, prefix: str, options: Mapping[str, str]) -> ObjectStore:
-    """Raises Invalid for options that are not known or do not fit together. Nothing is asked of the store yet."""
+    """Raises Invalid for unknown options and those that do not fit together. Sends nothing to the store yet."""
     url = f"{scheme}://{bucket}"
     if not bucket:
-        raise Invalid(f"{url} names no bucket")
+        raise Invalid(f"{url} has no bucket")
     _check_names(url, options, {"s3": _S3, "gs": _GCS, "az": _AZURE}[scheme])
     client = _client(url, options.get("endpoint", ""))
     at = prefix or None
@@ -56,10 +137,10 @@ def _s3(url: str, options: Mapping[str, str]) -> dict[str, str | bool]:
     if region := options.get("region"):
         config["region"] = region
     if endpoint := options.get("endpoint"):
-        # Under this name too, for AWS_ENDPOINT_URL_S3 would overrule the plain one.
+        # Under this name too, because AWS_ENDPOINT_URL_S3 would override the plain one.
         config |= {"endpoint": endpoint, "aws_endpoint_url_s3": endpoint}
     config["virtual_hosted_style_request"] = _flag(url, options, "virtual_hosted", default=not endpoint)
-    config["disable_bulk_delete"] = True  # one DELETE each, which every S3-compatible store knows
+    config["disable_bulk_delete"] = True  # one DELETE each, which every S3-compatible store supports
     return config
 
 
@@ -73,14 +154,14 @@ def _s3_credentials(url: str, options: Mapping[str, str]) -> dict[str, str | boo
         return {}
     if not (given.get("access_key_id") and given.get("secret_access_key")):
         raise Invalid(f"{url}: access_key_id and secret_access_key go together")
-    # Said outright, for AWS_SESSION_TOKEN and AWS_SKIP_SIGNATURE would be mixed with keys they do not belong to.
+    # Set explicitly, because AWS_SESSION_TOKEN and AWS_SKIP_SIGNATURE would be mixed with keys they do not belong to.
     return {"session_token": "", "skip_signature": False, **given}
 
 
 def _client(url: str, endpoint: str) -> "ClientConfig":
     if endpoint:
         parts = urlsplit(endpoint)
-        if parts.scheme not in ("http", "https") or not parts.hostname:  # obstore panics on such a one
+        if parts.scheme not in ("http", "https") or not parts.hostname:  # obstore panics on such an endpoint
             raise Invalid(f"{url}: the endpoint {endpoint!r} is not an http:// or https:// address")
     return {"connect_timeout": "5s", "timeout": "60s", "allow_http": endpoint.startswith("http://")}
 
@@ -88,7 +169,7 @@ def _client(url: str, endpoint: str) -> "ClientConfig":
 def _check_names(url: str, options: Mapping[str, str], known: set[str]) -> None:
     for name in options:
         if name not in known:
-            raise Invalid(f"{url}: the option {name!r} is not known", hint=f"known are {', '.join(sorted(known))}")
+            raise Invalid(f"{url}: unknown option {name!r}", hint=f"the options are {', '.join(sorted(known))}")
 
 
 def _flag(url: str, options: Mapping[str, str], name: str, *, default: bool) -> bool:
@@ -103,10 +184,10 @@ def _unfit(url: str, error: Exception) -> LochanError:
 
 
 def read_profile(file: str, profile: str) -> dict[str, str]:
-    """The access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by our names.
-    `file` is `~/.aws/credentials` when empty."""
+    """The access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by our names. An
+    empty `file` means `~/.aws/credentials`."""
     path = Path(file or "~/.aws/credentials").expanduser()
-    parser = ConfigParser(interpolation=None, default_section="")  # AWS's own `default` is a profile like any other
+    parser = ConfigParser(interpolation=None, default_section="")  # the profile `default` is one like any other
     try:
         parser.read_string(path.read_text())
     except OSError as error:

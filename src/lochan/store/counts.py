@@ -1,12 +1,11 @@
-"""Counts what is asked of a store, by verb. Tests and benchmarks expect the cost as well as the answer."""
+"""Counts the requests to a store, by verb. Tests and benchmarks check the cost as well as the answer."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lochan.store.capabilities import Stamps
+from lochan.store.capabilities import Stamps, Wrapper
 from lochan.store.protocol import Stat, Store
-from lochan.store.wrapper import Wrapper
 
 T = TypeVar("T")
 
@@ -14,7 +13,7 @@ T = TypeVar("T")
 @dataclass(slots=True)
 class Tally:
     requests: int = 0  # calls; one list is one call, however many pages it takes
-    errors: int = 0  # of them, those that raised: also NotFound and AlreadyExists
+    errors: int = 0  # calls that raised, including NotFound and AlreadyExists
     bytes_in: int = 0  # read from the store
     bytes_out: int = 0  # written to it
 
@@ -93,7 +92,7 @@ class CountingStore(Wrapper):
 
 
 def counts_of(store: Store) -> RequestCounts | None:
-    """What has been asked of it so far; None where nobody counts that."""
+    """The requests so far. None: nobody counts them."""
     while isinstance(store, Wrapper):
         if isinstance(store, CountingStore):
             return store.counts

@@ -1,7 +1,7 @@
-"""A store that fails on purpose: which faults there are, which fit which verb, and who chooses them.
+"""Stores that fail or wait on purpose, for tests and benchmarks.
 
 A chooser is asked once for each call, with the verb and the path, and answers with a fault or None. It goes by odds, or
-replays an earlier run. Where bytes break depends on a number, so that a replay breaks them alike.
+replays an earlier run. Which bytes break depends on a number, so that a replay breaks the same ones.
 """
 
 from collections import deque
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from lochan.clock import Clock
 from lochan.errors import AlreadyExists, DiskFull, NotFound, Transient
+from lochan.store.capabilities import Wrapper
 from lochan.store.protocol import Stat, Store
-from lochan.store.wrapper import Wrapper
 
 
 class StoreFault(StrEnum):
@@ -56,7 +56,7 @@ class Shot(NamedTuple):
 
 
 def by_odds(odds: Mapping[str, Mapping[StoreFault, float]], fraction: Callable[[], float]) -> Chooser:
-    """For each verb the probability of each fault; one number in [0, 1) is drawn for each call."""
+    """`odds` has the probability of each fault for each verb. One number in [0, 1) is drawn for each call."""
     for verb, chances in odds.items():
         if not chances.keys() <= FITTING[verb] or sum(chances.values()) > 1:
             raise ValueError(f"these odds do not fit {verb}: {dict(chances)}")
@@ -73,7 +73,7 @@ def by_odds(odds: Mapping[str, Mapping[StoreFault, float]], fraction: Callable[[
 
 
 def replaying(shots: Iterable[Shot]) -> Chooser:
-    """The choices of an earlier run; raises AssertionError where this run does something else."""
+    """The choices of an earlier run. Raises AssertionError if this run does something else."""
     left = deque(shots)
 
     def choose(verb: str, path: str) -> StoreFault | None:
@@ -84,7 +84,7 @@ def replaying(shots: Iterable[Shot]) -> Chooser:
     return choose
 
 
-_REMEMBERED = 16  # puts and deletes that a stale answer may not know of
+_REMEMBERED = 16  # puts and deletes that a stale answer may not know
 
 
 class FaultStore(Wrapper):
@@ -188,7 +188,7 @@ class FaultStore(Wrapper):
 
 
 async def _ghosts(store: Store, deleted: Iterable[Stat], prefix: str, after: str) -> list[Stat]:
-    """The deleted objects that a stale list would still show, in order."""
+    """The deleted objects that a stale listing would still show, in order."""
     by_path = {stat.path: stat for stat in deleted if stat.path.startswith(prefix) and stat.path > after}
     for path in list(by_path):
         with suppress(NotFound):
@@ -222,3 +222,55 @@ async def without_end(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def _scattered(number: int) -> int:
     return number * 2_654_435_761 % (1 << 32)  # Knuth's multiplicative hash: near numbers end up far apart
+
+
+class LatencyStore(Wrapper):
+    """`delay(verb)` is in seconds, the verb one of the protocol's names."""
+
+    def __init__(self, inner: Store, clock: Clock, delay: Callable[[str], float]) -> None:
+        super().__init__(inner)
+        self._clock = clock
+        self._delay = delay
+
+    async def get(self, path: str) -> bytes:
+        await self._wait("get")
+        return await self.inner.get(path)
+
+    async def get_range(self, path: str, start: int, stop: int) -> bytes:
+        await self._wait("get_range")
+        return await self.inner.get_range(path, start, stop)
+
+    async def get_stream(self, path: str) -> AsyncIterator[bytes]:
+        await self._wait("get_stream")
+        async for chunk in self.inner.get_stream(path):
+            yield chunk
+
+    async def head(self, path: str) -> Stat:
+        await self._wait("head")
+        return await self.inner.head(path)
+
+    async def put(self, path: str, data: bytes) -> None:
+        await self._wait("put")
+        await self.inner.put(path, data)
+
+    async def put_if_absent(self, path: str, data: bytes) -> None:
+        await self._wait("put_if_absent")
+        await self.inner.put_if_absent(path, data)
+
+    async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
+        await self._wait("put_stream")
+        return await self.inner.put_stream(path, chunks)
+
+    async def delete(self, path: str) -> None:
+        await self._wait("delete")
+        await self.inner.delete(path)
+
+    async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
+        await self._wait("list")
+        async for stat in self.inner.list(prefix, after):
+            yield stat
+
+    async def _wait(self, verb: str) -> None:
+        delay = self._delay(verb)
+        if delay > 0:
+            await self._clock.sleep(delay)

@@ -1,10 +1,10 @@
-"""The folders of a local store: made, synced into their parents, removed when empty, and never quietly gone.
+"""The folders of a local store: created, synced into their parents, removed when empty, and never silently missing.
 
 A file's name is durable when its folder is synced, and the folder itself when its parent is. Each folder's chain is
 synced the first time this process writes there; afterwards one sync of the folder is enough.
 
-Objects are listed as an object store would: by the bytes of the whole path, not folder by folder. `a-b` comes before
-`a/b` and that before `a0`, so a folder takes its place among its siblings with the slash appended.
+Objects are listed as an object store lists them: by the bytes of the whole path, not folder by folder. `a-b` comes
+before `a/b` and that before `a0`, so a folder is sorted among its siblings with the slash appended.
 """
 
 # ruff: noqa: PTH102, PTH106, PTH112, PTH116, PTH120
@@ -16,9 +16,8 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 
 from lochan.errors import Invalid, NotFound, Unavailable, Unknown
+from lochan.store.disk import FOLDER_MODE, translated
 from lochan.store.local_files import FOLDER
-from lochan.store.os_errors import translated
-from lochan.store.permissions import FOLDER_MODE
 from lochan.store.protocol import Stat, check_path
 
 _BACK = "is a disk unmounted? mount it again, or restore the folder, and start again"
@@ -39,8 +38,8 @@ class Folders:
         self.failure = ""  # why nothing can be written any more
 
     def check_root(self) -> None:
-        """Raises Unavailable when the root is gone or is another folder now. An empty folder where a disk was mounted
-        must not look like an empty lake; nor may it be NotFound, which says that one object is absent."""
+        """Raises Unavailable if the root is gone or is another folder now. An empty folder where a disk was mounted
+        must not look like an empty lake. NotFound would be wrong: it means that one object is absent."""
         try:
             inode = os.stat(self.root).st_ino
         except OSError as error:
@@ -53,7 +52,7 @@ class Folders:
             raise Unavailable(self.failure, hint="check the disk, then start again")
 
     def check_readable(self, name: bytes) -> None:
-        """Raises Unknown where a failed sync left open what is on the disk: what the cache shows proves nothing."""
+        """Raises Unknown if a sync failed: what the system's cache shows proves nothing about the disk."""
         if self._doubted and _above(name) in self._doubted:
             raise Unknown(self.failure, hint="check the disk, then start again")
 
@@ -74,15 +73,15 @@ class Folders:
             os.close(fd)
 
     def make(self, name: bytes) -> None:
-        """Make the folders that will hold `name`; never the root."""
+        """Creates the folders that will hold `name`, but never the root."""
         self.check_root()
         for at in _below(self.root, _above(name)):
-            with suppress(FileExistsError, FileNotFoundError):  # made by another, or its parent removed again
+            with suppress(FileExistsError, FileNotFoundError):  # created by another, or its parent was removed
                 os.mkdir(at, FOLDER_MODE)
 
     def sync(self, fd: int, name: bytes) -> None:
-        """Make a changed name durable. When that fails nobody can know whether it is, and this process writes no more:
-        a second sync that succeeds would prove nothing."""
+        """Makes a changed name durable. If that fails, nobody can know whether it is durable, and this process writes
+        no more: a second sync that succeeds would prove nothing."""
         try:
             os.fsync(fd)
         except OSError as error:
@@ -90,13 +89,13 @@ class Folders:
             raise Unknown(self.failure) from error
 
     def fail(self, failure: str, name: bytes | None) -> None:
-        """Nothing is written any more; and what the folder of `name` shows is believed no more."""
+        """Stops all writing, and all reading from the folder of `name`."""
         self.failure = failure
         if name is not None:
             self._doubted.add(_above(name))
 
     def prune(self, name: bytes) -> None:
-        """Remove the folders above a deleted file that are empty now: a folder exists only to hold something."""
+        """Removes the folders above a deleted file that are empty now."""
         folder = _above(name)
         with suppress(OSError):
             while len(folder) > len(self.root):
@@ -105,7 +104,8 @@ class Folders:
                 folder = _above(folder)
 
     def _sync_chain(self, folder: bytes) -> None:
-        """Sync every folder above this one: somebody may have made any of them a moment ago and not synced it yet."""
+        """Syncs every folder above this one: another process may have just created any of them and not synced it
+        yet."""
         for at in reversed(_below(self.root, folder)):
             fd = os.open(_above(at), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -140,7 +140,7 @@ def _make_root(root: bytes) -> None:
         at = os.path.dirname(at)
     for at in reversed(missing):
         with suppress(FileExistsError):
-            os.mkdir(at, FOLDER_MODE if at == root else 0o777)  # what is above a lake is not ours to close
+            os.mkdir(at, FOLDER_MODE if at == root else 0o777)  # folders above a lake keep the usual mode
         _sync_folder(os.path.dirname(at))
 
 
@@ -167,7 +167,7 @@ _BATCH = 1000
 
 
 def list_objects(root: bytes, prefix: bytes, after: bytes) -> Iterator[Stat]:
-    """Reads a folder when it is reached, not before. What vanishes in between is left out."""
+    """Reads a folder only when it is reached. Files that vanish in between are left out."""
     start = prefix[: prefix.rfind(b"/") + 1]
     if start and not _possible(start[:-1]):
         return
@@ -186,7 +186,7 @@ def list_objects(root: bytes, prefix: bytes, after: bytes) -> Iterator[Stat]:
 
 
 def next_batch(objects: Iterator[Stat]) -> list[Stat]:
-    """The next few: enough to be worth a turn through a thread, few enough to stay lazy."""
+    """The next few: enough to be worth a thread, few enough to stay lazy."""
     return list(islice(objects, _BATCH))
 
 
@@ -221,11 +221,11 @@ def _stat(root: bytes, name: bytes) -> Stat | None:
         path = name.decode()
         return to_stat(path, os.stat(root + b"/" + name, follow_symlinks=False))
     except (UnicodeDecodeError, FileNotFoundError, NotADirectoryError):
-        return None  # somebody else's file, which no path of ours could name; or removed a moment ago
+        return None  # a file of another program that no path can name, or one that was just removed
 
 
 def _possible(folder: bytes) -> bool:
-    """Whether any path could lie there. A prefix is any text, and `../` must not be looked into."""
+    """Whether any path could be there. A prefix is any text, and `../` must not be read."""
     try:
         check_path(folder.decode())
     except (Invalid, UnicodeDecodeError):

@@ -1,10 +1,10 @@
-"""Objects as files of a local folder, the store behind `file://`. Every write is synced, file and folder, before it
-returns: obstore's own local store never syncs, so this one is ours.
+"""Objects as files in a local folder: the store behind `file://`. Every write is synced, file and folder, before it
+returns. obstore's own local store never syncs, so we have our own.
 
     <root>/<path>     the object
     <root>/.tmp/      files being written; the only place where a half-written one can be
 
-A small read is done at once and never suspends; syncing and moving much data goes to threads.
+A small read is done at once and never suspends. Syncs and large transfers run in threads.
 """
 
 # ruff: noqa: PTH100, PTH108, PTH112, PTH116
@@ -19,10 +19,9 @@ from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, NotFound, Transient, Unknown
 from lochan.failpoints import fp
 from lochan.store import local_files
+from lochan.store.disk import close_to_others, translate, translated
 from lochan.store.folders import Folders, list_objects, next_batch, to_stat
 from lochan.store.local_files import LocalFile, TemporaryFile
-from lochan.store.os_errors import translate, translated
-from lochan.store.permissions import close_to_others
 from lochan.store.protocol import Stat, check_path, check_span
 from lochan.store.threads import INLINE_BYTES_MAX, Threads
 from lochan.store.verified_files import identity_of, stamp_of
@@ -32,19 +31,19 @@ if TYPE_CHECKING:
 
 PUT: Final = 0  # the verbs of a scribe
 PUT_IF_ABSENT: Final = 1
-SCRIBE_BYTES_MAX: Final = 128 << 10  # what is longer is not worth the copies, and a socket may not take it
+SCRIBE_BYTES_MAX: Final = 128 << 10  # longer data are not worth the copies, and a socket may not take them
 _CHUNK = 4 << 20
-_GATHERED_BYTES = 2 << 20  # of a stream, for each turn through a thread
+_GATHERED_BYTES = 2 << 20  # of a stream, for each call in a thread
 _DAY_S = 86_400.0
-_ROOT_S = 0.05  # how long a folder that has vanished may go unnoticed by who only asks whether there is anything new
-_IN_THE_WAY = (errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)  # no file can have that name here, now or ever
-_ATTEMPTS = 16  # others may remove an empty folder between our making it and our writing into it
+_ROOT_S = 0.05  # how long a poll for news may miss that the folder has vanished
+_IN_THE_WAY = (errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)  # no file can ever have that name here
+_ATTEMPTS = 16  # others may remove an empty folder after we have created it and before we write to it
 
 T = TypeVar("T")
 
 
 class LocalStore:
-    """Raises NotFound for a missing folder unless `create`, which makes it and clears away temporary files of old."""
+    """Raises NotFound if the folder is missing. With `create`, creates it and removes old temporary files."""
 
     def __init__(self, root: str, *, create: bool = False, clock: Clock | None = None) -> None:
         self._root = os.path.abspath(os.fsencode(root))
@@ -53,7 +52,7 @@ class LocalStore:
         self._threads = Threads()
         self._scribe: Scribe | None = None
         self._clock = clock or SystemClock()
-        self._root_seen = float("-inf")  # when it was last looked at, for those who ask all the time
+        self._root_seen = float("-inf")  # when `absence` last checked it
         if create:
             self.sweep_temp(_DAY_S, self._clock)
 
@@ -71,14 +70,14 @@ class LocalStore:
         return await self._read(file, start, stop)
 
     def get_range_now(self, path: str, start: int, stop: int) -> bytes:
-        """As `get_range`, for a span so small that nobody is held up by it."""
+        """Like `get_range`, for a span that is so small that reading it blocks nobody."""
         file = self._open(path)
         check_span(path, start, stop, file.size)
         return file.read(start, stop)
 
     def stamp(self, path: str) -> tuple[int, ...] | None:
-        """What changes when somebody writes to the file or puts another in its place. None: there is no file, or it is
-        so new that what is written to it now could leave the same stamp."""
+        """A value that changes when the file is written to or replaced. None: there is no file, or it is so new that a
+        write now could leave the same stamp."""
         try:
             stat = os.stat(self._name(path))
         except OSError:
@@ -86,7 +85,7 @@ class LocalStore:
         return stamp_of(stat, self._clock.wall())
 
     def identity(self, path: str) -> tuple[int, ...] | None:
-        """As `stamp`, also of a file that is new."""
+        """Like `stamp`, but also for a new file."""
         try:
             return identity_of(os.stat(self._name(path)))
         except OSError:
@@ -109,8 +108,8 @@ class LocalStore:
         return to_stat(path, stat)
 
     def absence(self, *paths: str) -> Callable[[], bool]:
-        """A question to be asked often: is none of them there, looked for in order? Much cheaper than a `get` of each.
-        False says nothing."""
+        """A function to call often: returns True if none of them exists, looked up in order. Much cheaper than a `get`
+        of each. False proves nothing."""
         names = [self._name(path) for path in paths]
 
         def are_absent() -> bool:
@@ -151,8 +150,9 @@ class LocalStore:
         return size
 
     async def put_stream_if_absent(self, path: str, otherwise: str, chunks: AsyncIterable[bytes]) -> tuple[str, int]:
-        """At `path`, if nothing is there and no file or folder is in the way; else at `otherwise`, a name that nobody
-        else uses. Which of the two, and the size. The stream is read once, so that nothing of it has to come again."""
+        """Writes to `path`, if nothing is there and no file or folder is in the way; else to `otherwise`, a name that
+        nobody else uses. Returns which of the two, and the size. The stream is read once, so nothing has to be sent
+        again."""
         name, other = self._writable(path), self._writable(otherwise)
 
         def finish(file: TemporaryFile, *rest: bytes) -> str:
@@ -172,7 +172,7 @@ class LocalStore:
         return await self._stream(path, chunks, finish)
 
     async def _stream(self, path: str, chunks: AsyncIterable[bytes], finish: Callable[..., T]) -> tuple[T, int]:
-        """Into a temporary file, to which `finish` gives its name."""
+        """Writes a temporary file, to which `finish` gives its name."""
         size = gathered_bytes = 0
         gathered: list[bytes] = []
         with self._temp(path) as file:
@@ -195,7 +195,8 @@ class LocalStore:
                 yield stat
 
     def write_beside(self) -> Callable[[], None]:
-        """From now on a process of its own writes small files for the running event loop; returns what ends that."""
+        """From now on a separate process writes small files for the running event loop. Returns a function that ends
+        it."""
         from lochan.store.scribe import Scribe, keep_scribe
 
         def use(scribe: Scribe) -> None:
@@ -204,21 +205,22 @@ class LocalStore:
         return keep_scribe(self._root, use) if Scribe.suits() else lambda: None
 
     def keep_private(self) -> None:
-        """For a lake: other users of the machine are kept out of its folder."""
+        """Keeps other users of the machine out of the lake's folder."""
         close_to_others(self._root)
 
     @property
     def broken(self) -> str:
-        """Why nothing can be written any more; empty: it can."""
+        """Why nothing can be written any more. Empty: it can."""
         return self._folders.failure
 
     def sweep_temp(self, older_than: float, clock: Clock) -> int:
-        """Remove what killed processes left in `.tmp`: files not written to for `older_than` seconds. How many."""
+        """Removes files that killed processes left in `.tmp` and that were not written for `older_than` seconds.
+        Returns how many."""
         with translated(self.url):
             return local_files.sweep(self._root, clock.wall() / 1e6 - older_than)
 
     async def _beside(self, verb: int, path: str, data: bytes) -> bool:
-        """Whether the scribe has done it; if not, nobody knows whether it has."""
+        """True: the scribe has done it. False: it may or may not have done it."""
         if self._scribe is None or len(data) > SCRIBE_BYTES_MAX:
             return False
         name = self._writable(path)
@@ -226,12 +228,12 @@ class LocalStore:
         if isinstance(done, bool):
             return done
         error = done.error()
-        if done.broken:  # there, and so here
+        if done.broken:  # broken there means broken here
             self._folders.fail(done.broken, name if isinstance(error, Unknown) else None)
         raise error
 
     def put_if_absent_now(self, path: str, data: bytes) -> None:
-        """As `put_if_absent`, in the caller's thread."""
+        """Like `put_if_absent`, in the caller's thread."""
         name = self._writable(path)
         with self._temp(path) as file, translated(self._where(path)):
             file.write(data)
@@ -244,7 +246,7 @@ class LocalStore:
                 raise AlreadyExists(f"{path} is already in {self.url}")
 
     def put_now(self, path: str, data: bytes) -> None:
-        """As `put`, in the caller's thread."""
+        """Like `put`, in the caller's thread."""
         name = self._writable(path)
         with self._temp(path) as file:
             self._append(path, file, data)
@@ -262,8 +264,8 @@ class LocalStore:
             self._publish(name, file.rename)
 
     def _publish(self, name: bytes, move: Callable[[bytes], None]) -> bool:
-        """Give the file its final name, durably. False: the name was taken. That is synced too, because the one who
-        took it may not have come so far, and our caller will build on it."""
+        """Gives the file its final name, durably. False: the name was taken. The folder is synced then too, because the
+        other writer may not have synced it yet, and our caller relies on it."""
         for _ in range(_ATTEMPTS):
             try:
                 with self._folders.opened(name) as folder:
@@ -288,7 +290,7 @@ class LocalStore:
         except (FileNotFoundError, NotADirectoryError):
             self._folders.check_root()
         except OSError as error:
-            if not os.path.isdir(name):  # a folder is no object, so the object is absent
+            if not os.path.isdir(name):  # a folder is not an object, so the object is absent
                 raise translate(error, self._where(path)) from error
         else:
             fp("local.deleted")
@@ -334,4 +336,4 @@ class LocalStore:
 
 
 def _text(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")  # what is no Unicode text is the beginning of no path, and no error
+    return text.encode(errors="surrogatepass")  # invalid Unicode is no prefix of any path, and no error

@@ -1,6 +1,6 @@
-"""The files of a local store: one that is read, and one that is written.
+"""The files of a local store: one for reading, and one for writing.
 
-A file is written in the store's `.tmp` folder, synced, and then given its final name, or dropped. Nothing under a final
+A file is written in the store's `.tmp` folder, synced, and then given its final name, or dropped. No file with a final
 name is ever half written, and a file that failed to sync never gets one.
 """
 
@@ -16,27 +16,27 @@ from threading import Lock
 from types import TracebackType
 
 from lochan.errors import Transient
-from lochan.store.os_errors import translate
-from lochan.store.permissions import FILE_MODE
+from lochan.store.disk import FILE_MODE, translate
 
 FOLDER = b".tmp"
-# Larger ones make the kernel take pages of 2 MiB for them, which on a virtual machine are those that it has given back
-# to its host: a first touch of them is ten times as slow as the copy (64 MiB: 150 ms against 17).
+# For larger writes the kernel uses pages of 2 MiB, which a virtual machine has often given back to its host: their
+# first touch is ten times as slow as the copy (64 MiB: 150 ms instead of 17).
 _WRITE_BYTES = 512 << 10
-_AHEAD_BYTES = 16 << 20  # of a longer file the disk gets so much at once, before the sync asks for all of it
-# Of Linux' sync_file_range. Only to begin: to wait as well would take an error away from the sync that has to see it.
+_AHEAD_BYTES = 16 << 20  # of a longer file, so much is handed to the disk at a time, before the sync asks for all of it
+# A flag of Linux' sync_file_range: only begin. Waiting as well would take an error away from the sync, which must see
+# it.
 _WRITE = 2
 _numbers = count()
 
 
 class LocalFile:
-    """An open file that is only read. It closes with its last holder: a cancelled reader may leave a thread still
-    reading, and a descriptor closed under that thread could by then be another file's."""
+    """An open file for reading. It closes with its last holder: a cancelled reader may leave a thread that still reads,
+    and a descriptor closed under that thread could by then belong to another file."""
 
     __slots__ = ("_fd", "_path", "size")
 
     def __init__(self, name: bytes, path: str) -> None:
-        """Raises OSError; FileNotFoundError also for what is not a file."""
+        """Raises OSError, and FileNotFoundError if the name is not a file."""
         self._fd = -1
         self._fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
         self._path = path
@@ -50,10 +50,10 @@ class LocalFile:
             os.close(self._fd)
 
     def read(self, start: int, stop: int) -> bytes:
-        """Exactly these bytes, which lie within the size at the time of opening."""
+        """Exactly these bytes, which are within the size at the time of opening."""
         try:
             data = os.pread(self._fd, stop - start, start)
-            while len(data) < stop - start:  # the kernel gives at most 2 GiB at once
+            while len(data) < stop - start:  # the kernel returns at most 2 GiB at once
                 more = os.pread(self._fd, stop - start - len(data), start + len(data))
                 if not more:
                     raise Transient(f"{self._path}: the file became shorter while it was read")
@@ -69,7 +69,7 @@ class TemporaryFile:
     def __init__(self, root: bytes) -> None:
         self._lock = Lock()  # a cancelled stream drops the file while a thread may still be writing to it
         self._name, self._fd = _open(root + b"/" + FOLDER)
-        self._written = self._begun = 0  # bytes; and as far as the disk was asked to begin
+        self._written = self._begun = 0  # bytes written, and bytes that were handed to the disk
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -92,14 +92,14 @@ class TemporaryFile:
             os.close(fd)
 
     def link(self, final: bytes) -> None:
-        """Raises FileExistsError when the name is taken: the one atomic step of put-if-absent."""
+        """Raises FileExistsError if the name is taken: the one atomic step of put-if-absent."""
         os.link(self._name, final)
 
     def rename(self, final: bytes) -> None:
         os.rename(self._name, final)
 
     def drop(self) -> None:
-        """The temporary name goes; the final one, if there is one by now, stays."""
+        """Removes the temporary name. The final name, if there is one, stays."""
         with self._lock:
             fd, self._fd = self._fd, -1
             if fd >= 0:
@@ -120,7 +120,7 @@ class TemporaryFile:
 
 
 def sweep(root: bytes, before: float) -> int:
-    """Remove temporary files last written before this moment (seconds since 1970); returns how many."""
+    """Removes temporary files last written before this time (seconds since 1970). Returns how many."""
     removed = 0
     with suppress(FileNotFoundError), os.scandir(root + b"/" + FOLDER) as entries:
         for entry in entries:
@@ -140,8 +140,8 @@ def _open(folder: bytes) -> tuple[bytes, int]:
 
 
 def begin_writeback(fd: int, start: int, size: int) -> None:
-    """Asks the disk to begin while more is being written, so that the sync at the end finds little left to wait for.
-    Promises nothing, and does nothing where a system has no such call. It may wait for a disk that is behind."""
+    """Asks the disk to begin while more is written, so that the sync at the end has little left to do. Guarantees
+    nothing, and does nothing on a system without such a call. It may wait for a disk that is behind."""
     call = _sync_file_range()
     if call is not None:
         call(fd, start, size, _WRITE)
@@ -149,7 +149,7 @@ def begin_writeback(fd: int, start: int, size: int) -> None:
 
 @cache
 def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
-    import ctypes  # takes its time to import, and a short command never comes here
+    import ctypes  # slow to import, and a short command never gets here
 
     try:
         found = ctypes.CDLL(None).sync_file_range

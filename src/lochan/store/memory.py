@@ -31,7 +31,7 @@ _shared: dict[str, _Objects] = {}
 
 
 class MemoryStore:
-    """Without a name its objects are its own."""
+    """A store without a name does not share its objects."""
 
     def __init__(self, name: str = "", clock: Clock | None = None) -> None:
         self._name = name
@@ -89,7 +89,7 @@ class MemoryStore:
                 yield _stat(path, self._objects.by_path[path])
             elif path > prefix and not path.startswith(prefix):
                 return
-            at = bisect_right(paths, path)  # paths may have come or gone while the caller held this one
+            at = bisect_right(paths, path)  # paths may have been added or removed while the caller held this one
 
     def _find(self, path: str) -> _Object:
         check_path(path)

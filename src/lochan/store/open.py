@@ -1,20 +1,21 @@
-"""From a URL to a store, and from a store to the stack of wrappers that the lake works with, in their order:
+"""Opening a store: from a URL or a `StoreLocation` to a store, and from a store to the stack of wrappers the lake uses:
 
-    cache      answers for what never changes
+    cache      answers for objects that never change
     retry      repeats what may be repeated
     counting   counts each attempt
     faults     fails on purpose, in tests
     latency    waits on purpose, in tests and benchmarks
-    the store  as `open_store` gave it
+    the store  as `open_store` returned it
 
-Each wrapper is there only when it is asked for; the retry always is.
+Each wrapper is there only on request, except the retry, which is always there.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lochan.clock import Clock
-from lochan.errors import Invalid
+from lochan.errors import Invalid, Refused
 from lochan.ids import Ids
 from lochan.store.protocol import Store, check_path
 from lochan.store.retry import DEADLINE_S, RetryStore, nothing_is_immutable
@@ -22,6 +23,7 @@ from lochan.store.retry import DEADLINE_S, RetryStore, nothing_is_immutable
 if TYPE_CHECKING:
     from lochan.store.counts import RequestCounts
     from lochan.store.faults import Chooser
+
 
 _NONE: Mapping[str, str] = {}
 
@@ -31,7 +33,7 @@ def open_store(
 ) -> Store:
     """`s3://bucket/prefix`, `gs://…`, `az://container/prefix`, `memory://name`, `file:///folder` or a folder's path.
 
-    `create` makes a missing local folder; a bucket is never made. Nothing is asked of a remote store yet.
+    `create` makes a missing local folder; a bucket is never created. Sends nothing to a remote store yet.
     """
     scheme, found, rest = url.partition("://")
     if not found:
@@ -50,7 +52,7 @@ def open_store(
             _no_options(url, options)
             return MemoryStore(rest, clock)
         case "s3" | "gs" | "az":
-            # Here, because a command on a local lake should not pay for loading the clients.
+            # Imported here, because a command on a local lake should not pay for loading the clients.
             from lochan.store.clouds import connect
             from lochan.store.remote import RemoteStore
 
@@ -59,7 +61,7 @@ def open_store(
                 check_path(prefix)
             return RemoteStore(connect(scheme, bucket, prefix, options), f"{scheme}://{bucket}/{prefix}")
         case _:
-            raise Invalid(f"{url}: {scheme}:// is not a store", hint="known are file, memory, s3, gs and az")
+            raise Invalid(f"{url}: {scheme}:// is not a store", hint="choose file, memory, s3, gs or az")
 
 
 def _file_path(url: str, rest: str) -> str:
@@ -89,10 +91,10 @@ def stack(
     cache_folder: str = "",
     cache_bytes_max: int = 0,
 ) -> Store:
-    """`immutable` says which paths are written once, for the cache and for resuming a broken stream."""
+    """`immutable` tells which paths are written once, for the cache and for resuming a broken stream."""
     # Imported where they are used: a short command should not pay for wrappers that it does without.
     if delay is not None:
-        from lochan.store.latency import LatencyStore
+        from lochan.store.faults import LatencyStore
 
         store = LatencyStore(store, clock, delay)
     if choose is not None:
@@ -109,3 +111,35 @@ def stack(
 
         store = CacheStore(store, cache_folder, cache_bytes_max, clock, immutable)
     return store
+
+
+_PROFILE = ("profile", "credentials_file")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLocation:
+    """Where a store is, and the options that open it, for whoever opens it in another process. It can be pickled. The
+    options may contain secrets, so nothing prints them."""
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def open(self, *, clock: Clock, ids: Ids) -> Store:
+        """With retries, if the store is behind a network."""
+        from lochan.store.open import open_store, stack
+
+        store = open_store(self.url, self.options, clock=clock)
+        return store if store.url.startswith("file://") else stack(store, clock=clock, ids=ids)
+
+    def for_others(self) -> "StoreLocation":
+        """For other machines: the keys of a profile are read here, because its file may exist only here. Raises Refused
+        for a store in this process' memory."""
+        if self.url.startswith("memory://"):
+            raise Refused("a lake in memory exists only in one process", hint="make it in a folder or a bucket")
+        if not any(self.options.get(name) for name in _PROFILE):
+            return self
+        from lochan.store.clouds import read_profile
+
+        keys = read_profile(self.options.get("credentials_file", ""), self.options.get("profile") or "default")
+        rest = {name: value for name, value in self.options.items() if name not in _PROFILE}
+        return StoreLocation(self.url, {**rest, **keys})

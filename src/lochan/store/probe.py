@@ -1,6 +1,6 @@
-"""Asks a store to prove that its put-if-absent can be trusted: some accept the condition and ignore it.
+"""Tests whether a store's put-if-absent can be trusted: some stores accept the condition and ignore it.
 
-Everything in the lake rests on this one promise, so a store that breaks it is refused before the first write.
+Everything in the lake depends on this promise, so a store that breaks it is refused before the first write.
 """
 
 from contextlib import suppress
@@ -10,8 +10,8 @@ from enum import Enum
 from lochan.clock import Clock
 from lochan.errors import AlreadyExists, LochanError, NotFound, Refused, Retry, Transient
 from lochan.ids import Ids
-from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
+from lochan.store.retry import settle
 
 CREATORS = 8
 ROUNDS = 4
@@ -22,7 +22,7 @@ _PATIENCE_S = 30.0
 class ProbeReport:
     url: str
     rounds: int  # races in which one creator was told that it won
-    skew_s: float  # the store's clock minus ours; 0 within what can be told
+    skew_s: float  # the store's clock minus ours; 0 if no difference can be measured
     latency_s: float  # of a create, the median
 
 
@@ -33,7 +33,7 @@ class _Answer(Enum):
 
 
 async def probe(store: Store, ids: Ids, clock: Clock, *, creators: int = CREATORS, rounds: int = ROUNDS) -> ProbeReport:
-    """Raises Refused, with what was seen, for a store where a create overwrites or where two creators win."""
+    """Raises Refused, with what happened, for a store where a create overwrites or where two creators win."""
     race = _Race(store, clock, ids)
     try:
         skew = await race.create_twice()
@@ -65,10 +65,11 @@ class _Race:
         if first != b"first" or answer is _Answer.WON or found != b"first":
             raise self._refused(f"{path} was created twice, and holds {found!r} after the first put {first!r}")
         modified = (await self._store.head(path)).modified
-        return _outside(modified, before - 1, after + 1)  # S3 tells whole seconds
+        return _outside(modified, before - 1, after + 1)  # S3 reports whole seconds
 
     async def run(self, number: int, creators: int) -> bool:
-        """One race; whether it was clear. Raises Refused when several creators won, or another's bytes are there."""
+        """Runs one race. Returns whether there was a winner. Raises Refused if several creators won, or the bytes are
+        not the winner's."""
         import asyncio
 
         path = self._path(f"race-{number}")

@@ -1,9 +1,9 @@
-"""Bytes by name: the handful of verbs that the rest of Lochan asks of an object store.
+"""Bytes by name: the few verbs that the rest of Lochan uses on an object store.
 
-Paths are relative to the store's own root, `/`-separated, and opaque otherwise; one rule says which of them every store
-takes, so that a lake moves between stores without a surprise. What some stores can do beyond these verbs is in
-`capabilities.py`. Every implementation and every wrapper
-(retry, count, latency, faults, cache) keeps this contract; `tests/store_contract.py` is the suite they all adopt.
+Paths are relative to the store's own root, `/`-separated, and otherwise opaque. All stores accept the same paths, so a
+lake can move between stores without surprises. What some stores can do beyond these verbs is in `capabilities.py`.
+Every implementation and every wrapper (retry, count, latency, faults, cache) keeps this contract; they all pass the
+tests in `tests/store_contract.py`.
 """
 
 import re
@@ -31,7 +31,7 @@ class Stat(NamedTuple):
 class Store(Protocol):
     @property
     def url(self) -> str:
-        """What to call this store in a message: scheme, bucket or folder, prefix; never a secret."""
+        """The store's name in messages: scheme, bucket or folder, prefix; never a secret."""
 
     async def get(self, path: str) -> bytes:
         """The whole object. Raises NotFound; a short read is an error, never a short result."""
@@ -40,33 +40,33 @@ class Store(Protocol):
         """Bytes start to stop, exclusive: exactly stop - start of them. Raises NotFound, or Invalid past the end."""
 
     def get_stream(self, path: str) -> AsyncIterator[bytes]:
-        """The object in chunks of a few MiB at most, so that memory stays bounded. Raises NotFound at the first."""
+        """The object in chunks of a few MiB at most, so that memory stays bounded. The first chunk raises NotFound."""
 
     async def head(self, path: str) -> Stat:
         """Raises NotFound."""
 
     async def put(self, path: str, data: bytes) -> None:
-        """Create or replace, whole or not at all. When it returns the bytes are durable."""
+        """Creates or replaces the object, completely or not at all. When it returns, the bytes are durable."""
 
     async def put_if_absent(self, path: str, data: bytes) -> None:
-        """Create; raises AlreadyExists if something is there. When it returns the bytes are durable.
+        """Creates the object. Raises AlreadyExists if something is there. When it returns, the bytes are durable.
 
-        AlreadyExists may be our own write, whose answer was lost. Transient and Unknown both leave it open whether the
-        object was or will be created: only reading it back decides. No wrapper repeats this call by itself.
+        AlreadyExists may mean our own write, whose answer was lost. After Transient and Unknown the object may or may
+        not be created, even later: only reading it back decides. No wrapper repeats this call by itself.
         """
 
     async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
-        """Create or replace from chunks, whole or not at all, in bounded memory; returns the size."""
+        """Creates or replaces the object from chunks, completely or not at all, in bounded memory. Returns the size."""
 
     async def delete(self, path: str) -> None:
-        """Absent is fine."""
+        """No error if the object is absent."""
 
     def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         """Objects whose path starts with `prefix` (any text, not only a folder) and is greater than `after`, in the
-        order of the paths' UTF-8 bytes. May be stale: nothing correct rests on it."""
+        order of the paths' UTF-8 bytes. May be stale, so correctness must not depend on it."""
 
 
-@lru_cache(maxsize=8192)  # files that are read again and again: the expression takes longer than opening one
+@lru_cache(maxsize=8192)  # for files that are read repeatedly: the expression takes longer than opening one
 def check_path(path: str) -> bytes:
     """The path in UTF-8; raises Invalid for a path that some store cannot hold, or that could leave its root."""
     if _REFUSED.search(path):

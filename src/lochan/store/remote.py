@@ -1,5 +1,5 @@
-"""Objects in S3, Google Cloud Storage or Azure, through obstore, whose own retries are off: a repeated conditional
-write would meet itself and look like a conflict. Repeating is decided in `retry.py`, for the verbs where it is safe.
+"""Objects in S3, Google Cloud Storage or Azure, through obstore. Its own retries are off: a repeated conditional write
+would meet itself and look like a conflict. `retry.py` repeats the verbs for which that is safe.
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
@@ -10,8 +10,8 @@ import obstore
 from obstore.store import ObjectStore
 
 from lochan.errors import Invalid, LochanError, Refused, Transient
+from lochan.store.clouds import RAISED, status_of, translate
 from lochan.store.protocol import PATH_BYTES_MAX, Stat, check_path, check_span
-from lochan.store.remote_errors import RAISED, status_of, translate
 
 if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta
@@ -54,7 +54,7 @@ class RemoteStore:
         return self._whole(path, data, stop - start)
 
     async def get_stream(self, path: str) -> AsyncIterator[bytes]:
-        """One request for each part, all of one version of the object: a slow reader holds no connection open."""
+        """One request for each part, all of the same version of the object. A slow reader keeps no connection open."""
         self._check(path)
         stat = None
         start = 0
@@ -74,7 +74,7 @@ class RemoteStore:
         try:
             return _stat(await obstore.head_async(self._raw, path))
         except FileNotFoundError:
-            pass  # the answer to a HEAD has no body, so it does not tell a missing object from a missing bucket
+            pass  # the answer to a HEAD has no body, so a missing object looks like a missing bucket
         except RAISED as error:
             raise translate(error, self._url, path) from error
         try:
@@ -84,7 +84,7 @@ class RemoteStore:
 
     async def put(self, path: str, data: bytes) -> None:
         self._check(path)
-        await self._send(path, data, in_parts=len(data) > 2 * _PART)  # each request has to fit its timeout
+        await self._send(path, data, in_parts=len(data) > 2 * _PART)  # each request has to finish within its timeout
 
     async def put_if_absent(self, path: str, data: bytes) -> None:
         self._check(path)
@@ -94,8 +94,8 @@ class RemoteStore:
             raise translate(error, self._url, path, writing=True, creating=True) from error
 
     async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
-        """A stream that fits one part is one request. A caller who is cancelled may leave parts of an unfinished
-        upload, invisible to readers; a lifecycle rule of the bucket removes them."""
+        """A stream that fits into one part is one request. A cancelled caller may leave parts of an unfinished upload,
+        which readers do not see; a lifecycle rule of the bucket removes them."""
         self._check(path)
         upload = CountedUpload(chunks)
         first = await upload.up_to(_PART)
@@ -161,7 +161,7 @@ class RemoteStore:
             raise translate(error, self._url, path, writing=True) from error
 
     async def _span(self, path: str, start: int, stop: int, etag: str = "") -> tuple[bytes, Stat]:
-        """As much of the span as there is, of the version that `etag` names. Raises Invalid when there is nothing."""
+        """As much of the span as there is, of the version that `etag` names. Raises Invalid if there is nothing."""
         try:
             options: GetOptions = {"range": (start, stop)}
             if etag:
@@ -174,9 +174,9 @@ class RemoteStore:
             raise translate(error, self._url, path) from error
 
     def _whole(self, path: str, data: bytes, size: int) -> bytes:
-        """obstore passes on a body shorter than the answer's own headers promised."""
+        """obstore accepts a body that is shorter than the answer's headers promise."""
         if len(data) != size:
-            raise Transient(f"{self._url}/{path}: {len(data)} bytes came instead of {size}")
+            raise Transient(f"{self._url}/{path}: {len(data)} bytes arrived instead of {size}")
         return data
 
     def _check(self, path: str) -> None:
@@ -189,7 +189,7 @@ def _stat(meta: "ObjectMeta") -> Stat:
 
 
 def _offset(prefix: str, after: str) -> str | None:
-    """Where the store may begin: before everything that is asked for, as close as its own rules for paths allow."""
+    """Where the store may begin: before everything in the listing, as close as its own rules for paths allow."""
     if prefix and not prefix.endswith("/"):
         before = chr(ord(prefix[-1]) - 1) if prefix[-1] > "\0" else ""
         after = max(after, f"{prefix[:-1]}{before}\U0010ffff")  # the last text that sorts before the prefix
@@ -207,7 +207,8 @@ def _valid(path: str) -> bool:
 
 
 class CountedUpload:
-    """A caller's chunks on their way to the store: counted, and the caller's errors kept apart from the store's."""
+    """A caller's chunks on their way to the store: counts them, and keeps the caller's errors apart from the
+    store's."""
 
     def __init__(self, chunks: AsyncIterable[bytes]) -> None:
         self._chunks = aiter(chunks)
@@ -216,7 +217,7 @@ class CountedUpload:
         self.error: Exception | None = None
 
     async def up_to(self, size: int) -> bytes:
-        """The beginning: everything, and then `ended` is set, or a chunk more than `size`."""
+        """The beginning: everything, in which case `ended` is set, or more than `size` bytes."""
         held = []
         while self.size <= size and (chunk := await anext(self._chunks, None)) is not None:
             self.size += len(chunk)

@@ -1,17 +1,18 @@
-"""Repeats what may be repeated, when the store did not answer properly: reads, lists, replacing puts and deletes.
+"""Repeating calls that the store did not answer properly.
 
-Never `put_if_absent`, whose second attempt would meet the first and look like a conflict, nor `put_stream`, whose
-chunks are gone. Those answers go to the caller, who can read back (`conditional_put.py`).
+`RetryStore` repeats reads, lists, replacing puts and deletes. It never repeats `put_if_absent`, whose second attempt
+would meet the first and look like a conflict, nor `put_stream`, whose chunks are gone. `settle` is the way to create an
+object and learn what is there in the end, ours or a rival's, whatever answers were lost on the way.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from lochan.clock import Clock
-from lochan.errors import LochanError, Transient
+from lochan.errors import AlreadyExists, LochanError, Transient, Unknown
 from lochan.ids import Ids
+from lochan.store.capabilities import Wrapper
 from lochan.store.protocol import Stat, Store
-from lochan.store.wrapper import Wrapper
 
 DEADLINE_S = 20.0
 _PART = 8 << 20
@@ -26,8 +27,8 @@ def nothing_is_immutable(path: str) -> bool:
 
 
 class Backoff:
-    """How long to wait before the next attempt: exponential, with full jitter, so that many do not come back at once.
-    `deadline` is a moment in boot time."""
+    """How long to wait before the next attempt: exponential, with full jitter, so that many clients do not return at
+    once. `deadline` is in boot time."""
 
     def __init__(self, clock: Clock, ids: Ids, deadline: float) -> None:
         self._clock = clock
@@ -36,7 +37,7 @@ class Backoff:
         self._attempts = 0
 
     async def pause(self, error: LochanError) -> None:
-        """Wait before the next attempt; raises `error` when it would begin after the deadline."""
+        """Waits before the next attempt. Raises `error` if that would begin after the deadline."""
         longest = min(_LAST_S, _FIRST_S * 2 ** min(self._attempts, 16))
         delay = longest * self._ids.fraction()
         if self._clock.boot() + delay >= self._deadline:
@@ -46,10 +47,10 @@ class Backoff:
 
 
 class RetryStore(Wrapper):
-    """For `deadline_s` after each call, or after the last progress of a stream or a list.
+    """Repeats for `deadline_s` after each call, or after the last progress of a stream or a list.
 
-    A stream that breaks is resumed by ranges, but only at paths of which `immutable` says that they are written once:
-    elsewhere the rest could be of another version.
+    A broken stream is resumed by ranges, but only for paths that are written once, as `immutable` tells: elsewhere the
+    rest could be of another version.
     """
 
     def __init__(
@@ -127,3 +128,49 @@ class RetryStore(Wrapper):
 
     def _backoff(self) -> Backoff:
         return Backoff(self._clock, self._ids, self._clock.boot() + self._deadline_s)
+
+
+async def settle(store: Store, path: str, data: bytes, clock: Clock, ids: Ids, deadline: float) -> bytes:
+    """Creates the object, and returns the bytes that are durably at `path` now. If they equal `data`, we or an equal
+    rival have created it.
+
+    The same bytes are put until an answer is certain: a success, or AlreadyExists and a read. Reading alone is not
+    enough, because a rival's object may be visible on a local disk before it is synced. An error that is raised before
+    anything was in doubt means that nothing was created. After that the error is Unknown, at the latest at `deadline`
+    (boot time).
+    """
+    backoff = Backoff(clock, ids, deadline)
+    doubtful = False
+    while True:
+        try:
+            await store.put_if_absent(path, data)
+            return data
+        except AlreadyExists:
+            doubtful = True  # this may be our own write, from an attempt whose answer was lost
+            found = await _read(store, path, data)
+            if found is not None:
+                return found
+        except (Transient, Unknown):
+            doubtful = True
+        except LochanError as error:
+            if not doubtful:
+                raise
+            raise _unknown(store, path) from error
+        await backoff.pause(_unknown(store, path))
+
+
+async def _read(store: Store, path: str, ours: bytes) -> bytes | None:
+    """None: it cannot be read now. NotFound after AlreadyExists means a 409 without a winner, or a delete since. Bytes
+    that look like a rival's may be ours, damaged on the network: they must arrive twice to count."""
+    try:
+        found = await store.get(path)
+        return found if found == ours or found == await store.get(path) else None
+    except LochanError:
+        return None
+
+
+def _unknown(store: Store, path: str) -> Unknown:
+    return Unknown(
+        f"whether {path} was created in {store.url} could not be found out",
+        hint="it may be there, or appear later; try again",
+    )

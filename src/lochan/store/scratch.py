@@ -1,7 +1,7 @@
-"""Folders for files that a process needs for a while. Whoever makes one removes it.
+"""Folders for files that a process needs temporarily. Whoever creates one removes it.
 
-A command that is killed cannot. So all folders of a command lie in one, with a lock that ends with the process whatever
-ends it, and the next command that makes a folder removes those whose lock nobody holds. Process ids would not do: those
+A killed command cannot. So all folders of a command are in one folder, with a lock that ends with the process, however
+it ends. The next command that creates a folder removes those whose lock nobody holds. Process ids would not work: those
 of another container mean nothing here.
 """
 
@@ -9,20 +9,20 @@ import os
 import stat
 from contextlib import suppress
 
-own_process = False  # set by the command line; elsewhere folders lie in the usual place by themselves
+own_process = False  # set by the command line; otherwise folders are in the usual place
 _PREFIX, _LOCK = "lochan-", "lock"
 _root: tuple[str, int] | None = None  # the folder, and the lock
 
 
 def make_folder(parent: str | None = None) -> str:
-    """A new one, in `parent` if one is named."""
-    import tempfile  # here and below: most commands need no folder, and are done in less time than this takes
+    """Creates a new folder, in `parent` if that is given."""
+    import tempfile  # here and below: most commands need no folder, and take less time than this import
 
     return tempfile.mkdtemp(prefix=_PREFIX, dir=parent or place())
 
 
 def remove() -> None:
-    """All of this process, when it ends."""
+    """Removes all folders of this process, when it ends."""
     global _root
     if _root is not None:
         import shutil
@@ -34,8 +34,8 @@ def remove() -> None:
 
 
 def place() -> str | None:
-    """Where folders of this process lie; None: in the usual place. So it is too where locks cannot be had, and nobody
-    could tell whether a folder is still used."""
+    """Where this process keeps its folders. None: in the usual place, also if there are no locks, because then nobody
+    could tell whether a folder is still in use."""
     global _root
     if not own_process:
         return None
@@ -54,7 +54,7 @@ def place() -> str | None:
 
 
 def _lock(folder: str) -> int:
-    """It gets its name when it is held: whoever finds it free knows that its holder is gone."""
+    """The lock file gets its name after it is locked: whoever finds it unlocked knows that its holder is gone."""
     import fcntl
     from pathlib import Path
 
@@ -70,7 +70,7 @@ def _lock(folder: str) -> int:
 
 
 def sweep(place: str) -> None:
-    """Remove what processes of this user left there that are gone."""
+    """Removes folders that dead processes of this user left there."""
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX):

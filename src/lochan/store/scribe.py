@@ -1,13 +1,13 @@
-"""Small files of a local store, written and synced by a process beside a server.
+"""Writes and syncs small files of a local store in a process beside a server.
 
     event loop ──  path, bytes  ──▶ scribe: a temporary file, its sync, its name, the sync of the folder
                ◀── done, or why not ──
 
-A synced file takes a dozen system calls, and at each of them a thread gives the interpreter away and must ask for it
-again: beside a busy event loop a put of 0.35 ms took 1.2 to 1.8, and the loop lost as much by it. Another process has
-an interpreter of its own.
+A synced file takes a dozen system calls, and at each of them a thread releases the interpreter lock and must get it
+back. Beside a busy event loop a put of 0.35 ms took 1.2 to 1.8 ms, and the loop lost as much. Another process has its
+own interpreter.
 
-The scribe runs the same code as the threads do (`scribe_process.py`), and ends with the process that started it. What
+The scribe runs the same code as the threads do, and ends with the process that started it. What
 it had in hand when it was killed is done again by a thread: a file is the same whoever puts it, and of a name that is
 taken already the folder is synced before anybody says so.
 
@@ -20,11 +20,13 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -33,16 +35,19 @@ import msgspec
 
 from lochan import errors
 from lochan.errors import LochanError, Transient, Unknown
+from lochan.store.local import PUT, SCRIBE_BYTES_MAX, LocalStore
 
 HEAD: Final = struct.Struct("<QBH")  # the number of a request, its verb, the length of its path
 DONE: Final = struct.Struct("<Q")  # behind it, where it failed, a Failure
 
-_BUFFER_BYTES = 4 << 20  # asked for; the kernel gives what it allows
+_BUFFER_BYTES = 4 << 20  # requested; the kernel may give less
 _FAILURE_BYTES_MAX = 16 << 10
-PATIENCE_S: Final = 15.0  # half of what an append is tried for; a sync that takes longer is one of a broken disk
-_LOOKS = 3  # at who waits, in that time
-_KILL_S = 5.0  # after that a killed process hangs in the system
-_PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0  # before another is started; longer each time
+PATIENCE_S: Final = 15.0  # half of the time an append is tried; a longer sync means a broken disk
+_LOOKS = 3  # at the waiting requests, in that time
+_KILL_S = 5.0  # a killed process that lives longer hangs in the system
+_PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0  # before another one is started; longer each time
+_THREADS = 8  # they wait for the disk
+_PATH_BYTES_MAX = 64 << 10
 _log = logging.getLogger("lochan.store")
 
 
@@ -52,7 +57,7 @@ class ScribeFailure(msgspec.Struct, array_like=True):
     name: str  # of its class
     message: str
     hint: str
-    broken: str  # why nothing can be written any more; empty: it can
+    broken: str  # why nothing can be written any more; empty: writing works
 
     def error(self) -> LochanError:
         kind = getattr(errors, self.name, None)
@@ -62,7 +67,7 @@ class ScribeFailure(msgspec.Struct, array_like=True):
 
 
 class Scribe:
-    """Of one event loop. `connection` leads to the process: messages in, answers out, in any order."""
+    """For one event loop. `connection` leads to the process: messages in, answers out, in any order."""
 
     def __init__(
         self,
@@ -72,7 +77,7 @@ class Scribe:
         patience_s: float = PATIENCE_S,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """`ended` is called when it has died by itself, or was killed because it did not answer."""
+        """`ended` is called after it has died by itself, or was killed because it did not answer."""
         self._socket = connection
         self._process = process
         self._patience_s = patience_s
@@ -87,7 +92,7 @@ class Scribe:
 
     @staticmethod
     def suits() -> bool:
-        """Whether the system has sockets that keep messages apart, so that several threads may wait at one."""
+        """Whether the system has sockets that preserve message boundaries, so that several threads can wait at one."""
         return sys.platform == "linux"
 
     @classmethod
@@ -98,20 +103,20 @@ class Scribe:
         with its:
             for end in (ours, its):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-            # -P: what lies in the folder that the server was started in is not ours to import.
-            words = ["-P", "-m", "lochan.store.scribe_process", str(its.fileno()), os.fsdecode(root)]
+            # -P: do not import from the folder in which the server was started.
+            words = ["-P", "-m", "lochan.store.scribe", str(its.fileno()), os.fsdecode(root)]
             process = subprocess.Popen([sys.executable, *words], pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
         return cls(ours, process, patience_s=patience_s, ended=ended)
 
     async def wrote(self, verb: int, path: bytes, data: bytes) -> ScribeFailure | bool:
-        """True: it is done, and durable. False: it may or may not have been done, and must be done by another. Raises
-        Unknown where it may still be done, whatever anybody does."""
+        """True: the file is written and durable. False: it may or may not be written, and the caller must write it.
+        Raises Unknown if the process may still write it later."""
         if self._socket.fileno() < 0 or asyncio.get_running_loop() is not self._loop:
             return False
         self._number = number = self._number + 1
         try:
             self._socket.sendmsg([HEAD.pack(number, verb, len(path)), path, data])
-        except OSError:  # it has more in hand than the socket holds, or has died
+        except OSError:  # it has more work than the socket holds, or has died
             return False
         future = self._waiting[number] = self._loop.create_future()
         try:
@@ -126,14 +131,14 @@ class Scribe:
         return failure or True
 
     def close(self) -> None:
-        """The process ends by that, if it has not. Who still waits is told to do it himself."""
+        """Ends the process. Callers that still wait must do the work themselves."""
         if self._disconnect():
             if self._process is not None:
                 threading.Thread(target=_reap, args=(self._process, _KILL_S), daemon=True).start()
             self._release(_Died)
 
     def _disconnect(self) -> bool:
-        """From now on everybody does it himself. False: that is so already."""
+        """From now on callers do the work themselves. False: it was disconnected before."""
         if self._socket.fileno() < 0:
             return False
         self._timer.cancel()
@@ -149,8 +154,8 @@ class Scribe:
 
     # --- one that does not answer ------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """Whether the oldest request was sent before as many looks as make up our patience. To look from time to time
-        costs a request nothing; and where this process itself stood still, that is one look, not three."""
+        """Gives up if the oldest request was sent more than `_LOOKS` looks ago. This costs a request nothing. If this
+        process itself was stopped, that counts as one look, not three."""
         self._sent.append(self._number)
         oldest = next(iter(self._waiting), None)
         if oldest is not None and len(self._sent) == _LOOKS + 1 and oldest <= self._sent[0]:
@@ -169,7 +174,7 @@ class Scribe:
         self._loop.call_later(_KILL_S, self._release, _Hangs)
 
     def _kill(self) -> None:
-        """In a thread. SIGKILL ends a stopped process too, but not one that waits for a disk in the system."""
+        """Runs in a thread. SIGKILL also ends a stopped process, but not one that waits for a disk in the kernel."""
         if self._process is not None:
             _reap(self._process)
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -196,7 +201,7 @@ class Scribe:
     def _settle(self, answer: bytes) -> None:
         (number,) = DONE.unpack_from(answer)
         future = self._waiting.pop(number, None)
-        if future is not None and not future.done():  # a caller who was cancelled does not wait any more
+        if future is not None and not future.done():  # a cancelled caller does not wait any more
             rest = answer[DONE.size :]
             future.set_result(_failures.decode(rest) if rest else None)
 
@@ -210,7 +215,7 @@ class _Hangs(Exception):
 
 
 def _reap(process: "subprocess.Popen[bytes]", after_s: float = 0.0) -> None:
-    """Returns when it is dead; it has so long to end by itself."""
+    """Returns when the process is dead. It has `after_s` to end by itself."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(after_s)
         return
@@ -221,7 +226,8 @@ def _reap(process: "subprocess.Popen[bytes]", after_s: float = 0.0) -> None:
 def keep_scribe(
     root: bytes, use: Callable[[Scribe], None], *, patience_s: float = PATIENCE_S, pause_s: float = _PAUSE_S
 ) -> Callable[[], None]:
-    """`use` is given a scribe, and after its death another; returns what ends that. Of the running event loop."""
+    """Calls `use` with a scribe for the running event loop, and after its death with another one. Returns a function
+    that ends this."""
     loop, died, over = asyncio.get_running_loop(), 0, False
     current: Scribe | None = None
 
@@ -246,14 +252,60 @@ def keep_scribe(
     return end
 
 
-_failures = msgspec.msgpack.Decoder(ScribeFailure)
+# --- the other end: the process itself --------------------------------------------------------------------------------
+# Several threads wait at one socket, each for a message of its own, so nothing has to be handed on between them.
+def main() -> None:
+    # A signal to the whole group is for the server, which finishes its answers and needs us for that.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    store = LocalStore(sys.argv[2])
+    others = [threading.Thread(target=work, args=(connection, store)) for _ in range(_THREADS - 1)]
+    for other in others:
+        other.start()
+    work(connection, store)
+    os._exit(0)  # the other end is gone, and nobody waits for what is being written
+
+
+def work(connection: socket.socket, store: LocalStore) -> None:
+    """Runs until the other end is closed."""
+    parent = os.getppid()
+    try:
+        while message := connection.recv(HEAD.size + _PATH_BYTES_MAX + SCRIBE_BYTES_MAX):
+            if os.getppid() != parent:  # we were stopped while it ended: its requests may be out of date
+                return
+            number, verb, length = HEAD.unpack_from(message)
+            path = message[HEAD.size : HEAD.size + length].decode()
+            data = message[HEAD.size + length :]
+            connection.send(answer(number, _failure(store, verb, path, data)))
+    except OSError:  # nobody waits for the answer
+        return
+    except BaseException:
+        # Nobody knows how far a file was written. After this process has ended, threads write everything again and sync
+        # what they find. An answer would be taken for the truth.
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _failure(store: LocalStore, verb: int, path: str, data: bytes) -> ScribeFailure | None:
+    try:
+        (store.put_now if verb == PUT else store.put_if_absent_now)(path, data)
+    except LochanError as error:
+        return ScribeFailure(type(error).__name__, error.message, error.hint, store.broken)
+    return None
 
 
 def answer(number: int, failure: ScribeFailure | None) -> bytes:
-    """For the other end to send."""
+    """What the process sends back."""
     if failure is None:
         return DONE.pack(number)
-    told = msgspec.msgpack.encode(failure)
-    if len(told) > _FAILURE_BYTES_MAX:
-        told = msgspec.msgpack.encode(ScribeFailure(failure.name, failure.message[:1_000], "", failure.broken[:1_000]))
-    return DONE.pack(number) + told
+    data = msgspec.msgpack.encode(failure)
+    if len(data) > _FAILURE_BYTES_MAX:
+        data = msgspec.msgpack.encode(ScribeFailure(failure.name, failure.message[:1_000], "", failure.broken[:1_000]))
+    return DONE.pack(number) + data
+
+
+_failures = msgspec.msgpack.Decoder(ScribeFailure)
+
+if __name__ == "__main__":
+    main()

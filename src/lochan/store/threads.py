@@ -1,7 +1,6 @@
-"""Work that would hold up the event loop: syncing, and moving more than about a MiB.
+"""Threads for work that would block the event loop: syncs, and transfers of more than about a MiB.
 
-Without a running event loop there is nobody to hold up, so the work is done at once; a command that reads a local lake
-never imports asyncio.
+Without a running event loop the work is done at once; a command that reads a local lake never imports asyncio.
 """
 
 import os
@@ -14,7 +13,7 @@ from lochan.runtime import running_loop
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-INLINE_BYTES_MAX = 1 << 20  # a MiB from the page cache takes about 0.2 ms, a turn through a thread about 0.05 ms
+INLINE_BYTES_MAX = 1 << 20  # a MiB from the page cache takes about 0.2 ms, a round trip through a thread about 0.05 ms
 _WORKERS = 16  # they wait for the disk, not for the processor
 # Arrow's allocator keeps some of what a thread has freed: 30 to 90 MB each, see bench/README.md.
 _PROCESSORS_MAX = 4
@@ -23,7 +22,7 @@ T = TypeVar("T")
 
 
 def for_tables() -> "Threads":
-    """For work on whole tables, where the processor is what is waited for."""
+    """For work on whole tables, which is limited by the processor."""
     return Threads(max(2, min(_PROCESSORS_MAX, os.cpu_count() or 1)))
 
 
@@ -40,7 +39,7 @@ class Threads:
         errand = _Errand(work, arguments)
         try:
             future = loop.run_in_executor(self._executor(), errand.do)
-        except RuntimeError:  # the system gives us no more threads; holding up the loop is better than failing
+        except RuntimeError:  # the system has no more threads; blocking the loop is better than failing
             return errand.do()
         return await future  # type: ignore[no-any-return]
 
@@ -53,8 +52,8 @@ class Threads:
 
 
 class _Errand(Generic[T]):
-    """Work that is done once. A pool takes it, and only then finds that it can start no thread: one that it has already
-    may still come to it, while the caller believes that nobody will. Bytes would be appended twice."""
+    """Work that is done once. A pool accepts it and only then finds that it cannot start a thread. An existing thread
+    may still take it while the caller does the work itself; bytes would be appended twice."""
 
     def __init__(self, work: Callable[..., T], arguments: tuple[object, ...]) -> None:
         self._work = work
@@ -65,7 +64,7 @@ class _Errand(Generic[T]):
         self._error: BaseException | None = None
 
     def do(self) -> T:
-        """What the work has returned or raised, whoever did it."""
+        """Returns or raises what the work did, whichever thread did it."""
         if self._begun.acquire(blocking=False):
             try:
                 self._result = self._work(*self._arguments)
@@ -79,4 +78,4 @@ class _Errand(Generic[T]):
                     raise self._error
                 return self._result
             finally:
-                del self  # what is raised knows this frame, and would hold the arguments for as long as it is held
+                del self  # the error refers to this frame, and would keep the arguments alive

@@ -1,11 +1,11 @@
-"""Which files were read as a whole and had the SHA-256 they were written with, at which stamp.
+"""Which files were read completely and had the right SHA-256, at which stamp.
 
     <file>        marks of 8 bytes, the newest last, without a header
 
 A mark is a digest of the file's name, its stamp (inode, size and times on a disk, the ETag on a bucket), its SHA-256
-and the week. Whoever finds the same mark again need not read the file again. A stamp proves that nobody has written to
-the file through the file system since; it does not prove that the disk still holds the bytes. So each mark holds for a
-week at most, and what copies rows into new files never asks for marks.
+and the week. A process that finds the mark need not read the file again. A stamp proves that nobody has written to the
+file through the file system since, but not that the disk still holds the bytes. So each mark is valid for a week at
+most, and code that copies rows into new files never uses marks.
 
 A mark that is damaged or lost costs one more reading of a file, and nothing else.
 """
@@ -25,7 +25,7 @@ from lochan.clock import Clock
 
 Stamp = tuple[int, ...] | str
 
-YOUNG_NS = 2_000_000_000  # the coarsest times that a file system keeps
+YOUNG_NS = 2_000_000_000  # the coarsest time resolution of a file system
 _MARK_BYTES = 8
 _PERIOD_US = 7 * 86_400 * 1_000_000
 _MARKS_MAX = 1 << 18  # 2 MiB of marks; above that the older half is dropped
@@ -36,19 +36,20 @@ _numbers = count()
 
 
 def stamp_of(stat: os.stat_result, wall_us: int) -> tuple[int, ...] | None:
-    """What changes when somebody writes to the file or puts another in its place. None: the file is so new that what is
-    written to it now could leave the same stamp."""
+    """A value that changes when the file is written to or replaced. None: the file is so new that a write now could
+    leave the same stamp."""
     if abs(wall_us * 1_000 - stat.st_ctime_ns) < YOUNG_NS:
         return None
     return identity_of(stat)
 
 
 def identity_of(stat: os.stat_result) -> tuple[int, ...]:
+    """Changes with every change of the file; its ctime cannot be set back."""
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 class VerifiedFiles:
-    """Of one store. Without a file, marks are kept in memory only. May be used from several threads, and several
+    """The marks of one store. Without a file, they are only in memory. Several threads may use it, and several
     processes may share the file."""
 
     def __init__(self, url: str, clock: Clock, file: str = "") -> None:
@@ -56,7 +57,7 @@ class VerifiedFiles:
         self._url = url
         self._file = file
         self._marks: dict[int, None] | None = None  # in the order in which they were made
-        self._seen: dict[str, tuple[Stamp, bytes, int]] = {}  # what this process has found, and until when
+        self._seen: dict[str, tuple[Stamp, bytes, int]] = {}  # what this process has found, and until when it is valid
         self._unsaved = array("Q")
         self._lock = Lock()
 
@@ -89,7 +90,7 @@ class VerifiedFiles:
                     del marks[old]
 
     def save(self) -> None:
-        """For other processes. Where that fails, they read the files themselves."""
+        """Saves new marks for other processes. If that fails, they read the files themselves."""
         with self._lock:
             unsaved, self._unsaved = self._unsaved, array("Q")
         if not unsaved or not self._file:
@@ -99,7 +100,7 @@ class VerifiedFiles:
             fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 size = os.fstat(fd).st_size
-                # A process that was killed may have left part of a mark: what follows must not be read askew.
+                # A killed process may have left part of a mark: the next one must be aligned.
                 os.write(fd, bytes(-size % _MARK_BYTES) + unsaved.tobytes())
             finally:
                 os.close(fd)
@@ -107,7 +108,7 @@ class VerifiedFiles:
                 self._halve()
 
     def _halve(self) -> None:
-        """Marks that another process adds at this moment may be lost: they are made again."""
+        """Drops the older half. Marks that another process adds at the same time may be lost; they are made again."""
         part = f"{self._file}.{os.getpid()}-{next(_numbers)}"
         kept = _read(self._file)[-_MARKS_MAX // 2 :].tobytes()
         try:
@@ -132,9 +133,9 @@ class VerifiedFiles:
         return self._marks
 
     def _mark(self, name: str, stamp: Stamp, digest: bytes) -> tuple[int, int]:
-        """And when it ends."""
+        """The mark, and when it ends."""
         encoded = f"{self._url}\0{name}\0".encode(errors="surrogatepass")
-        # Not all on one day: the weeks of different files begin at different times.
+        # The weeks of different files begin at different times, so that not all marks end on one day.
         offset = crc32(encoded) * _PERIOD_US >> 32
         week = (self.clock.wall() + offset) // _PERIOD_US
         hashed = sha256(encoded + f"{stamp}\0{week}\0".encode() + digest)

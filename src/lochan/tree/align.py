@@ -1,10 +1,10 @@
-"""Several trees side by side: first by whole ranges, then, where that does not settle it, by rows of the same span.
+"""Several trees side by side: first by whole ranges, then, where ranges do not decide, by rows of the same span.
 
     left    [  A  ][ B ]   [ C    ]
     right   [  A  ][ B1 ][ B2 ][ C1 ]
     segment |  1  |         2       |        no range reaches across the end of a segment
 
-A range that two trees share is a segment by itself, wherever the cuts before it lie.
+A range that two trees share is a segment by itself, wherever the cuts before it are.
 """
 
 from bisect import bisect_left
@@ -16,14 +16,14 @@ import pyarrow as pa
 from lochan.concurrency import map_ahead
 from lochan.formats.entry_table import NO_ENTRIES, EntryRows
 from lochan.formats.range import RangeRef
-from lochan.tree.path_span import PathSpan, encoded
+from lochan.tree.rows import PathSpan, encoded
 
 Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none here
 Load = Callable[[RangeRef], Awaitable[EntryRows]]
 
 
 def segments(*trees: Sequence[RangeRef]) -> Iterator[Segment]:
-    """All ranges of the trees, in path order, in the smallest groups that overlap with no other."""
+    """All ranges of the trees, in path order, in the smallest groups that do not overlap."""
     at = [0] * len(trees)
     while True:
         starts = [tree[index].min_path for tree, index in zip(trees, at, strict=True) if index < len(tree)]
@@ -55,7 +55,7 @@ class AlignedPart(NamedTuple):
     start: int  # the first is this row of the range
 
     def cut(self, path: bytes) -> "tuple[AlignedPart, AlignedPart]":
-        """Those below the path, and the others."""
+        """The rows below the path, and the others."""
         paths = self.rows.column("path")
         row = bisect_left(range(len(paths)), path, key=lambda row: paths[row].as_py().encode())
         return AlignedPart(self.rows.slice(0, row), self.start), AlignedPart(self.rows.slice(row), self.start + row)
@@ -64,8 +64,8 @@ class AlignedPart(NamedTuple):
 async def windows(
     load: Load, sides: Sequence[Sequence[RangeRef]], width: int
 ) -> AsyncGenerator[tuple[bytes, tuple[AlignedPart, ...]], None]:
-    """The rows of all sides, in path order, cut at the same paths, each up to the path that comes with them. A window
-    ends wherever a range of any side does. At most about one range of each side is held, besides those fetched ahead.
+    """The rows of all sides, in path order, cut at the same paths, with the path up to which they go. A window ends
+    wherever a range of any side does. At most about one range of each side is held, besides those that are prefetched.
     """
     streams = [_Side(load, side, width) for side in sides]
     try:
@@ -97,13 +97,13 @@ class _Side:
         await self._loaded.aclose()
 
     async def take(self, high: bytes) -> AlignedPart:
-        """The rows up to `high`, which is not above the end of this range."""
+        """The rows up to `high`, which is not beyond the end of this range."""
         if not self.left or (self._rows is None and encoded(self._refs[self._at].min_path) > high):
             return AlignedPart(NO_ENTRIES, 0)
         if self._rows is None:
             self._rows, self._row = await anext(self._loaded), 0
         start, stop = self._row, self._rows.count
-        if high < self.high:  # as a rule both sides end at the same path, and a first search in a range takes a while
+        if high < self.high:  # usually both sides end at the same path, and the first search in a range is slow
             stop = self._rows.seek(high + b"\0", start)
         part = AlignedPart(self._rows.batch.slice(start, stop - start), start)
         self._row = stop

@@ -1,6 +1,6 @@
-"""What differs between two trees, path by path. Ranges that both have are not opened, wherever the cuts lie.
+"""Differences between two trees, path by path. Ranges that both trees have are not opened, wherever the cuts are.
 
-Two entries differ when their content does: neither address nor time is a difference.
+Two entries differ if their content does: neither address nor time is a difference.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
@@ -17,8 +17,7 @@ from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.range import RangeRef
 from lochan.tree.align import Segment, ids, overlapping, segments, windows
-from lochan.tree.path_span import PathSpan, encoded, span
-from lochan.tree.rows import Indices, compare, inside
+from lochan.tree.rows import Indices, PathSpan, compare, encoded, inside, span
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
@@ -28,8 +27,8 @@ DIFF_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
         pa.field("kind", pa.string(), nullable=False),
-        pa.field("left", SIDE),  # null for what was added
-        pa.field("right", SIDE),  # null for what was removed
+        pa.field("left", SIDE),  # null for an added path
+        pa.field("right", SIDE),  # null for a removed path
     ]
 )
 
@@ -43,7 +42,7 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class DiffCounts:
-    """How many paths; the bytes of the entries that are only in the right, or other there, and so of the left."""
+    """The number of paths, and the bytes of their entries on the right (added) and on the left (removed)."""
 
     added: int = 0
     removed: int = 0
@@ -62,7 +61,7 @@ class DiffCounts:
 async def diff(
     trees: Trees, left: Tree, right: Tree, prefix: str = "", after: str = ""
 ) -> AsyncGenerator[pa.Table, None]:
-    """Tables of DIFF_SCHEMA, in path order, made as they are asked for. None is empty."""
+    """Tables of DIFF_SCHEMA, in path order, lazily. None is empty."""
     within = span(prefix, after)
     async with aclosing(_windows(trees, _differing(left, right, within), within)) as found:
         async for one, other in found:
@@ -72,7 +71,8 @@ async def diff(
 
 
 async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> DiffCounts:
-    """Opens only ranges that overlap with others; of those that were added or removed whole, the list knows enough."""
+    """Opens only ranges that overlap with others. For ranges that were added or removed as a whole, the metarange has
+    the counts."""
     counts = DiffCounts()
     within = span(prefix)
     unsettled = []
@@ -90,8 +90,8 @@ async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Diff
 async def roll_up(
     trees: Trees, left: Tree, right: Tree, prefix: str, delimiter: str, depth: int = 1
 ) -> dict[str, DiffCounts]:
-    """The counts of each common prefix, up to and with the next delimiter (or the one at that depth), and of each path
-    that has none."""
+    """The counts of each common prefix, up to and including the next delimiter (or the one at that depth), and of each
+    path without one."""
     totals: dict[str, DiffCounts] = {}
     async for table in diff(trees, left, right, prefix):
         sizes = {side: pc.fill_null(pc.struct_field(table[side], "size"), 0) for side in ("left", "right")}
@@ -102,7 +102,7 @@ async def roll_up(
 
 
 def rolled_up(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> dict[str, DiffCounts]:
-    """Of rows with path, kind, and the sizes on the left and on the right."""
+    """The same for rows with path, kind, and the sizes on the left and on the right."""
     if not delimiter or depth < 1:
         raise Invalid("a diff is rolled up by a delimiter, at a depth from 1 on")
     import polars as pl
@@ -122,14 +122,14 @@ def rolled_up(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> d
 
 
 def count_rows(table: pa.Table) -> DiffCounts:
-    """All of such rows together."""
+    """The counts of all such rows together."""
     added, removed, changed = (pc.sum(pc.equal(table["kind"], kind)).as_py() or 0 for kind in (ADDED, REMOVED, CHANGED))
     come, gone = (pc.sum(table[side]).as_py() or 0 for side in ("right", "left"))
     return DiffCounts(added, removed, changed, come, gone)
 
 
 def differences_of(table: pa.Table) -> list[Difference]:
-    """A value for each row of DIFF_SCHEMA. For a page."""
+    """A value for each row of DIFF_SCHEMA. For a page, not for many rows."""
     paths, kinds = table["path"].to_pylist(), table["kind"].to_pylist()
     left, right = (side_entries(table, side) for side in ("left", "right"))
     return [Difference(*row) for row in zip(paths, kinds, left, right, strict=True)]

@@ -1,9 +1,9 @@
-"""Puts changes into the ranges of a tree as they come, and never holds all of them.
+"""Applies changes to the ranges of a tree as they come, without holding all of them.
 
     ranges    ├────a────┤├────b────┤├────c────┤      a range without a change is passed on unopened, one with changes
     changes        · ··· · │ ·  ·                    is opened once; what comes in two pieces is put into its two parts
 
-As long as nothing in a range has changed none of its rows is passed on: it may still be taken as it is.
+No row of a range is passed on before something in it has changed: until then the range may be used as it is.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from lochan.tree.rows import Edited, Stretch, by_range, with_changes
 
 
 class Edit:
-    """`width` ranges are opened and changed at once. `restated` counts the entries whose content was there already."""
+    """`width` ranges are opened and changed in parallel. `restated` counts entries whose content was there already."""
 
     def __init__(
         self, ranges: Sequence[RangeRef], into: Assembler, load: Load, threads: Threads, width: int, *, restate: bool
@@ -35,14 +35,14 @@ class Edit:
         self._threads = threads
         self._width = width
         self._restate = restate
-        self._done = 0  # ranges that are behind us
-        self._within: _Within | None = None  # the next one, if some of the changes that are behind us lie in it
+        self._done = 0  # ranges that are finished
+        self._within: _Within | None = None  # the next one, if some changes were already applied to it
         self.restated = 0
 
     async def add(self, changes: pa.Table) -> None:
-        """REQUIRES: RUN_SCHEMA, at least one; in path order, and behind all that was added before."""
+        """REQUIRES: RUN_SCHEMA, at least one row; in path order, and after everything that was added before."""
         parts = by_range(changes["path"], self._ranges[self._done :])
-        behind = parts[-1][2] if parts else 0  # from there on they lie behind the last range
+        behind = parts[-1][2] if parts else 0  # from there on, changes are after the last range
         steps = [_Step(ref, changes.slice(low, high - low), high < len(changes)) for ref, low, high in parts]
         async with aclosing(map_ahead(self._carried_out, steps, self._width)) as results:
             async for result in results:
@@ -81,7 +81,7 @@ class Edit:
             await self._pass_ranges(self._done + 1)
 
     async def _pass_ranges(self, stop: int) -> None:
-        """All up to this one are done, no more changes lie in them."""
+        """All ranges up to this one are finished: no more changes belong to them."""
         if self._within is not None and self._done < stop:
             await self._leave(self._within)
         for ref in self._ranges[self._done : stop]:
@@ -98,12 +98,12 @@ class Edit:
 
 
 class _Within:
-    """A range some changes of which are done."""
+    """A range with some of its changes applied."""
 
     def __init__(self, ref: RangeRef, rows: EntryRows) -> None:
         self.ref = ref
         self.rows = rows
-        self.seen = 0  # rows in which all changes are done
+        self.seen = 0  # rows with all changes applied
         self.passed = 0  # rows that were passed on
         self.changed = False
 
@@ -120,7 +120,7 @@ class _Step(NamedTuple):
 
 class _Result(NamedTuple):
     within: _Within
-    stop: int  # rows of the range in which all changes are done
+    stop: int  # rows of the range with all changes applied
     edited: Edited
     last: bool
 

@@ -1,9 +1,9 @@
 """Three-way merge of trees, by path and content.
 
-    base ─┬─ ours      what theirs changed since base is put into ours
-          └─ theirs    where both changed a path, and not alike, is a conflict: a strategy decides, or the user
+    base ─┬─ ours      what theirs changed since base is applied to ours
+          └─ theirs    if both changed a path differently, it is a conflict: a strategy decides, or the user
 
-Whole ranges come first: where one side left a span as it was in base, the other side's ranges are taken by reference,
+Whole ranges come first: where one side left a span as it was in base, the other side's ranges are used by reference,
 and nothing is opened. Rows are compared only where both sides changed something in the same span.
 """
 
@@ -25,16 +25,17 @@ from lochan.formats.range import RangeRef
 from lochan.tree.align import AlignedPart, Segment, ids, overlapping, segments, windows
 from lochan.tree.assemble import Assembler
 from lochan.tree.diff import SIDE, side_column, side_entries
-from lochan.tree.path_span import encoded, span
 from lochan.tree.rows import (
     Indices,
     Mask,
     Stretch,
     compare,
+    encoded,
     inside,
     locate,
     part_of_range,
     same_pairs,
+    span,
     spliced,
     taken,
 )
@@ -43,8 +44,8 @@ from lochan.tree.trees import Trees
 
 ASK, SOURCE, DEST, BASE = "default", "source-wins", "dest-wins", "base-wins"
 _KNOWN = (ASK, SOURCE, DEST, BASE)
-_HALVED_ROWS_MIN = 20_000  # to mix so many takes 4 ms, to call it a second time 1
-_LISTED = 1_000  # conflicts that come with the result of a merge; the rest are asked for by `conflicts`
+_HALVED_ROWS_MIN = 20_000  # mixing so many takes 4 ms, a second call takes 1
+_LISTED = 1_000  # conflicts in the result of a merge; `conflicts` returns all
 CONFLICT_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
@@ -60,9 +61,9 @@ _NO_CONFLICTS = pa.RecordBatch.from_arrays(
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """What a merge does about conflicts. By the longest of `prefixes` that fits a path, or else by `otherwise`. The
-    source is theirs, the destination ours; with "default" the user is asked, and with "base-wins" neither side's change
-    is taken."""
+    """What a merge does about conflicts: the longest of `prefixes` that matches a path decides, or else `otherwise`.
+    The source is theirs, the destination ours. With "default" the user decides, and with "base-wins" neither side's
+    change is applied."""
 
     otherwise: str = ASK
     prefixes: Mapping[str, str] = field(default_factory=dict)
@@ -70,7 +71,7 @@ class Strategy:
     def __post_init__(self) -> None:
         for name in (self.otherwise, *self.prefixes.values()):
             if name not in _KNOWN:
-                raise Invalid(f"{name!r} is no strategy of a merge", hint=f"there are {', '.join(_KNOWN)}")
+                raise Invalid(f"{name!r} is not a merge strategy", hint=f"there are {', '.join(_KNOWN)}")
 
     def decide(self, paths: pa.StringArray) -> npt.NDArray[np.object_]:
         decided = np.full(len(paths), self.otherwise, dtype=object)
@@ -98,7 +99,8 @@ class MergeConflict(NamedTuple):
 async def merge(
     trees: Trees, base: Tree, ours: Tree, theirs: Tree, *, mint: int, strategy: Strategy = ASKING
 ) -> MergeResult:
-    """`ours` with what `theirs` changed since `base`. Where both made the same change, ours stays, address and all."""
+    """`ours` with what `theirs` changed since `base`. If both made the same change, our entry stays with its
+    address."""
     settled = _settled(base, ours, theirs)
     if settled is not None:
         return MergeResult(settled, 0, CONFLICT_SCHEMA.empty_table())
@@ -110,7 +112,7 @@ async def merge(
                 if count < _LISTED:
                     conflicts.append(pa.Table.from_batches([step.conflicts]))
                 count += step.conflicts.num_rows
-            if not count:  # after the first conflict nothing is written any more, only counted
+            if not count:  # after the first conflict, conflicts are only counted and nothing is written
                 await _add(assembler, step)
         if count:
             return MergeResult(None, count, pa.concat_tables(conflicts).slice(0, _LISTED))
@@ -127,7 +129,7 @@ async def conflicts(
     prefix: str = "",
     after: str = "",
 ) -> AsyncIterator[pa.Table]:
-    """Tables of CONFLICT_SCHEMA, in path order, made as they are asked for. None is empty."""
+    """Tables of CONFLICT_SCHEMA, in path order, lazily. None is empty."""
     if _settled(base, ours, theirs) is not None:
         return
     within = span(prefix, after)
@@ -140,7 +142,7 @@ async def conflicts(
 
 
 def conflicts_of(table: pa.Table) -> list[MergeConflict]:
-    """A value for each row of CONFLICT_SCHEMA. For a page."""
+    """A value for each row of CONFLICT_SCHEMA. For a page, not for many rows."""
     sides = (side_entries(table, side) for side in ("base", "ours", "theirs"))
     return [MergeConflict(*row) for row in zip(table["path"].to_pylist(), *sides, strict=True)]
 
@@ -153,7 +155,7 @@ class _Mixed(NamedTuple):
 async def _steps(
     trees: Trees, plan: Iterable[Segment], strategy: Strategy
 ) -> AsyncIterator[tuple[RangeRef, ...] | _Mixed]:
-    """In path order: ranges to be taken whole, and rows where the ranges did not settle it."""
+    """In path order: whole ranges to use, and rows where the ranges do not decide."""
     plan = list(plan)
     clashes = [segment for segment in plan if _whole(segment) is None]
     sides = [[ref for segment in clashes for ref in segment[side]] for side in range(3)]
@@ -172,7 +174,7 @@ async def _steps(
 
 
 async def _mixed_at_once(trees: Trees, parts: Sequence[AlignedPart], strategy: Strategy) -> Sequence[_Mixed]:
-    """In path order. A large window is mixed as two halves, for while it is there is nothing else to do."""
+    """In path order. A large window is mixed as two halves in parallel, because nothing else can be done meanwhile."""
 
     def mix(base: AlignedPart, ours: AlignedPart, theirs: AlignedPart) -> Awaitable[_Mixed]:
         untested = trees.cut.untested(ours.start)
@@ -202,7 +204,7 @@ def _settled(base: Tree, ours: Tree, theirs: Tree) -> Tree | None:
 
 
 def _whole(segment: Segment) -> tuple[RangeRef, ...] | None:
-    """The ranges that stand in the result, if that can be told without opening any."""
+    """The ranges of the result, if that is clear without opening any."""
     base, ours, theirs = segment
     if ids(theirs) in (ids(base), ids(ours)):
         return ours
@@ -212,7 +214,7 @@ def _whole(segment: Segment) -> tuple[RangeRef, ...] | None:
 def _mixed(
     base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, strategy: Strategy, untested: int
 ) -> _Mixed:
-    """One row, -1 for none, in each of the three for every path that theirs changed; then the cases."""
+    """Finds the row of each path that theirs changed in all three, -1 for none; then handles the cases."""
     paths, in_base, in_theirs = compare(base, theirs)
     at, found = locate(ours.column("path"), paths)
     in_ours = np.where(found, at, -1)
@@ -233,7 +235,7 @@ def _mixed(
 
 
 def _same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:
-    """Whether both rows are absent, or both are there with the same content."""
+    """Whether both rows are absent, or both exist with the same content."""
     same = (here < 0) & (there < 0)
     both = np.flatnonzero((here >= 0) & (there >= 0))
     same[both] = same_pairs(left, here[both], right, there[both])

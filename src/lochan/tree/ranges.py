@@ -1,35 +1,43 @@
-"""A repository's range files: written to the store, read from it, kept opened and on the local disk.
+"""A repository's range files: written to the store, read from it, kept open, and copied to the local disk.
 
-What comes back from `load` is what was written, or an error: a range is checked against its name when it is fetched,
-fetched again if that fails, and Corrupt if the same bytes come (`store/checked_reads.py`).
+`load` returns what was written, or raises. A fetched range is checked against its name. If that fails it is fetched
+again, and it is Corrupt if the same bytes come back (`store/checked_reads.py`).
+
+The local copy of a range that was just written is made behind the answer, because nobody who waits for a commit needs
+it. Whoever asks for a copy that is being made waits for it.
+
+    written ──> waiting ──> being made ──> on the disk       one at a time, and none while a tree is put together,
+                   └──────────^  somebody asks for it        unless more of them wait than may be held
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from lochan.bounded_cache import BoundedCache
-from lochan.concurrency import both
+from lochan.concurrency import both, plain
 from lochan.formats import range as ranges
-from lochan.formats.entry_table import EntryRows
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import RangeRef
 from lochan.runtime import running_loop
 from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
 from lochan.tree.cache import ArrowCache
-from lochan.tree.copies import Copies
 
 Seen = Callable[[str, RangeRef], None]
-
-_HEAP_BYTES_MAX = 128 << 20  # opened ranges that are not mapped
-_MAPPED_MAX = 512  # opened ranges that are; each costs us a sixteenth of its paths, 0.3 MB
+_HEAP_BYTES_MAX = 128 << 20  # open ranges that are not mapped
+_MAPPED_MAX = 512  # open ranges that are mapped; each costs a sixteenth of its paths, 0.3 MB
+# Entries that are held for copies, and beyond that their files, a quarter as large. A caller that writes faster than
+# the disk waits.
+_TABLES_BYTES_MAX = 32 << 20
+_FILES_BYTES_MAX = 64 << 20
 
 
 class Ranges:
-    """`seen` hears of every range that is opened ("open", also if it was at hand) and written ("write")."""
+    """`seen` is called for every range that is opened ("open", even from memory) or written ("write")."""
 
     def __init__(
         self, store: Store, prefix: str, cache: ArrowCache | None, threads: Threads, seen: Seen | None = None
@@ -45,7 +53,7 @@ class Ranges:
         self._loading: dict[str, Any] = {}
 
     async def load(self, ref: RangeRef) -> EntryRows:
-        """For a few rows: it stays open."""
+        """For reading a few rows: the range stays open."""
         self._tell("open", ref)
         held = self._mapped.get(ref.file)
         if held is not None:
@@ -54,37 +62,38 @@ class Ranges:
         return rows if self._heap.get(ref.file) is rows else self._mapped.put(ref.file, rows, 1)
 
     async def load_all(self, ref: RangeRef) -> EntryRows:
-        """For all rows, once. It is not held open, or everything that was ever compared would stay mapped."""
+        """For reading all rows once. The range is not kept open; otherwise everything that was ever compared would stay
+        mapped."""
         self._tell("open", ref)
         return self._mapped.get(ref.file) or await self._rows(ref)
 
     async def name(self, entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
-        """The range of `known` with this content, or else of a new file, whatever other files exist. REQUIRES: at least
-        one entry; paths ascend; the names in each map ascend."""
+        """The range of `known` with this content, or a new one, whatever other files exist. REQUIRES: at least one
+        entry; paths ascend; the names in each map ascend."""
         return await self._threads.run(_named, entries, mint, known)
 
     async def write(self, entries: pa.Table, named: Awaitable[RangeRef], known: Mapping[str, RangeRef]) -> None:
-        """What `name` names. To encode it takes longer than to name it, and need not wait for the name."""
+        """Writes the range that `name` returns. Encoding takes longer than naming, and need not wait for the name."""
         begun, ref = await both(self._threads.run(ranges.begin, entries), named)
-        if ref.id in known:  # rare: what was encoded for nothing took no time, for something else was under way
+        if ref.id in known:  # rare: it was encoded in vain, but in parallel with the naming
             return
         data = await self._threads.run(ranges.finish, begun, ref.id)
         self._tell("write", ref)
         await self._store.put(self._path(ref.file), data)
-        if self._copies is not None:  # who made it is likely to change it next
+        if self._copies is not None:  # its writer is likely to change it next
             await self._copies.add(ref.file, entries, data)
 
     def alone(self) -> AbstractContextManager[None]:
-        """For a while, no copies are made that nobody asks for."""
+        """Within the context, no copies are made that nobody asks for."""
         return nullcontext() if self._copies is None else self._copies.held_back()
 
     async def settled(self) -> None:
-        """Returns when nothing is under way behind the answers."""
+        """Waits for the copies that are still being made."""
         if self._copies is not None:
             await self._copies.settled()
 
     async def _rows(self, ref: RangeRef) -> EntryRows:
-        """Those who ask while it is under way wait for the same."""
+        """Concurrent callers share one fetch."""
         held = self._heap.get(ref.file)
         loop = running_loop()
         if held is not None or loop is None:
@@ -100,10 +109,10 @@ class Ranges:
     def _loaded(self, file: str, task: Any) -> None:
         del self._loading[file]
         if not task.cancelled():
-            task.exception()  # looked at, also if everybody who waited for it went away
+            task.exception()  # retrieved, even if everybody who waited was cancelled
 
     async def _fetch(self, ref: RangeRef) -> EntryRows:
-        """Mapped, so that the memory is the kernel's; or held by us, where there is no room on the disk."""
+        """Mapped, so that the kernel manages the memory; or in our memory, if there is no room on the disk."""
         cache = self._cache
         if self._copies is not None:
             await self._copies.made(ref.file)
@@ -140,3 +149,86 @@ def _named(entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> Range
 def _kept(cache: ArrowCache, name: str, batch: pa.RecordBatch) -> pa.RecordBatch | None:
     cache.keep(name, batch)
     return cache.open(name)
+
+
+class Copies:
+    def __init__(self, cache: ArrowCache) -> None:
+        self._cache = cache
+        self._threads = Threads(1)  # separate, so that urgent work continues beside it
+        self._waiting: dict[str, _Waiting] = {}  # by file, in order of arrival
+        self._making: dict[str, Any] = {}  # file -> the task that makes its copy
+        self._held_back = 0
+        self._tables_bytes = self._files_bytes = 0
+
+    async def add(self, name: str, entries: pa.Table, data: bytes) -> None:
+        """`data` is the file of these entries."""
+        if running_loop() is None:
+            self._cache.keep(name, as_batch(entries))
+            return
+        self._waiting[name] = self._held(entries, data)
+        self._go_on()
+        while self._files_bytes > _FILES_BYTES_MAX and (self._waiting or self._making):
+            await self.made(next(iter(self._making or self._waiting)))
+
+    async def made(self, name: str) -> None:
+        """Returns when the copy exists or has failed: it is only a copy."""
+        if name in self._waiting:
+            self._make(name)
+        task = self._making.get(name)
+        if task is not None:
+            import asyncio
+
+            await asyncio.wait([task])
+
+    async def settled(self) -> None:
+        while self._waiting or self._making:
+            await self.made(next(iter(self._making or self._waiting)))
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Within the context, other work has the processors to itself."""
+        self._held_back += 1
+        try:
+            yield
+        finally:
+            self._held_back -= 1
+            self._go_on()
+
+    def _held(self, entries: pa.Table, data: bytes) -> "_Waiting":
+        size = entries.nbytes
+        if self._tables_bytes + size <= _TABLES_BYTES_MAX:
+            self._tables_bytes += size
+            return _Waiting(lambda: as_batch(entries), size, 0)
+        self._files_bytes += len(data)
+        return _Waiting(lambda: ranges.read_back(data), 0, len(data))
+
+    def _go_on(self) -> None:
+        if self._waiting and not self._making and not self._held_back:
+            self._make(next(iter(self._waiting)))
+
+    def _make(self, name: str) -> None:
+        loop = running_loop()
+        if loop is None or loop.is_closed():
+            return
+        waiting = self._waiting.pop(name)
+        task = loop.create_task(plain(self._threads.run(self._keep, name, waiting)))
+        self._making[name] = task
+        task.add_done_callback(lambda task: self._made(name, waiting, task))
+
+    def _keep(self, name: str, waiting: "_Waiting") -> None:
+        self._cache.keep(name, waiting.batch())
+
+    def _made(self, name: str, waiting: "_Waiting", task: Any) -> None:
+        self._tables_bytes -= waiting.table_bytes
+        self._files_bytes -= waiting.file_bytes
+        if self._making.get(name) is task:
+            del self._making[name]
+        if not task.cancelled():
+            task.exception()  # retrieved: a copy that could not be made is no error
+            self._go_on()
+
+
+class _Waiting(NamedTuple):
+    batch: Callable[[], pa.RecordBatch]
+    table_bytes: int  # memory held for it
+    file_bytes: int

@@ -1,22 +1,34 @@
-"""A commit's entries, to be read: one path, a span of paths, or a page of a listing. Only what is needed is opened."""
+"""The entries of a commit: one path, a span of paths, or a page of a listing. Only the ranges that are needed are
+opened.
+
+The cost of a page depends on its items, not on what they hold: behind a common prefix the walk continues with a search,
+in this range or in another one, and the ranges in between are not opened.
+"""
 
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from lochan.concurrency import map_ahead
-from lochan.formats.entry import Entry
+from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import EntryRows
 from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
-from lochan.tree import listing
-from lochan.tree.listing import ListedTree, TreePage
-from lochan.tree.path_span import encoded, span
+from lochan.tree import tree as listing
 from lochan.tree.ranges import Ranges
-from lochan.tree.rows import Indices, Mask, by_range, locate
+from lochan.tree.rows import Indices, Mask, PathSpan, behind, by_range, encoded, locate, span
+
+
+class TreePage(NamedTuple):
+    """Entries and common prefixes, each in path order; together at most the limit."""
+
+    entries: pa.Table  # ENTRY_SCHEMA
+    prefixes: list[str]
+    next: str | None  # give it as `after` for the next page; None: there is none
 
 
 class Tree:
@@ -42,12 +54,12 @@ class Tree:
         return None if row < 0 else rows.entry(row)
 
     async def get_many(self, paths: Iterable[str]) -> dict[str, Entry]:
-        """Those that are there, in path order. For thousands: it goes path by path."""
+        """The paths that exist, in path order. For up to thousands: it looks up path by path."""
         found = {path: await self.get(path) for path in sorted(set(paths))}
         return {path: entry for path, entry in found.items() if entry is not None}
 
     async def has_many(self, paths: pa.StringArray) -> Mask:
-        """For each path whether it is there. REQUIRES: they ascend."""
+        """For each path, whether it exists. REQUIRES: they ascend."""
         there = np.zeros(len(paths), np.bool_)
         for ref, low, high in by_range(paths, self.ranges):
             rows = await self._load_all(ref)
@@ -55,7 +67,7 @@ class Tree:
         return there
 
     async def sizes(self, paths: pa.StringArray) -> Indices:
-        """For each path the size of its object; -1: it is not there. REQUIRES: they ascend."""
+        """For each path, the size of its object; -1: absent. REQUIRES: they ascend."""
         sizes = np.full(len(paths), -1, np.int64)
         for ref, low, high in by_range(paths, self.ranges):
             rows = (await self._load_all(ref)).batch
@@ -64,7 +76,7 @@ class Tree:
         return sizes
 
     async def seek(self, key: bytes) -> tuple[EntryRows, int] | None:
-        """The first path from `key` on: its rows, and which of them. For who walks through several things at once."""
+        """The first path from `key` on: its rows, and which of them. For walking through several sources at once."""
         at = bisect_left(self._highs, key)
         if at == len(self._highs):
             return None
@@ -89,6 +101,97 @@ class Tree:
                 yield rows.batch
 
     async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> TreePage:
-        """A page of what lies under `prefix` and behind `after`. With a delimiter, which may be any text, all paths
-        that go on to the same next delimiter behind the prefix are one common prefix."""
+        """A page of the entries under `prefix` and after `after`. With a delimiter, which may be any text, all paths
+        that are equal up to the next delimiter after the prefix become one common prefix."""
         return await listing.page(ListedTree(self.ranges, self._highs, self._load), prefix, after, delimiter, limit)
+
+
+class ListedTree(NamedTuple):
+    """What a listing needs from a tree."""
+
+    ranges: Sequence[RangeRef]
+    highs: Sequence[bytes]  # the ranges' greatest paths
+    load: Callable[[RangeRef], Awaitable[EntryRows]]
+
+
+async def page(tree: ListedTree, prefix: str, after: str, delimiter: str, limit: int) -> TreePage:
+    walk = _Walk(start(prefix, after, delimiter), len(encoded(prefix)), encoded(delimiter), limit)
+    more = limit > 0 and await _more(tree, walk)
+    return TreePage(
+        pa.Table.from_batches(walk.found, ENTRY_SCHEMA), walk.prefixes, walk.last.decode() if more else None
+    )
+
+
+def start(prefix: str, after: str, delimiter: str) -> PathSpan:
+    """The span of the page. An `after` that is a common prefix stands for everything under it."""
+    within = span(prefix, after)
+    key, skip = encoded(after), len(encoded(prefix))
+    if delimiter and after and after.startswith(prefix) and common(key, skip, encoded(delimiter)) == key:
+        return PathSpan(behind(key), within.high)
+    return within
+
+
+def common(path: bytes, skip: int, delimiter: bytes) -> bytes:
+    """The path up to and including its first delimiter after the prefix, which is `skip` bytes long; empty if there is
+    none."""
+    end = path.find(delimiter, skip)
+    return path[: end + len(delimiter)] if end >= 0 else b""
+
+
+async def _more(tree: ListedTree, walk: "_Walk") -> bool:
+    """Walks to the end of the page. True: there is more after it."""
+    while (index := bisect_left(tree.highs, walk.at)) < len(tree.ranges):
+        ref = tree.ranges[index]
+        least = encoded(ref.min_path)
+        if least >= walk.high:
+            return False
+        if not walk.left and least >= walk.at:
+            return True
+        rows = await tree.load(ref)
+        first, stop = rows.seek(walk.at), rows.seek(walk.high)
+        row = walk.take_items(rows, first, stop) if walk.delimiter else walk.take_entries(rows, first, stop)
+        if row < stop or stop < rows.count:
+            return row < stop
+        walk.at = max(walk.at, tree.highs[index] + b"\0")
+    return False
+
+
+class _Walk:
+    def __init__(self, within: PathSpan, skip: int, delimiter: bytes, limit: int) -> None:
+        self.at, self.high = within
+        self.skip = skip
+        self.delimiter = delimiter
+        self.left = limit
+        self.found: list[pa.RecordBatch] = []
+        self.prefixes: list[str] = []
+        self.last = b""
+
+    def take_entries(self, rows: EntryRows, row: int, stop: int) -> int:
+        """Takes rows while there is room. Returns the first that was not taken."""
+        count = min(self.left, stop - row)
+        if count:
+            self.found.append(rows.batch.slice(row, count))
+            self.left -= count
+            self.last = rows.path(row + count - 1)
+        return row + count
+
+    def take_items(self, rows: EntryRows, row: int, stop: int) -> int:
+        """Like `take_entries`, but rows with a common prefix become that prefix."""
+        taken = []
+        while row < stop and self.left:
+            self.left -= 1
+            self.last = path = rows.path(row)
+            row += 1
+            if folded := common(path, self.skip, self.delimiter):
+                self.last = folded
+                self.prefixes.append(folded.decode())
+                self.at = behind(folded)
+                if row < stop and rows.path(row) < self.at:
+                    row = rows.seek(self.at, row)
+            else:
+                taken.append(row - 1)
+        if taken:
+            contiguous = taken[-1] - taken[0] == len(taken) - 1
+            batch = rows.batch
+            self.found.append(batch.slice(taken[0], len(taken)) if contiguous else batch.take(pa.array(taken)))
+        return row

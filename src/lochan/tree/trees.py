@@ -1,5 +1,5 @@
-"""The trees of one repository: opened, built anew, or made from another by changes. All files are written before the
-tree that names them is returned; nothing is ever changed or re-used by name."""
+"""The trees of one repository: opened, built, or made from another tree by changes. All files are written before the
+tree that names them is returned. No file is ever changed, or reused because of its name."""
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Iterator, Sequence
@@ -20,9 +20,8 @@ from lochan.formats.range import RangeRef
 from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads, for_tables
-from lochan.tree.assemble import Assembler
+from lochan.tree.assemble import STANDARD, Assembler, RangeCut
 from lochan.tree.cache import ArrowCache
-from lochan.tree.cut import STANDARD, RangeCut
 from lochan.tree.edit import Edit
 from lochan.tree.ranges import Ranges, Seen
 from lochan.tree.rows import Stretch
@@ -30,14 +29,14 @@ from lochan.tree.tree import Tree
 
 Changes: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one, or many that follow each other in path order
 
-_OPENED_RANGES_MAX = 100_000  # of all trees that are held open; about 60 MB
-_PIECE = 1 << 16  # rows handled as one piece, 20 MB: of a million, not even a copy is made at once
+_OPENED_RANGES_MAX = 100_000  # of all open trees; about 60 MB
+_PIECE = 1 << 16  # rows handled as one piece, 20 MB: a million rows are never copied at once
 
 
 class Trees:
-    """`prefix` is the repository's folder in the store. `mint`, wherever it is asked for, is the journal number that
-    the caller had folded before it began (rule G1). `width` ranges are under way at once; 1 keeps everything in order,
-    as a simulator wants it."""
+    """`prefix` is the repository's folder in the store. `mint` is always the journal number that the caller
+    had folded before it began (rule G1). `width` ranges are processed in parallel; 1 keeps everything in order, as a
+    simulator needs it."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class Trees:
         return self._opened.get(ref.file) or self._hold(self._tree(ref, await self._read(ref)))
 
     async def build(self, table: pa.Table, mint: int) -> Tree:
-        """Of entries (ENTRY_SCHEMA) in any order, no path twice."""
+        """A tree of entries (ENTRY_SCHEMA) in any order, no path twice."""
         table = _checked(table, ENTRY_SCHEMA)
         if not _ascends(table["path"]):
             table = _sorted(table)
@@ -75,17 +74,17 @@ class Trees:
 
     async def apply(self, base: Tree, changes: Changes, mint: int) -> Tree:
         """`base` with changes (RUN_SCHEMA, in path order, no path twice). Ranges without a change are shared. An entry
-        whose content is there already is no change: it stays as it was, address and all. Returns `base` itself if
-        nothing changes. Of changes that come as several tables never all are held."""
+        whose content is there already is no change: it stays as it was, with its address. Returns `base` itself if
+        nothing changes. Changes that come as several tables are never held all at once."""
         return (await self._changed(base, changes, mint, restate=False))[0]
 
     async def overlay(self, base: Tree, changes: Changes, mint: int) -> tuple[Tree, int]:
-        """As `apply`, for a reader of what is staged: an entry whose content is there already has the address and the
-        time that the change says. Returns how many of these there were too; if none, `apply` makes the same tree."""
+        """Like `apply`, for readers of staged changes: an entry whose content is there already gets the address and the
+        time of the change. Also returns how many of these there were; if none, `apply` makes the same tree."""
         return await self._changed(base, changes, mint, restate=True)
 
     async def _changed(self, base: Tree, changes: Changes, mint: int, *, restate: bool) -> tuple[Tree, int]:
-        bases = () if restate else (base,)  # one of equal content would bring back the old addresses
+        bases = () if restate else (base,)  # a base range of equal content would bring back the old addresses
         with self.assembler(mint, bases) as assembler:
             edit = Edit(base.ranges, assembler, self.ranges.load_all, self.threads, self.width, restate=restate)
             async with aclosing(_in_order(changes)) as pieces:
@@ -97,7 +96,7 @@ class Trees:
     # --- for merge ---
     @contextmanager
     def assembler(self, mint: int, bases: Sequence[Tree]) -> Iterator[Assembler]:
-        """Where the rows of a new range turn out to be those of a range of `bases`, that one is taken."""
+        """If the rows of a new range are those of a range of `bases`, that range is used."""
         known = {ref.id: ref for base in reversed(bases) for ref in base.ranges}
 
         def name(entries: pa.Table) -> Awaitable[RangeRef]:
@@ -111,8 +110,8 @@ class Trees:
             yield assembler
 
     async def finish(self, assembler: Assembler, mint: int, bases: Sequence[Tree]) -> Tree:
-        """The tree, or the first of `bases` that it is equal to. Its own file, which nobody looks for yet, goes to the
-        store beside the last ranges, for their names are known before their bytes."""
+        """The tree, or the first of `bases` that is equal to it. Its own file, which nobody reads yet, is written in
+        parallel with the last ranges, because their names are known before their bytes."""
         ranges = await assembler.finish()
         id = metarange.tree_id(ranges)
         for base in bases:
@@ -142,7 +141,7 @@ class Trees:
 
 
 def _checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows with the columns as they are stored. Raises Invalid for others."""
+    """The same rows with the columns as they are stored. Raises Invalid for other columns."""
     if not table.schema.equals(schema):
         try:
             table = table.select(schema.names).cast(schema)
@@ -154,7 +153,7 @@ def _checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 async def _in_order(changes: Changes) -> AsyncGenerator[pa.Table, None]:
-    """In pieces, none empty. Raises Invalid where they are not in order."""
+    """In pieces, none empty. Raises Invalid if they are not in order."""
     last = None
     async for table in _each(changes):
         table = _checked(table, RUN_SCHEMA)

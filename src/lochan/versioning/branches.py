@@ -1,4 +1,4 @@
-"""Branches and tags: made, deleted, restored, renamed, reset."""
+"""Branches and tags: created, deleted, restored, renamed, reset and protected."""
 
 from collections.abc import Sequence
 
@@ -11,44 +11,40 @@ from lochan.formats.repository_events import (
     BranchRenamed,
     BranchRestored,
     Moved,
+    Protection,
+    ProtectionSet,
+    ReadOnlySet,
     TagCreated,
     TagDeleted,
 )
+from lochan.journal.keys import CarriedOut
+from lochan.versioning.heads.land import PreparedMove, land
 from lochan.versioning.idempotency import nothing, once, same
-from lochan.versioning.land import PreparedMove, land
 from lochan.versioning.names import check_ref_name
-from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import resolve
+from lochan.versioning.open_repository import Decide, OpenRepository
+from lochan.versioning.revisions.resolve import resolve
+from lochan.versioning.state.guard import ACTIONS
 from lochan.versioning.state.refs import Refs
 
 
 @once(same)
 async def create_branch(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
-    """From any ref; what is staged on a source branch stays there. Returns the commit."""
+    """From any ref. Changes that are staged on a source branch stay there. Returns the commit."""
     check_ref_name(name)
-
-    def decide(refs: Refs) -> Sequence[Event]:
-        return [BranchCreated(name, resolve(refs, source, now=repository.clock.wall()).commit_id)]
-
-    id: str = await repository.submit_decided(actor, decide)
-    return id
+    return await _commit_of(repository, actor, lambda refs: [BranchCreated(name, _commit_id(repository, refs, source))])
 
 
 @once(nothing)
 async def delete_branch(repository: OpenRepository, name: str, default: str, *, actor: Actor) -> None:
-    """It can be restored, with what was staged on it."""
+    """It can be restored, with the changes staged on it."""
     if name == default:
         raise Refused(f"{name!r} is the default branch", hint="a repository always has one")
-
-    def decide(refs: Refs) -> Sequence[Event]:
-        return [BranchDeleted(name, refs.branch(name).incarnation)]
-
-    await repository.submit_decided(actor, decide)
+    await repository.submit_decided(actor, lambda refs: [BranchDeleted(name, refs.branch(name).incarnation)])
 
 
 @once(same)
 async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor) -> str:
-    """The one of that name that was deleted last."""
+    """Restores the branch of that name that was deleted last. Returns its head."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         deleted = refs.deleted(name)
@@ -56,41 +52,34 @@ async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor)
             raise NotFound(f"no deleted branch {name!r} is kept").named(name, refs.deleted_names)
         return [BranchRestored(name, deleted[0].incarnation)]
 
-    id: str = await repository.submit_decided(actor, decide)
-    return id
+    return await _commit_of(repository, actor, decide)
 
 
 @once(same)
 async def rename_branch(repository: OpenRepository, name: str, to: str, default: str, *, actor: Actor) -> str:
-    """What is staged goes along. Commits of it that are under way start over, and find no such branch."""
+    """Staged changes go along. A commit of the branch that is under way starts over, and finds no such branch."""
     check_ref_name(to)
     if name == default:
         raise Refused(f"{name!r} is the default branch", hint="make another branch from it instead")
-
-    def decide(refs: Refs) -> Sequence[Event]:
-        return [BranchRenamed(name, refs.branch(name).incarnation, to)]
-
-    id: str = await repository.submit_decided(actor, decide)
-    return id
+    return await _commit_of(repository, actor, lambda refs: [BranchRenamed(name, refs.branch(name).incarnation, to)])
 
 
 @once(same)
 async def hard_reset(repository: OpenRepository, name: str, target: str, *, actor: Actor) -> str:
-    """The branch goes to that commit, and what was staged on it is gone, in one event."""
+    """Moves the branch to that commit and drops all changes staged on it, in one event."""
 
     async def prepare(turn: str) -> PreparedMove:
         refs, _ = await repository.refs()
         branch = refs.branch(name)
-        id = resolve(refs, target, now=repository.clock.wall()).commit_id
+        id = _commit_id(repository, refs, target)
         return PreparedMove(Moved(name, branch.incarnation, branch.head, id, "reset", discard=True, turn=turn))
 
-    id: str = await land(repository, name, prepare, actor=actor)
-    return id
+    return str(await land(repository, name, prepare, actor=actor))
 
 
 @once(nothing)
 async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -> None:
-    """All that is staged is dropped; the head stays."""
+    """Drops all staged changes; the head stays."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         branch = refs.branch(name)
@@ -103,15 +92,64 @@ async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -
 
 @once(same)
 async def create_tag(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
+    """Returns the commit."""
     check_ref_name(name)
-
-    def decide(refs: Refs) -> Sequence[Event]:
-        return [TagCreated(name, resolve(refs, source, now=repository.clock.wall()).commit_id)]
-
-    id: str = await repository.submit_decided(actor, decide)
-    return id
+    return await _commit_of(repository, actor, lambda refs: [TagCreated(name, _commit_id(repository, refs, source))])
 
 
 @once(nothing)
 async def delete_tag(repository: OpenRepository, name: str, *, actor: Actor) -> None:
     await repository.submit(actor, TagDeleted(name))
+
+
+async def _commit_of(repository: OpenRepository, actor: Actor, decide: Decide) -> str:
+    """The commit that the event's fold returns."""
+    return str(await repository.submit_decided(actor, decide))
+
+
+def _commit_id(repository: OpenRepository, refs: Refs, ref: str) -> str:
+    return resolve(refs, ref, now=repository.clock.wall()).commit_id
+
+
+# --- protection ------------------------------------------------------------------------------------------------------
+async def _rules_now(repository: OpenRepository, before: CarriedOut) -> tuple[Protection, ...]:
+    return repository.folded().guard.rules
+
+
+@once(_rules_now)
+async def protect(
+    repository: OpenRepository, pattern: str, blocked: Sequence[str] = ACTIONS, *, actor: Actor
+) -> tuple[Protection, ...]:
+    """Protects the branches whose names match the pattern. Replaces a rule with the same pattern. Returns all rules."""
+    rule = Protection(pattern, tuple(dict.fromkeys(blocked)))
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        others = (each for each in refs.guard.rules if each.pattern != pattern)
+        return [ProtectionSet((*others, rule))]
+
+    await repository.submit_decided(actor, decide)
+    return repository.folded().guard.rules
+
+
+@once(_rules_now)
+async def unprotect(repository: OpenRepository, pattern: str, *, actor: Actor) -> tuple[Protection, ...]:
+    def decide(refs: Refs) -> Sequence[Event]:
+        others = tuple(each for each in refs.guard.rules if each.pattern != pattern)
+        if len(others) == len(refs.guard.rules):
+            patterns = [each.pattern for each in others]
+            hint = "`lochan branch protection REPO` shows those there are"
+            raise NotFound(f"no rule protects {pattern!r}", hint=hint).named(pattern, lambda: patterns)
+        return [ProtectionSet(others)]
+
+    await repository.submit_decided(actor, decide)
+    return repository.folded().guard.rules
+
+
+async def protections(repository: OpenRepository) -> tuple[Protection, ...]:
+    refs, _ = await repository.refs()
+    return refs.guard.rules
+
+
+@once(nothing)
+async def set_read_only(repository: OpenRepository, on: bool, *, actor: Actor) -> None:
+    await repository.submit(actor, ReadOnlySet(on))

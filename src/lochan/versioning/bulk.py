@@ -1,7 +1,7 @@
-"""Many changes of a branch as one event: within the event itself, or, where they are many, as runs that it names.
+"""Many changes of a branch as one event: inside the event, or, if there are very many, as runs that it names.
 
-Beside it, what work on whole folders needs, where a page is too small: all that a reader of a ref sees under a prefix,
-and whether the bytes that entries name are still there, which is asked before a copy names them once more.
+And what work on whole folders needs: all entries that a reader of a ref sees under a prefix, and a check that the bytes
+of entries still exist before a copy names them again.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,13 +19,13 @@ from lochan.formats.repository_events import RunsStaged, Staged
 from lochan.formats.run import changes_of, changes_table, column
 from lochan.tree.rows import with_changes
 from lochan.versioning.open_repository import Decide, OpenRepository
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 
 INLINE_MAX = 500  # with paths of 1 KiB still far from the 4 MiB of a journal's entry
 _AT_ONCE = 32
 
 Head = Callable[[str], Awaitable[object]]  # of an address; raises NotFound
-Seen = Callable[[int], None]  # told how many files more are there
+Seen = Callable[[int], None]  # called with the number of files that were found
 
 
 async def stage(
@@ -37,8 +37,8 @@ async def stage(
     read_at: int,
     still: Decide | None = None,
 ) -> None:
-    """`changes` (RUN_SCHEMA, in path order, no path twice) are of the state `read_at`, and name only what was named
-    there. `still` may refuse at the very state that the event is added to."""
+    """`changes` (RUN_SCHEMA, in path order, no path twice) were read from the state `read_at`, and name only files
+    named there. `still` may refuse, given the very state that the event is added to."""
     event = await _event(repository, branch, changes, read_at)
     await repository.submit_decided(actor, lambda refs: (*(still(refs) if still else ()), event))
     fp("bulk.landed")
@@ -56,7 +56,7 @@ def tombstones(paths: pa.Array) -> pa.Table:
 
 
 def together(entries: pa.Table, gone: pa.Array) -> pa.Table:
-    """Entries and tombstones in path order; where a path is both, the entry stays."""
+    """Entries and tombstones in path order. If a path is both, the entry stays."""
     gone = gone.filter(pc.invert(pc.is_in(gone, value_set=entries["path"])))
     changes = pa.concat_tables([puts(entries), tombstones(gone)])
     return changes.take(pc.sort_indices(changes["path"]))
@@ -80,7 +80,7 @@ async def visible(repository: OpenRepository, resolved: ResolvedRef, prefix: str
 
 
 async def scan(repository: OpenRepository, resolved: ResolvedRef, prefix: str) -> AsyncIterator[pa.RecordBatch]:
-    """The same, a range at a time: the committed rows with what is staged put in."""
+    """The same, a range at a time: the committed rows with the staged changes applied."""
     tree = await repository.tree(resolved.commit)
     changes = as_batch(await (await repository.view(resolved)).changes(prefix))
     staged, done = EntryRows(changes), 0
@@ -103,17 +103,17 @@ def silent(count: int) -> None:
 
 
 async def check_present(head: Head, entries: pa.Table, seen: Seen = silent) -> None:
-    """One question for each file, however many entries share it. Raises Gone, which names one that is not there."""
+    """One request for each file, however many entries share it. Raises Gone, which names a missing file."""
     from asyncio import gather
 
     addresses = pc.struct_field(column(entries, "blocks").flatten(), "address")
     distinct = addresses.unique()
     for start in range(0, len(distinct), _AT_ONCE):
-        asked = distinct.slice(start, _AT_ONCE).to_pylist()
-        for address, there in zip(asked, await gather(*(_is_there(head, each) for each in asked)), strict=True):
+        chunk = distinct.slice(start, _AT_ONCE).to_pylist()
+        for address, there in zip(chunk, await gather(*(_is_there(head, each) for each in chunk)), strict=True):
             if not there:
                 raise _gone(entries, addresses, address)
-        seen(len(asked))
+        seen(len(chunk))
 
 
 async def _is_there(head: Head, address: str) -> bool:

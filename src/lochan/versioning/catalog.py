@@ -1,5 +1,5 @@
-"""Creating, renaming and deleting repositories. To create one takes two journals, and one order of steps, so that a
-crash leaves nothing half-made."""
+"""Creating, renaming and deleting repositories. Creating one takes two journals, in an order that leaves nothing
+half-made after a crash."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
@@ -18,7 +18,7 @@ from lochan.formats.repository_events import RepositoryOpened
 from lochan.ids import Ids
 from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
-from lochan.journal.request_key import KeyedActor, without_key
+from lochan.journal.keys import KeyedActor, without_key
 from lochan.journal.state import State
 from lochan.versioning.repositories import POOL, Repositories, Repository, check_name, check_new
 
@@ -42,8 +42,9 @@ async def create_repository(
     actor: Actor,
     key: str = "",
 ) -> Repository:
-    """First the repository's own journal is opened under a new id, then the lake's journal gives it the name. Killed in
-    between, the name is still free and the nameless journal is litter. Raises AlreadyExists, Invalid."""
+    """First the repository's own journal is opened under a new id, then the lake's journal gives it the name. If the
+    process is killed in between, the name is still free and the nameless journal is litter. Raises AlreadyExists,
+    Invalid."""
     check_new(name, kind, default_branch, metadata, dotted=dotted)
     if kind == POOL:
         pool = pool or PoolSettings()
@@ -61,7 +62,7 @@ async def create_repository(
         return [created]
 
     opened = (await lake.fresh()).of(Repositories).find(name) is None
-    if opened:  # else the lake's journal will say what is the matter, and no litter is made
+    if opened:  # else the lake's journal will say what is wrong, and no litter is made
         await open_own()
     try:
         id = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
@@ -70,9 +71,10 @@ async def create_repository(
         opened = True
         id = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
     fp("repository.named")
-    # As folded: our own append is in it, and nothing that fails from here on may look like a failure of it.
+    # From the folded state, which has our own append: a failure from here on must not look like a failure of the
+    # append.
     repository = lake.tail.state.of(Repositories).find(name)
-    if repository is None or repository.id != id:  # re-sent by its key, and deleted since
+    if repository is None or repository.id != id:  # sent again with its key, and deleted since
         return Repository(id, name, kind, default_branch, 0, actor.user, dict(metadata), pool)
     return repository
 
@@ -88,8 +90,8 @@ async def prepare_pool(
     pool: PoolSettings,
     actor: Actor,
 ) -> Repository:
-    """The first half of `create_repository`: it can be written to by who has it here, and nobody finds it by its name,
-    which is still free. Given up it is litter, as after a kill. Raises AlreadyExists, Invalid."""
+    """The first half of `create_repository`. Only the caller can write to the pool: its name is still free, so nobody
+    else finds it. If it is abandoned, it is litter, as after a kill. Raises AlreadyExists, Invalid."""
     check_new(name, POOL, default_branch, {})
     (await lake.fresh()).of(Repositories).check_free(name)
     created = RepositoryCreated(ids.ksuid(clock.wall()), name, POOL, default_branch, {}, pool)
@@ -98,8 +100,8 @@ async def prepare_pool(
 
 
 async def name_repository(lake: Journal, prepared: Repository, *, actor: Actor) -> None:
-    """The second half: with all that was written to it, it is there at once. Raises AlreadyExists where the name was
-    taken meanwhile."""
+    """The second half: the pool appears at once, with everything that was written to it. Raises AlreadyExists if the
+    name was taken meanwhile."""
     made = prepared.id, prepared.name, prepared.kind, prepared.default_branch, prepared.metadata, prepared.pool
     by, key, fingerprint = _own_key(actor, "", b"")
     id = await lake.submit(AppendRequest(by, lambda state: [RepositoryCreated(*made)], key, fingerprint))
@@ -117,7 +119,7 @@ async def _open_own(open_journal: OpenJournal, clock: Clock, created: Repository
 
 
 async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, key: str = "") -> None:
-    """Its id stays, and with it all that it holds. Raises NotFound, AlreadyExists, Invalid."""
+    """Its id and its content stay. Raises NotFound, AlreadyExists, Invalid."""
 
     def decide(state: State) -> list[RepositoryRenamed]:
         found = state.of(Repositories).get(name)
@@ -129,7 +131,7 @@ async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, 
 
 
 async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str = "") -> None:
-    """Raises NotFound. The name is free at once; the bytes are left to garbage collection."""
+    """The name is free at once; garbage collection removes the bytes. Raises NotFound."""
 
     def decide(state: State) -> list[RepositoryDeleted]:
         return [RepositoryDeleted(state.of(Repositories).get(name).id)]
@@ -143,7 +145,7 @@ class _FreeAgain(Exception):
 
 
 def _own_key(actor: Actor, key: str, fingerprint: bytes) -> tuple[Actor, str, bytes]:
-    """A key that came with the actor, where the verb was given none."""
+    """The key that came with the actor, if the verb got none."""
     if isinstance(actor, KeyedActor) and not key:
         key, fingerprint = actor.key, actor.fingerprint
     return without_key(actor), key, fingerprint
@@ -154,5 +156,5 @@ def _fingerprint(*request: object) -> bytes:
 
 
 def _first_commit(clock: Clock) -> Commit:
-    """It holds nothing, and is nobody's."""
+    """It is empty and has no author."""
     return Commit((), "", "", FIRST_MESSAGE, clock.wall(), {}, EMPTY.id, EMPTY.file, 0)

@@ -1,7 +1,7 @@
-"""Copies, moves and removals, of one object or of a whole folder, within one repository: only metadata move.
+"""Copying, moving and deleting one object or a whole folder within one repository. Only metadata are written.
 
-However many objects there are, they come and go in one event: nobody sees half of it. The event says from which state
-its entries were taken (rule G4), and bytes that are not there any more are not named once more.
+However many objects there are, they change in one event: nobody sees half of it. The event names the state its entries
+were read from (rule G4), and bytes that no longer exist are not named again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,26 +17,26 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.run import RunRef
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import Fresh, Layers
-from lochan.tree.path_span import PathSpan, encoded, span
+from lochan.tree.rows import PathSpan, encoded, span
 from lochan.versioning import bulk
 from lochan.versioning.bulk import Seen, check_present, silent, visible
 from lochan.versioning.idempotency import count_first, entry_first, once, staged_first
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
 from lochan.versioning.open_repository import Decide, OpenRepository
-from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.branch import BranchState, moved_underneath
 from lochan.versioning.state.refs import Refs
 
 T = TypeVar("T")
-CheckMove = Callable[[Entry | None, Entry | None], None]  # of the source and of the target, as they are
+CheckMove = Callable[[Entry | None, Entry | None], None]  # called with the current source and target
 
 _ATTEMPTS = 10
 
 
 class CopyOptions(NamedTuple):
-    """What a copy is to say otherwise than its source; None: the same."""
+    """What a copy has instead of its source's values. None: the same."""
 
     content_type: str | None = None
     headers: Mapping[str, str] | None = None
@@ -68,46 +68,46 @@ async def copy(
     target: str,
     *,
     actor: Actor,
-    told: CopyOptions = SAME,
+    options: CopyOptions = SAME,
 ) -> Entry:
-    """Raises NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
+    """Raises NotFound, Gone if the bytes have vanished, and Invalid for a copy onto itself that changes nothing."""
     check_key(target)
     if _is_workspace(source_ref, branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
         return await workspace_copy.copy(
-            workspace_copy.CopyTarget(repository, branch, actor), source_ref, source, target, told
+            workspace_copy.CopyTarget(repository, branch, actor), source_ref, source, target, options
         )
 
-    async def once() -> Entry:
+    async def attempt() -> Entry:
         read_at, found, entry = await _read_one(repository, source_ref, source)
-        if (found.branch and found.branch.name, source) == (branch, target) and told == SAME:
-            raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
-        copied = retold(await present_copy(repository, entry, target), told)
+        if (found.branch and found.branch.name, source) == (branch, target) and options == SAME:
+            raise Invalid("source and target are the same", hint="a copy onto itself must change the metadata")
+        copied = with_options(await present_copy(repository, entry, target), options)
         await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
         return copied
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 @once(entry_first)
 async def move(
     repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor, check: CheckMove | None = None
 ) -> Entry:
-    """Copy and delete in one event: nobody sees both, or neither. What somebody puts to the source meanwhile is not
-    lost, but moved instead. `check` may refuse what stands at the two paths, as it is at that very moment."""
+    """Copies and deletes in one event: nobody sees both objects, or neither. If somebody puts to the source meanwhile,
+    that object is moved instead, not lost. `check` may refuse, given the objects at both paths at that very moment."""
     check_key(target)
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
-        if check is not None:  # a workspace is one writer's: what they look at is what is there
+        if check is not None:  # a workspace has one writer, so nothing changes meanwhile
             view = await repository.view(await repository.resolve(branch, workspaces=True))
             check(await view.get(source), await view.get(target))
         return await workspace_copy.move(workspace_copy.CopyTarget(repository, branch, actor), source, target)
     if source == target:
         raise Invalid("source and target are the same")
 
-    async def once() -> Entry:
+    async def attempt() -> Entry:
         read_at, found, entry = await _read_one(repository, branch, source)
         here = _writable(found, branch)
         watched = [source]
@@ -120,7 +120,7 @@ async def move(
         await bulk.stage(repository, branch, changes, actor=actor, read_at=read_at, still=still)
         return moved
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 @once(_count_first)
@@ -142,7 +142,7 @@ async def copy_folder(
             workspace_copy.CopyTarget(repository, branch, actor), source_ref, prefix, to
         )
 
-    async def once() -> CopyResult:
+    async def attempt() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, source_ref, prefix)
         if (found.branch and found.branch.name, prefix) == (branch, to):
             raise Invalid("source and target are the same")
@@ -151,7 +151,7 @@ async def copy_folder(
         await bulk.stage(repository, branch, bulk.puts(copied), actor=actor, read_at=read_at)
         return _count(copied)
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 @once(_count_first)
@@ -163,7 +163,7 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
 
         return await workspace_copy.move_folder(workspace_copy.CopyTarget(repository, branch, actor), prefix, to)
 
-    async def once() -> CopyResult:
+    async def attempt() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, branch, prefix)
         here = _writable(found, branch)
         moved = _retargeted(entries, prefix, to, repository.clock.wall())
@@ -173,18 +173,18 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
         )
         return _count(moved)
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 @once(_count_deleted_first)
 async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *, actor: Actor) -> CopyResult:
-    """Perhaps of nothing. What somebody puts meanwhile to another path stays."""
+    """The folder may be empty. An object that somebody puts to another path meanwhile stays."""
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
         return await workspace_copy.delete_folder(workspace_copy.CopyTarget(repository, branch, actor), prefix)
 
-    async def once() -> CopyResult:
+    async def attempt() -> CopyResult:
         refs, read_at = await repository.refs()
         found = resolve(refs, branch)
         _writable(found, branch)
@@ -195,35 +195,35 @@ async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *,
         await bulk.stage(repository, branch, gone, actor=actor, read_at=read_at)
         return _count(entries)
 
-    return await retry_race(once)
+    return await retry_race(attempt)
 
 
 def _is_workspace(*refs: str) -> bool:
-    """No other ref has a plus in it. Such work is done elsewhere: a workspace has files of its own."""
+    """No other ref has a plus in it. `workspaces/copy.py` does such work, because a workspace has files of its own."""
     return any("+" in ref for ref in refs)
 
 
 async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> Entry:
-    """The entry of a copy within the repository, whose bytes stay where they are. Raises Gone if they have vanished."""
+    """The entry of a copy within the repository. Its bytes stay where they are. Raises Gone if they have vanished."""
     await check_present(repository.reader.head, table_of([entry]))
     return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
 
 
-def retold(entry: Entry, told: CopyOptions) -> Entry:
-    changed = {name: value for name, value in told._asdict().items() if value is not None}
+def with_options(entry: Entry, options: CopyOptions) -> Entry:
+    changed = {name: value for name, value in options._asdict().items() if value is not None}
     return msgspec.structs.replace(
         entry, **{name: dict(value) if isinstance(value, Mapping) else value for name, value in changed.items()}
     )
 
 
-async def retry_race(once: Callable[[], Awaitable[T]]) -> T:
-    """From the start where the state it was read from has passed: garbage was collected, or the source changed."""
+async def retry_race(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Starts over if the state that was read is out of date: garbage was collected, or the source changed."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return await once()
+            return await attempt()
         except ConcurrentCommit:
             continue
-    return await once()
+    return await attempt()
 
 
 async def _read_one(repository: OpenRepository, ref: str, path: str) -> tuple[int, ResolvedRef, Entry]:
@@ -247,13 +247,13 @@ async def _read_folder(repository: OpenRepository, ref: str, prefix: str) -> tup
 
 def _writable(found: ResolvedRef, branch: str) -> BranchState:
     if found.branch is None:
-        raise Invalid(f"{branch!r} is no branch, and only branches can be written to")
+        raise Invalid(f"{branch!r} is not a branch, and only branches can be written to")
     return found.branch
 
 
 def _untouched(then: BranchState, *within: PathSpan) -> Decide:
-    """Refuses where somebody has written there since it was read: to delete a source that has changed would be to lose
-    the change."""
+    """Refuses if somebody has written there since it was read: deleting a source that has changed would lose the
+    change."""
 
     def still(refs: Refs) -> Sequence[Event]:
         now = refs.branch(then.name)
@@ -267,8 +267,8 @@ def _untouched(then: BranchState, *within: PathSpan) -> Decide:
 
 
 def _cleared(now: Layers, then: Layers) -> bool:
-    """Whether what was staged has been reset or stashed: to move that would bring it back. Then nothing of it is left,
-    as after a compaction of all of it, which is looked at anew for nothing."""
+    """Whether the staged changes were reset or stashed: moving them would bring them back. Then none of them is left.
+    The same is true after all of them were compacted, where starting over is only a waste."""
     known = {run.id for run in then.runs}
     kept = (item.id in known if isinstance(item, RunRef) else item.first < then.next for item in now.layers)
     return not then.empty and not any(kept)

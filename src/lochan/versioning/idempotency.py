@@ -1,11 +1,11 @@
-"""A verb that is asked again with its idempotency key gives its first result, whichever door it came through (rule J8).
+"""A verb that is called again with its idempotency key returns its first result, whichever door it came through (J8).
 
     @once(same)
     async def merge(repository, …, *, actor) -> str: ...
 
-The key is tested before the verb begins, since it would be judged by the state that it made itself; and again by each
-of its appends, since a twin may run at the same time. `first` makes the verb's result of what the journal kept with
-the key, the answer of the fold.
+The key is tested before the verb begins, because otherwise the verb would be checked against the state it made itself.
+Each of its appends tests the key again, because a twin may run at the same time. `first` turns what the journal kept
+with the key, the result of the fold, into the verb's result.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -21,7 +21,7 @@ from lochan.formats.repository_events import RunsStaged, Staged
 from lochan.formats.run import changes_of
 from lochan.formats.workspace_events import WorkspaceStaged
 from lochan.journal.group import AppendRequest
-from lochan.journal.request_key import CarriedOut, KeyedActor, without_key
+from lochan.journal.keys import CarriedOut, KeyedActor, without_key
 from lochan.staging.layers import EMPTY
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
@@ -35,7 +35,7 @@ Verb = Callable[Concatenate[OpenRepository, P], Coroutine[Any, Any, T]]
 def once(first: First[T]) -> Callable[[Verb[P, T]], Verb[P, T]]:
     def wrap(verb: Verb[P, T]) -> Verb[P, T]:
         @wraps(verb)
-        async def asked(repository: OpenRepository, *args: P.args, **kwargs: P.kwargs) -> T:
+        async def wrapped(repository: OpenRepository, *args: P.args, **kwargs: P.kwargs) -> T:
             actor = kwargs.get("actor")
             if not isinstance(actor, KeyedActor):
                 return await verb(repository, *args, **kwargs)
@@ -46,14 +46,14 @@ def once(first: First[T]) -> Callable[[Verb[P, T]], Verb[P, T]]:
             except CarriedOut as before:
                 return await first(repository, before)
 
-        return cast(Verb[P, T], asked)
+        return cast(Verb[P, T], wrapped)
 
     return wrap
 
 
 async def check_first(repository: OpenRepository, actor: Actor) -> None:
-    """Raises CarriedOut where a request with this key was decided, KeyReused where that was another request, Unknown
-    for a key that is too old to tell."""
+    """Raises CarriedOut if a request with this key was decided before, KeyReused if that was another request, and
+    Unknown if the key is too old to tell."""
     if not isinstance(actor, KeyedActor):
         return
     state = await repository.journal.fresh()
@@ -64,14 +64,14 @@ async def check_first(repository: OpenRepository, actor: Actor) -> None:
 
 
 async def hold_key(repository: OpenRepository, actor: Actor) -> None:
-    """For work that takes long: its key is pending from now on, so that no number of other requests makes the journal
-    forget it before the work is decided."""
+    """For long work: the key is pending from now on, so that the journal does not forget it before the work is decided,
+    however many other requests there are."""
     if isinstance(actor, KeyedActor):
         await repository.journal.submit(AppendRequest(actor, lambda state: (), pending=True))
 
 
 async def same(repository: OpenRepository, before: CarriedOut) -> str:
-    """Where the fold's answer, an id, is the verb's own."""
+    """For a verb whose result is the fold's result, an id."""
     return str(before.result)
 
 
@@ -80,14 +80,14 @@ async def nothing(repository: OpenRepository, before: CarriedOut) -> None:
 
 
 class StagedChanges(NamedTuple):
-    """What a request staged."""
+    """The changes that one request staged."""
 
     entries: list[Entry]
     deleted: list[str]
 
 
 async def staged_first(repository: OpenRepository, before: CarriedOut) -> StagedChanges:
-    """By the request that was carried out, as the journal has it. Raises Gone where files of it were collected."""
+    """What the request staged, from the journal. Raises Gone if files of it were collected."""
     entries: list[Entry] = []
     deleted: list[str] = []
     async for event in _events(repository, before):
@@ -107,12 +107,14 @@ async def entry_first(repository: OpenRepository, before: CarriedOut) -> Entry:
     """For a verb that stages one object."""
     entries = (await staged_first(repository, before)).entries
     if not entries:
-        raise Gone("the request was carried out before; what it wrote is not known any more", hint="look at the branch")
+        raise Gone(
+            "the request was carried out before, but what it wrote is not known any more", hint="look at the branch"
+        )
     return entries[0]
 
 
 async def count_first(repository: OpenRepository, before: CarriedOut) -> tuple[int, int]:
-    """Objects and bytes that were staged. Of a folder that was staged in batches, the last one tells."""
+    """Objects and bytes that were staged. For a folder that was staged in batches, those of the last batch."""
     entries = (await staged_first(repository, before)).entries
     return len(entries), sum(entry.size for entry in entries)
 
@@ -133,6 +135,6 @@ async def _changes_in(repository: OpenRepository, event: RunsStaged) -> list[Cha
         return changes_of(await view.changes())
     except NotFound as error:
         raise Gone(
-            "the request was carried out before, and the list of what it changed is not kept any more",
+            "the request was carried out before, but the list of its changes is not kept any more",
             hint="look at the branch",
         ) from error

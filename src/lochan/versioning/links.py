@@ -1,6 +1,6 @@
-"""Bytes that somebody else has put in their place: at an address that we gave, or outside the lake.
+"""Objects whose bytes somebody else has put: at an address that we gave out, or outside the lake.
 
-    address ──▶ the client puts the bytes there by itself ──▶ link, once, by the token that came with the address
+    address ──▶ the client puts the bytes there itself ──▶ link, once, with the token that came with the address
 
 Between the two the journal holds the address open, so that garbage collection leaves the bytes alone; the event that
 links them closes it, and with it the token (rule G3). An address in the lake is linked in no other way.
@@ -16,19 +16,19 @@ from lochan.formats.collection_events import Opened
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
 from lochan.versioning.bodies.outside_files import plain_etag
 from lochan.versioning.bodies.tokens import AddressToken
-from lochan.versioning.copy import SAME, CopyOptions, retold
+from lochan.versioning.copy import SAME, CopyOptions, with_options
 from lochan.versioning.idempotency import entry_first, once
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import LINK
 
 EXPIRES_S = 24 * 3600.0
-_HASHED_BYTES_MAX = 64 << 20  # a larger file is read only to see whether it is as declared
+_HASHED_BYTES_MAX = 64 << 20  # a larger file is read only if a checksum was declared
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
@@ -40,7 +40,7 @@ class PhysicalAddress(NamedTuple):
 
 
 class LinkOptions(NamedTuple):
-    """What the client says that it has put there."""
+    """What the client declares about the bytes."""
 
     size: int | None = None
     checksum: str | None = None  # MD5, in hex
@@ -60,14 +60,14 @@ async def _address_first(repository: OpenRepository, before: CarriedOut) -> Phys
 async def physical_address(
     repository: OpenRepository, branch: str, path: str, *, actor: Actor, expires_s: float = EXPIRES_S
 ) -> PhysicalAddress:
-    """An address of which nobody else knows, for bytes that the client itself will put there."""
+    """An address that nobody else knows, for bytes that the client will put there itself."""
     check_key(path)
     refs, mint = await repository.refs()
     refs.branch(branch)
     now = repository.clock.wall()
     id = repository.ids.ksuid(now)
     address, expires = repository.bodies.address(path, mint), now + int(expires_s * 1e6)
-    await repository.token_key.get()  # while nothing is held open yet
+    await repository.token_key.get()  # may fail, so before anything is held open
     await repository.submit(actor, Opened(id, LINK, address, branch, path, expires))
     fp("link.opened")
     return await _issued(repository, id, branch, path, address, expires)
@@ -91,10 +91,10 @@ async def link(
     *,
     actor: Actor,
     declared: LinkOptions = NOTHING,
-    told: CopyOptions = SAME,
+    options: CopyOptions = SAME,
 ) -> Entry:
-    """What was put at the token's address becomes the object at the path. Raises Refused for a token that is not good
-    for this or was used already, NotFound while nothing is there, Invalid for bytes that are not as declared."""
+    """Makes the bytes at the token's address the object at the path. Raises Refused for a token that is not valid here
+    or was used before, NotFound if nothing is there yet, and Invalid for bytes that are not as declared."""
     key, now = await repository.token_key.get(), repository.clock.wall()
     given = tokens.check(key, token, repository=repository.repository.id, branch=branch, path=path, now=now)
     refs, _ = await repository.refs()
@@ -105,7 +105,7 @@ async def link(
     except NotFound as error:
         where = _url(repository, given.address)
         raise NotFound(f"there is nothing at {where}", hint="put the bytes there first") from error
-    entry = retold(await _entry(repository, path, stat, declared), told)
+    entry = with_options(await _entry(repository, path, stat, declared), options)
     await repository.submit(actor, Staged(branch, puts=(entry,), closes=(given.id,)))
     fp("link.landed")
     repository.staged(branch)
@@ -114,18 +114,21 @@ async def link(
 
 @once(entry_first)
 async def stage(
-    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, told: CopyOptions = SAME
+    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, options: CopyOptions = SAME
 ) -> Entry:
-    """The file at a URL outside the lake becomes the object at the path, without a copy. Raises NotFound, and Refused
-    for a file of this lake or another one."""
+    """Makes the file at a URL outside the lake the object at the path, without a copy. Raises NotFound, and Refused for
+    a file of this lake or another one."""
     check_key(path)
     if repository.outside is None:
-        raise Invalid("files outside the lake cannot be reached from here", hint="nobody told how to open them")
+        raise Invalid(
+            "files outside the lake cannot be reached from here",
+            hint="this lake was opened without access to other stores",
+        )
     if f"{url.rstrip('/')}/".startswith(f"{repository.store.url}/"):
         raise Refused(f"{url} is in this lake", hint="ask for an address, put the bytes there, and link its token")
     refs, _ = await repository.refs()
     refs.branch(branch)
-    entry = retold(await repository.outside.link(path, url), told)
+    entry = with_options(await repository.outside.link(path, url), options)
     await repository.submit(actor, Staged(branch, puts=(entry,)))
     repository.staged(branch)
     return entry
@@ -152,8 +155,8 @@ async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: Li
 
 
 async def _hashed(repository: OpenRepository, stat: Stat) -> tuple[str, bytes]:
-    """A local disk has no ETag that tells anything of the bytes. Raises Transient unless all of them were read: hashes
-    of less would make the object damaged for ever."""
+    """A local disk has no ETag that depends on the bytes. Raises Transient unless all of them were read: hashes of
+    fewer bytes would make the object look damaged for ever."""
     md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
     async for piece in repository.store.get_stream(stat.path):
         md5.update(piece)

@@ -1,9 +1,9 @@
 """Objects of a branch: put, look at, read, delete, list. The body goes to the store, then an event names it.
 
-Where a branch is asked for, `branch+id` names a workspace of it, in which a body is a plain file. A `check` is asked
-about the object that is there: on a branch at the very moment of the write, in a workspace, which is one writer's, when
-it begins. Looking may cost reads of the store, so it is done before the append; at the append only what can be seen in
-passing is looked at again, and where more than that has changed, all is looked at anew.
+Wherever a branch can be given, `branch+id` names one of its workspaces, in which a body is a plain file. A `check` gets
+the object that is there now: on a branch at the very moment of the write; in a workspace, which has one writer, at the
+beginning. Looking the object up may read from the store, so it is done before the append. At the append only what is in
+memory is looked at again; if more than that has changed, the look-up is repeated.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
 from lochan.staging.listing import ViewPage
@@ -27,7 +27,7 @@ from lochan.versioning.state.refs import Refs
 from lochan.versioning.workspaces import write
 
 _NONE: Mapping[str, str] = {}
-Check = Callable[[Entry | None], None]  # raises PreconditionFailed or whatever the answer is to be
+Check = Callable[[Entry | None], None]  # raises PreconditionFailed or another error to refuse
 _TRIES_MAX = 100
 
 
@@ -93,7 +93,8 @@ async def write_body(
     whole: Callable[[bytes], None] | None = None,
     size: int = 0,
 ) -> Entry:
-    """For whoever stages the entry themselves. `whole` is asked about the SHA-256 before anybody can see the body."""
+    """For callers that stage the entry themselves. `whole` gets the SHA-256 before anybody can see the body, and may
+    raise."""
     return await repository.bodies.write(
         path,
         chunks,
@@ -118,7 +119,7 @@ async def stage(
     check: Check | None = None,
     read_at: int = 0,
 ) -> None:
-    """An entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
+    """Stages an entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
     if workspace := await write.named(repository, branch):
         if check is not None:
             check(await _there(repository, branch, entry.path))
@@ -128,7 +129,7 @@ async def stage(
 
 
 async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
-    """Entries whose bodies are written, staged as one event."""
+    """Stages entries whose bodies are written, as one event."""
     if workspace := await write.named(repository, branch):
         await write.stage(repository, workspace, entries, actor=actor)
         return
@@ -160,14 +161,14 @@ async def list_objects(
 
 @once(_deleted_first)
 async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], *, actor: Actor) -> list[str]:
-    """Those of the paths that were there; what is not visible stages nothing (S5)."""
+    """Returns the paths that existed. A path that is not visible stages nothing (S5)."""
     for path in paths:
         check_key(path)
     if workspace := await write.named(repository, branch):
         return await write.delete(repository, workspace, paths, actor=actor)
     resolved = await repository.resolve(branch)
     if resolved.branch is None:
-        raise Refused(f"{branch!r} is no branch, and only branches can be written to")
+        raise Refused(f"{branch!r} is not a branch, and only branches can be written to")
     view = await repository.view(resolved)
     visible = [path for path in dict.fromkeys(paths) if await view.get(path) is not None]
     if visible:
@@ -177,7 +178,7 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
 
 @once(nothing)
 async def delete_if(repository: OpenRepository, branch: str, path: str, check: Check, *, actor: Actor) -> None:
-    """Only what is as `check` wants it; what is not there is no error, unless `check` says so."""
+    """Deletes the object if `check` allows it. A missing object is no error, unless `check` raises one."""
     check_key(path)
     if workspace := await write.named(repository, branch):
         check(await _there(repository, branch, path))
@@ -216,8 +217,8 @@ async def submit_if(
     fingerprint: bytes = b"",
     also: Callable[[Refs], None] = lambda refs: None,
 ) -> Any:
-    """Append the events while `check` does not object to the object at that path, as it is at that very moment, and
-    `also` does not object to anything else."""
+    """Appends the events if `check` allows it, given the object at that path at that very moment, and `also` allows it,
+    given the refs."""
     for _ in range(_TRIES_MAX):
         refs, _ = await repository.refs()
         branch_seen = refs.branch(branch)
@@ -254,12 +255,13 @@ def _decided(seen: _Seen, events: Sequence[Event], also: Callable[[Refs], None],
 
 
 def _below(branch: BranchState) -> tuple[object, ...]:
-    """Where everything else comes from than from the newest inline changes."""
+    """What an object depends on, apart from the newest inline changes."""
     return branch.incarnation, branch.head, branch.layers.runs
 
 
 def _newest_inline(layers: Layers, path: str) -> Change | None:
-    """What lies above every run is the newest; what lies below one may be hidden by it, and does not count."""
+    """The newest inline change of the path that is above every run. One below a run may be hidden, and does not
+    count."""
     for layer in reversed(layers.layers):
         if not isinstance(layer, Inline):
             return None

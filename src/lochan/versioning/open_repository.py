@@ -1,4 +1,4 @@
-"""An open repository: its journal, trees, runs and bodies, put together. The verbs are functions over it."""
+"""An open repository: its journal, trees, runs and bodies. The verbs are functions over it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
@@ -13,15 +13,15 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
-from lochan.staging import covering_tree as over
+from lochan.staging import covering_tree
 from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.protocol import Store
 from lochan.store.verified_files import VerifiedFiles
+from lochan.tree.assemble import POOLS
+from lochan.tree.assemble import STANDARD as STANDARD_CUT
 from lochan.tree.cache import ArrowCache
-from lochan.tree.cut import POOLS
-from lochan.tree.cut import STANDARD as STANDARD_CUT
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.bodies.address import STANDARD, BodySettings
@@ -29,9 +29,9 @@ from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.tokens import TokenKey
 from lochan.versioning.bodies.write import Bodies
-from lochan.versioning.history_join import HistoryJoins
+from lochan.versioning.heads.joins import HistoryJoins
 from lochan.versioning.repositories import POOL, Repository
-from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces.folder import WorkspaceFolder
@@ -77,20 +77,20 @@ class OpenRepository:
         self.token_key = TokenKey(store, clock, ids)
         self.outside = outside
         self.reader = BodyReader(store, outside, verified=verified)
-        self.joins: HistoryJoins | None = None  # how trees are joined, if not path by path
-        self.staged: Callable[[str], None] = lambda branch: None  # told of every branch that was written to
+        self.joins: HistoryJoins | None = None  # how trees are joined; None: path by path
+        self.staged: Callable[[str], None] = lambda branch: None  # called with every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
 
     @cached_property
     def packing(self) -> "Packing":
-        """Small bodies that come at the same time share a file."""
+        """Small bodies that arrive at the same time share a file."""
         from lochan.versioning.bodies.pack import Packing
 
         return Packing(self.bodies, self.journal)
 
     async def refs(self) -> tuple[Refs, int]:
-        """The refs as of now, and the number of the state: the mint of whatever is made from it. The refs go on
-        changing; what is taken from them before the next await is of one moment."""
+        """The current refs, and the number of the state: the mint of whatever is made from it. The refs keep changing;
+        values read from them before the next await belong together."""
         state = await self.journal.fresh()
         return state.of(Refs), state.number
 
@@ -102,7 +102,7 @@ class OpenRepository:
         return await self.journal.submit(AppendRequest(actor, lambda state: events, key, fingerprint))
 
     async def submit_decided(self, actor: Actor, decide: Decide, *, key: str = "", fingerprint: bytes = b"") -> Any:
-        """For an event that depends on the very state it is added to; asked again after a lost race."""
+        """For events that depend on the very state they are added to. `decide` is called again after a lost race."""
         return await self.journal.submit(AppendRequest(actor, lambda state: decide(state.of(Refs)), key, fingerprint))
 
     async def resolve(self, ref: str, *, workspaces: bool = False) -> ResolvedRef:
@@ -113,7 +113,7 @@ class OpenRepository:
         return await self.trees.open(TreeRef(commit.tree, commit.tree_file))
 
     async def view(self, resolved: ResolvedRef) -> View:
-        """What a reader of that ref sees; of a branch, with what is staged on it unless told otherwise."""
+        """What a reader of that ref sees; for a branch, staged changes included unless the ref excludes them."""
         if resolved.workspace is not None:
             return await self.view_in(resolved.workspace, resolved.commit)
         if resolved.staged_only and resolved.branch is not None:
@@ -123,10 +123,10 @@ class OpenRepository:
 
     async def view_of(self, commit: Commit, layers: Layers) -> View:
         base = await self.tree(commit)
-        return View(layers, base, self.runs, await over.opened(layers, base, self.trees))
+        return View(layers, base, self.runs, await covering_tree.opened(layers, base, self.trees))
 
     async def view_in(self, workspace: WorkspaceState, fork: Commit) -> View:
-        """A file, where there is one that is not hidden; else what is staged in the workspace; else the commit that it
+        """At each path: the file, unless it is hidden; else what is staged in the workspace; else the commit that it
         was opened on."""
         return View(workspace.layers, await self.tree(fork), self.runs, above=self.shown_folder(workspace))
 
@@ -135,7 +135,7 @@ class OpenRepository:
         return WorkspaceFolder(self.store, self.repository.id, workspace)
 
     def shown_folder(self, workspace: WorkspaceState) -> WorkspaceFolder:
-        """The files that a reader of the workspace sees at that moment."""
+        """The files that a reader of the workspace sees at that time."""
         return WorkspaceFolder(self.store, self.repository.id, workspace.id, workspace.hidden)
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The lake's repositories: a part of the lake journal's state."""
+"""The repositories of a lake: a part of the state of the lake's journal."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -10,7 +10,7 @@ from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
 from lochan.formats.pool_settings import PoolSettings
 from lochan.journal.state import EventPosition, StatePart
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 from lochan.versioning.names import check_pool_name, check_ref_name, check_repository_name
 
 FILES, POOL = "files", "pool"
@@ -30,7 +30,7 @@ class Repository(msgspec.Struct, frozen=True, array_like=True):
     pool: PoolSettings | None = None
 
 
-class Repositories(StatePart):
+class Repositories(FoldTables, StatePart):
     name: ClassVar[str] = "repositories"
     events: ClassVar[tuple[type[Event], ...]] = (RepositoryCreated, RepositoryDeleted, RepositoryRenamed)
 
@@ -97,15 +97,6 @@ class Repositories(StatePart):
             raise NotFound(f"no repository with id {id} in this lake")
         return name
 
-    def fork(self) -> Self:
-        fork = type(self)()
-        fork._by_name, fork._name_of = self._by_name.fork(), self._name_of.fork()
-        return fork
-
-    def join(self) -> None:
-        self._by_name.join()
-        self._name_of.join()
-
     def dump(self) -> list[Repository]:
         return self.all()
 
@@ -124,10 +115,10 @@ def check_name(name: str, kind: str, *, dotted: bool = False) -> None:
 
 
 def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, str], *, dotted: bool = False) -> None:
-    """Raises Invalid, saying which value and what would be right."""
+    """Raises Invalid, which names the value and says what would be right."""
     check_name(name, kind, dotted=dotted)
     if kind not in KINDS:
-        raise Invalid(f"{kind!r} is no kind of repository", hint=f"take one of {', '.join(KINDS)}")
+        raise Invalid(f"{kind!r} is not a kind of repository", hint=f"take one of {', '.join(KINDS)}")
     check_ref_name(default_branch)
     if any("\0" in text for pair in metadata.items() for text in pair):
         raise Invalid("metadata cannot hold a NUL character")

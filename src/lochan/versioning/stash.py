@@ -1,4 +1,4 @@
-"""Stashes: what is staged on a branch is put aside, and taken up again later, there or elsewhere (S9)."""
+"""Stashes: staged changes of a branch are put aside, and restored later, on the same branch or another one (S9)."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,13 @@ from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Popped, StashDropped, Stashed
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import EMPTY
-from lochan.versioning.head_moves import changed_paths
+from lochan.versioning.heads.moves import changed_paths
 from lochan.versioning.idempotency import once, same
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.branch import dirty
+from lochan.versioning.state.branch import Stash, dirty
 from lochan.versioning.state.refs import Refs
-from lochan.versioning.state.stashes import Stash
 
 _LISTED = 1_000
 _TRIES = 10
@@ -22,21 +21,21 @@ _TRIES = 10
 
 @once(same)
 async def push(repository: OpenRepository, branch: str, message: str = "", *, actor: Actor) -> str:
-    """All that is staged when the event is appended; returns the stash's id. Raises NothingToDo."""
+    """Takes everything that is staged when the event is appended. Returns the stash's id. Raises NothingToDo."""
     id: str = await repository.submit(actor, Stashed(branch, message))
     fp("stash.pushed")
     return id
 
 
 async def _popped_first(repository: OpenRepository, before: CarriedOut) -> Stash:
-    """Its id is all that is kept of a stash that was popped."""
+    """Only the id of a popped stash is kept."""
     return Stash(before.result, "", "", EMPTY, "", "", 0)
 
 
 @once(_popped_first)
 async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor: Actor) -> Stash:
-    """Onto a branch with nothing staged; by default the newest stash of that branch. Raises Dirty, and PathsInTheWay
-    where the branch has another version of a stashed path than the stash was made over."""
+    """Restores a stash, by default the newest of the branch, onto a branch with nothing staged. Raises Dirty, and
+    PathsInTheWay if the branch has changed a stashed path since the stash was made."""
     for _ in range(_TRIES):
         refs, _ = await repository.refs()
         found, one = refs.branch(branch), _named(refs, branch, stash)
@@ -47,7 +46,7 @@ async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor
         try:
             await repository.submit(actor, Popped(branch, one.id, found.head))
         except ConcurrentCommit:
-            continue  # another head: to be looked at anew
+            continue  # the head has moved: look again
         fp("stash.popped")
         repository.staged(branch)
         return one
@@ -56,7 +55,7 @@ async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor
 
 @once(same)
 async def drop(repository: OpenRepository, branch: str, stash: str = "", *, actor: Actor) -> str:
-    """What it holds is gone for good."""
+    """Its content is gone for good."""
     dropped = ""
 
     def decide(refs: Refs) -> Sequence[Event]:
@@ -83,7 +82,7 @@ def _named(refs: Refs, branch: str, stash: str) -> Stash:
 
 
 async def _check_paths(repository: OpenRepository, refs: Refs, head: str, stash: Stash, branch: str) -> None:
-    """Refuses where the head has changed a stashed path since the push."""
+    """Raises PathsInTheWay if the head has changed a stashed path since the push."""
     if head == stash.head:
         return
     before, now = refs.commit(stash.head), refs.commit(head)

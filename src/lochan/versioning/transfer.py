@@ -1,6 +1,6 @@
-"""Copies from one repository to another: the bytes are moved, for no two repositories ever share an address.
+"""Copying from one repository to another. The bytes are copied, because two repositories never share an address.
 
-Each has its own garbage collection, which sees its own references alone; a shared address would die with its home.
+Each has its own garbage collection, which sees only its own references; a shared address would die with its home.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from lochan.errors import NotFound
 from lochan.formats.entry import STORE_ETAG, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
-from lochan.journal.request_key import CarriedOut, without_key
+from lochan.journal.keys import CarriedOut, without_key
 from lochan.versioning import objects
 from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import scan
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, present_copy, retold
+from lochan.versioning.copy import SAME, CopyOptions, CopyResult, present_copy, with_options
 from lochan.versioning.idempotency import check_first, count_first, entry_first
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
@@ -31,7 +31,7 @@ _WIDTH = 8  # objects at a time
 _BATCH = 500  # objects that are staged together, as in an upload
 _BATCH_BYTES = 1 << 30
 
-Advance = Callable[[int], None]  # told of the bytes of each piece
+Advance = Callable[[int], None]  # called with the size of each piece
 
 
 def silent(size_bytes: int) -> None:
@@ -47,15 +47,15 @@ async def transfer(
     to: str,
     *,
     actor: Actor,
-    told: CopyOptions = SAME,
+    options: CopyOptions = SAME,
     advance: Advance = silent,
 ) -> Entry:
-    """Raises NotFound, Gone for bytes that have vanished."""
+    """Raises NotFound, and Gone if the bytes have vanished."""
     check_key(to)
     try:
         await check_first(target, actor)
         entry = await objects.stat(source, source_ref, path)
-        [written] = await _batch(source, target, branch, [(entry, to)], actor, told, advance)
+        [written] = await _batch(source, target, branch, [(entry, to)], actor, options, advance)
     except CarriedOut as before:
         return await entry_first(target, before)
     return written
@@ -72,8 +72,8 @@ async def transfer_folder(
     actor: Actor,
     advance: Advance = silent,
 ) -> CopyResult:
-    """Every object under the prefix, as of one moment. Staged in batches: broken off, the first of them are there. With
-    an idempotency key, the last batch enters it: asked again before that, all of them are copied again."""
+    """Copies every object under the prefix, as of one moment, in batches. If it is interrupted, the first batches are
+    there. The last batch enters the idempotency key: a request that is repeated before that copies everything again."""
     try:
         await check_first(target, actor)
         return await _transfer_folder(source, source_ref, prefix, target, branch, to, actor, advance)
@@ -109,7 +109,7 @@ async def _batch(
     branch: str,
     pairs: Sequence[tuple[Entry, str]],
     actor: Actor,
-    told: CopyOptions,
+    options: CopyOptions,
     advance: Advance,
 ) -> list[Entry]:
     for _, to in pairs:
@@ -122,7 +122,7 @@ async def _batch(
 
     async def worker() -> None:
         for entry, to in waiting:  # shared: each takes the next that nobody has
-            await _write(source, batch, retold(entry, told), to, advance)
+            await _write(source, batch, with_options(entry, options), to, advance)
 
     tasks = [asyncio.ensure_future(worker()) for _ in range(min(_WIDTH, len(pairs)))]
     try:
@@ -131,15 +131,15 @@ async def _batch(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    sources = {to: retold(entry, told) for entry, to in pairs}
+    sources = {to: with_options(entry, options) for entry, to in pairs}
     written = [moved(sources[each.path], each) for each in await batch.finish()]
     await objects.put_many(target, branch, written, actor=actor)
     return written
 
 
 async def copied_entry(source: OpenRepository, entry: Entry, target: OpenRepository, to: str) -> Entry:
-    """For whoever stages the entry themselves. Within a repository the bytes stay where they are; to another they are
-    written once more. Raises Gone for bytes that have vanished."""
+    """For callers that stage the entry themselves. Within a repository the bytes stay where they are; for another one
+    they are written again. Raises Gone if the bytes have vanished."""
     if source is target:
         return await present_copy(target, entry, to)
     _, mint = await target.refs()
@@ -148,8 +148,8 @@ async def copied_entry(source: OpenRepository, entry: Entry, target: OpenReposit
 
 
 def moved(entry: Entry, written: Entry) -> Entry:
-    """The object where its bytes now lie. They are the same, and so are its ETag, its checksums and its parts; but of a
-    file outside the lake only what others said of it was known."""
+    """The object with its new blocks. The bytes are the same, and so are its ETag, checksums and parts. A file outside
+    the lake is the exception: only what its store reported was known."""
     if not all(block.sha256 for block in entry.blocks):
         return replace(written, content_type=entry.content_type, headers=entry.headers, metadata=entry.metadata)
     checksums = {name: value for name, value in entry.checksums.items() if name != STORE_ETAG}
@@ -184,7 +184,7 @@ async def _batches(found: AsyncIterator[pa.RecordBatch]) -> AsyncIterator[list[E
 
 
 async def with_last(batches: AsyncIterator[T]) -> AsyncIterator[tuple[T, bool]]:
-    """Each of them, and whether it is the last."""
+    """Each batch, and whether it is the last."""
     held: list[T] = []
     async for batch in batches:
         if held:

@@ -1,8 +1,7 @@
-"""Upkeep of a branch's staging: compaction, and the tree over many tombstones, behind the writers, whom neither ever
-blocks (rules S2, S3).
+"""Upkeep of a branch's staging, in the background: compaction, and the covering tree over many tombstones (S2, S3).
 
-The event is valid only while every input is still there; if a commit or a reset was quicker, the files just written
-are litter, and nothing else has happened.
+Neither blocks writers. The event is valid only while every input is still there. If a commit or a reset was quicker,
+the files just written are litter, and nothing else has happened.
 """
 
 from __future__ import annotations
@@ -14,21 +13,20 @@ from lochan.failpoints import fp
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Compacted
 from lochan.formats.run import RunRef
-from lochan.staging import compaction
-from lochan.staging import covering_tree as over
+from lochan.staging import compaction, covering_tree
 from lochan.staging.compaction import LIMITS, CompactionLimits
 from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import BranchState
 
 if TYPE_CHECKING:
-    import asyncio  # a command that only reads spares itself the event loop
+    import asyncio  # a command that only reads does without the event loop
 
 SELF = Actor("lochan", "upkeep", "")
 
 
 async def compact(repository: OpenRepository, branch: str, limits: CompactionLimits = LIMITS) -> bool:
-    """One step; False: there is nothing to do, or somebody was quicker."""
+    """One step. False: there is nothing to do, or somebody was quicker."""
     refs, mint = await repository.refs()
     found = refs.find_branch(branch)
     chosen = compaction.plan(found.layers, limits) if found else None
@@ -48,16 +46,16 @@ async def compact(repository: OpenRepository, branch: str, limits: CompactionLim
 
 
 async def cover(repository: OpenRepository, branch: str, limits: CompactionLimits = LIMITS) -> bool:
-    """Makes the tree over the lowest runs, where a reader needs one; False: it is there, or somebody was quicker."""
+    """Makes the tree over the lowest runs, if readers need one. False: it exists, or somebody was quicker."""
     refs, mint = await repository.refs()
     found = refs.find_branch(branch)
     if found is None:
         return False
     head = refs.commit(found.head)
-    chosen = over.plan(found.layers, head.tree_file, limits)
+    chosen = covering_tree.plan(found.layers, head.tree_file, limits)
     if chosen is None:
         return False
-    made = await over.make(chosen, await repository.tree(head), repository.trees, repository.runs, mint)
+    made = await covering_tree.make(chosen, await repository.tree(head), repository.trees, repository.runs, mint)
     fp("cover.tree_written")
     event = Compacted(branch, found.incarnation, (), (), (), found.head, read_at=mint, over=made)
     return await _landed(repository, event)
@@ -73,7 +71,7 @@ async def _landed(repository: OpenRepository, event: Compacted) -> bool:
 
 
 class StagingUpkeep:
-    """Compacts in the background what `touched` names, one branch at a time."""
+    """Compacts the branches that `touched` names in the background, one at a time."""
 
     def __init__(self, repository: OpenRepository, limits: CompactionLimits = LIMITS) -> None:
         self._repository = repository
@@ -83,10 +81,10 @@ class StagingUpkeep:
         self._task: asyncio.Task[None] | None = None
 
     def touched(self, branch: str) -> None:
-        """Cheap: looks at counters of the state this process has folded."""
+        """Cheap: looks at counters in the state that this process has folded."""
         refs = self._repository.folded()
         found = refs.find_branch(branch)
-        if found is None or found is self._looked_at:  # many that were written together ask, and one look will do
+        if found is None or found is self._looked_at:  # many writes arrive together, and one look is enough
             return
         self._looked_at = found
         if not self._has_work(found.layers, refs.commit(found.head).tree_file):
@@ -102,7 +100,7 @@ class StagingUpkeep:
             await self._task
 
     def _has_work(self, layers: Layers, base: str) -> bool:
-        planned = compaction.plan(layers, self._limits) or over.plan(layers, base, self._limits)
+        planned = compaction.plan(layers, self._limits) or covering_tree.plan(layers, base, self._limits)
         return planned is not None
 
     async def _work(self) -> None:
@@ -112,14 +110,14 @@ class StagingUpkeep:
                 while await compact(self._repository, branch, self._limits):
                     pass
                 await cover(self._repository, branch, self._limits)
-        except LochanError as error:  # the next write tries again; nobody's request has failed
+        except LochanError as error:  # the next write tries again, and no request has failed
             self._repository.journal.schema.alarm(f"the staging of a branch was not compacted: {error}")
         finally:
             self._task = None
 
 
 def attach(repository: OpenRepository) -> OpenRepository:
-    """From now on its staging is kept small; `close` waits for what is under way."""
+    """Keeps the repository's staging small from now on. `close` waits for the work that is under way."""
     upkeep = StagingUpkeep(repository)
     repository.staged, repository.closing = upkeep.touched, upkeep.close
     return repository

@@ -1,7 +1,7 @@
-"""Multipart uploads: parts that come in any order become the blocks of one entry, and no byte is moved.
+"""Multipart uploads: parts that arrive in any order become the blocks of one entry, and no byte is moved.
 
-Nothing of it is seen before it is completed, which is one event. An upload is part of the journal's state, so it
-outlives every process, and any of them may go on with it.
+Nothing is visible before the upload is completed, by one event. An upload is part of the journal's state, so it
+outlives every process, and any process can continue it.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class PartRequest(NamedTuple):
-    """A part as the completing request names it."""
+    """A part as the request that completes the upload names it."""
 
     number: int
     etag: str
@@ -72,7 +72,7 @@ async def put_part(
     verify: Callable[[Mapping[str, str]], None] = lambda found: None,
     whole: Callable[[bytes], None] | None = None,
 ) -> UploadPart:
-    """`verify` is given the checksums that were found, `whole` the SHA-256, before anything is known of the part."""
+    """`verify` gets the computed checksums and `whole` the SHA-256, before the part is recorded. Both may raise."""
     _check_number(number)
     refs, mint = await repository.refs()
     path = refs.uploads.get(upload).opened.path
@@ -96,8 +96,8 @@ async def copy_part(
     actor: Actor,
     checksums: Mapping[str, str] = _NONE,
 ) -> UploadPart:
-    """A span of an object of the same repository, by reference. `etag` and `checksums` are of those bytes; `read_at` is
-    the number of the state that the object was found in (G4)."""
+    """A span of an object of the same repository, by reference. `etag` and `checksums` are those of the span; `read_at`
+    is the number of the state in which the object was found (G4)."""
     _check_number(number)
     blocks = sliced(source.blocks, start, stop)
     event = PartPut(upload, number, blocks, stop - start, etag, dict(checksums), read_at=read_at)
@@ -107,22 +107,22 @@ async def copy_part(
 async def complete(
     repository: OpenRepository,
     id: str,
-    wanted: Sequence[PartRequest],
+    requested: Sequence[PartRequest],
     *,
     actor: Actor,
     check: Check | None = None,
     checksums: Mapping[str, str] = _NONE,
 ) -> Entry:
-    """The object, seen from now on. Asked once more it answers as the first time, whatever became of the object since.
-    Raises NotFound, BadPart, BadPartOrder, PartTooSmall, and what `check` raises about the object that is there."""
+    """Makes the object visible. A repeated request gets the same answer, whatever happened to the object since. Raises
+    NotFound, BadPart, BadPartOrder, PartTooSmall, and whatever `check` raises, given the object that is there."""
     refs, read_at = await repository.refs()
     upload = refs.uploads.find(id)
     if upload is None:
-        return await _completed_before(repository, id, wanted, actor)
-    parts = _chosen(refs, id, wanted)
+        return await _completed_before(repository, id, requested, actor)
+    parts = _chosen(refs, id, requested)
     entry = msgspec.structs.replace(_entry(upload, parts, repository.clock.wall()), checksums=dict(checksums))
     if upload.opened.workspace:
-        return await _into_workspace(repository, upload, entry, read_at, wanted, _unchanged(id, parts), actor)
+        return await _into_workspace(repository, upload, entry, read_at, requested, _unchanged(id, parts), actor)
     event = Staged(upload.opened.branch, puts=(entry,), read_at=read_at, completes=id)
     await submit_if(
         repository,
@@ -132,7 +132,7 @@ async def complete(
         (event,),
         actor=actor,
         key=id,
-        fingerprint=_fingerprint(wanted),
+        fingerprint=_fingerprint(requested),
         also=_unchanged(id, parts),
     )
     repository.staged(upload.opened.branch)
@@ -144,11 +144,11 @@ async def _into_workspace(
     upload: OpenUpload,
     entry: Entry,
     read_at: int,
-    wanted: Sequence[PartRequest],
+    requested: Sequence[PartRequest],
     unchanged: Callable[[Refs], None],
     actor: Actor,
 ) -> Entry:
-    """A file that lies at that path is hidden by the entry."""
+    """The entry hides a file at the same path."""
     workspace = upload.opened.workspace
     found = repository.folded().workspaces.get(workspace)
     files = await repository.shown_folder(found).stamps([entry.path])
@@ -159,7 +159,7 @@ async def _into_workspace(
         unchanged(refs)
         return [event]
 
-    await repository.submit_decided(actor, decide, key=upload.id, fingerprint=_fingerprint(wanted))
+    await repository.submit_decided(actor, decide, key=upload.id, fingerprint=_fingerprint(requested))
     return entry
 
 
@@ -186,19 +186,21 @@ async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Uplo
     return put
 
 
-async def _completed_before(repository: OpenRepository, id: str, wanted: Sequence[PartRequest], actor: Actor) -> Entry:
-    """The journal knows by the key whether this very request was carried out. Raises NotFound if it was not."""
+async def _completed_before(
+    repository: OpenRepository, id: str, requested: Sequence[PartRequest], actor: Actor
+) -> Entry:
+    """The journal knows by the key whether this request was carried out. Raises NotFound if it was not."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         refs.uploads.get(id)
         raise Invalid("the upload came to be while it was looked for")  # ids are never used twice
 
-    await repository.submit_decided(actor, decide, key=id, fingerprint=_fingerprint(wanted))
-    return Entry("", (), 0, "", multipart_etag([part.etag for part in wanted]), 0)
+    await repository.submit_decided(actor, decide, key=id, fingerprint=_fingerprint(requested))
+    return Entry("", (), 0, "", multipart_etag([part.etag for part in requested]), 0)
 
 
 def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
-    """That no part was put anew between the look at them and the append."""
+    """Checks that no part was replaced between reading the parts and the append."""
 
     def check(refs: Refs) -> None:
         refs.uploads.get(id)
@@ -208,11 +210,11 @@ def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
     return check
 
 
-def _chosen(refs: Refs, id: str, wanted: Sequence[PartRequest]) -> list[UploadPart]:
-    if not wanted:
+def _chosen(refs: Refs, id: str, requested: Sequence[PartRequest]) -> list[UploadPart]:
+    if not requested:
         raise BadPart("no part was named")
     parts = []
-    for before, one in zip((None, *wanted), wanted, strict=False):
+    for before, one in zip((None, *requested), requested, strict=False):
         if before is not None and before.number >= one.number:
             raise BadPartOrder("the parts are not in ascending order")
         part = refs.uploads.part(id, one.number)
@@ -231,7 +233,7 @@ def _entry(upload: OpenUpload, parts: Sequence[UploadPart], now: int) -> Entry:
     opened = upload.opened
     size = sum(part.size for part in parts)
     if size > OBJECT_BYTES_MAX:
-        raise Invalid(f"an object of {size} bytes is larger than the 5 TiB that S3 knows")
+        raise Invalid(f"an object of {size} bytes is larger than the 5 TiB that S3 allows")
     return Entry(
         path=opened.path,
         blocks=tuple(block for part in parts for block in part.blocks),
@@ -246,8 +248,8 @@ def _entry(upload: OpenUpload, parts: Sequence[UploadPart], now: int) -> Entry:
     )
 
 
-def _fingerprint(wanted: Sequence[PartRequest]) -> bytes:
-    text = ",".join(f"{part.number}:{part.etag}" for part in wanted)
+def _fingerprint(requested: Sequence[PartRequest]) -> bytes:
+    text = ",".join(f"{part.number}:{part.etag}" for part in requested)
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -257,8 +259,8 @@ def _check_number(number: int) -> None:
 
 
 def sliced(blocks: Sequence[Block], start: int, stop: int) -> tuple[Block, ...]:
-    """Bytes start to stop, exclusive, as blocks of their own: the same bytes, by reference. A block that is cut loses
-    its SHA-256, which was of the whole."""
+    """Bytes start to stop, exclusive, as new blocks by reference. A block that is cut loses its SHA-256, which was that
+    of the whole block."""
     size = sum(block.size for block in blocks)
     if not 0 <= start <= stop <= size:
         raise Invalid(f"bytes {start} to {stop} are not in a body of {size} bytes")

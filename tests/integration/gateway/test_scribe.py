@@ -51,7 +51,7 @@ def _scribes(lake: Path) -> Iterator[int]:
     for folder in Path("/proc").iterdir():
         with suppress(OSError):
             words = (folder / "cmdline").read_bytes() if folder.name.isdecimal() else b""
-            if b"lochan.store.scribe_process" in words and os.fsencode(lake) in words:
+            if b"lochan.store.scribe" in words and os.fsencode(lake) in words:
                 yield int(folder.name)
 
 

@@ -13,11 +13,13 @@ from lochan.errors import NothingToDo
 from lochan.ids import Ids
 from lochan.lake import Lake
 from lochan.store.open import open_store, stack
-from lochan.versioning import branches, copy, head_moves, objects, stash, upkeep
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning import branches, copy, objects, stash, upkeep
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces import commit as committing
-from lochan.versioning.workspaces import registry, write
+from lochan.versioning.workspaces import write
+from lochan.versioning.workspaces import write as registry
 from tests.model.versioned.verbs import ANN, TINY, once
 
 _CHOICE = ("put", "put", "put", "delete", "move", "commit", "commit", "merge", "merge", "workspace", "stash", "compact")

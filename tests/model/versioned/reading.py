@@ -6,9 +6,10 @@ from lochan.errors import NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.run import changes_of
 from lochan.staging.layers import Layers
-from lochan.versioning import diff, objects
-from lochan.versioning.graph import log
+from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions import diff
+from lochan.versioning.revisions.graph import log
 from lochan.versioning.state import workspaces
 from lochan.versioning.state.refs import Refs
 from tests.model.versioned.dictionaries import (

@@ -10,16 +10,20 @@ from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.staging.compaction import CompactionLimits
 from lochan.tree.merge import Strategy
-from lochan.versioning import branch_protection, branches, copy, head_moves, import_, links, objects, upkeep
+from lochan.versioning import branches, copy, links, objects, upkeep
+from lochan.versioning import branches as branch_protection
 from lochan.versioning import stash as stashing
-from lochan.versioning.commit import CommitRequest as CommitWish
-from lochan.versioning.commit import commit
-from lochan.versioning.head_moves import CommitMessage
-from lochan.versioning.import_ import ImportSource
+from lochan.versioning.heads import imports as import_
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest as CommitWish
+from lochan.versioning.heads.commit import commit
+from lochan.versioning.heads.imports import ImportFolder
+from lochan.versioning.heads.moves import CommitMessage
+from lochan.versioning.heads.rebase import rebase
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.rebase import rebase
 from lochan.versioning.workspaces import commit as committing
-from lochan.versioning.workspaces import registry, write
+from lochan.versioning.workspaces import write
+from lochan.versioning.workspaces import write as registry
 from tests.model.versioned.wishes import DEFAULT, Wish
 
 ANN = Actor("ann", "test", "here")
@@ -173,7 +177,7 @@ def _first(patterns: tuple[str, ...] | None, name: str) -> CommitWish | None:
 
 
 async def _bring_in(at: OpenRepository, name: str, branch: str, url: str, to: str, whole: bool) -> str:
-    source = ImportSource(url, to)
+    source = ImportFolder(url, to)
     gathered = await (import_.for_ingest(at, source) if whole else import_.for_import(at, [source]))
     return NewCommit((await import_.bring_in(at, branch, gathered, CommitMessage(name), actor=ANN)).commit)
 

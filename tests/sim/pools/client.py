@@ -8,8 +8,9 @@ from lochan.formats.record import Actor
 from lochan.pools.commit_objects import Swap, add_objects, change_objects, replace_objects
 from lochan.pools.objects import entries
 from lochan.tree.tree import Tree
-from lochan.versioning import branches, head_moves, objects
-from lochan.versioning.history_join import MoveBase
+from lochan.versioning import branches, objects
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.joins import MoveBase
 from tests.sim.pools.place import PoolPlace
 from tests.sim.pools.rows import rows_of
 from tests.sim.versioning.asking import Asking

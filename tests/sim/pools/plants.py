@@ -9,9 +9,8 @@ from lochan.pools import merge as joining
 from lochan.pools.merge import PoolJoins
 from lochan.tree.merge import SOURCE, Strategy, merge
 from lochan.tree.tree import Tree
-from lochan.versioning import head_moves
-from lochan.versioning.history_join import JoinResult, MoveBase
-from lochan.versioning.merge_base import base_tree
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.joins import JoinResult, MoveBase, base_tree
 from tests.sim.plants import Plant
 from tests.sim.versioning.plants import _changed, _land_again, _without
 
@@ -30,7 +29,7 @@ async def _by_name(joins: Any, on: MoveBase, base: Tree, theirs: Tree) -> JoinRe
 
 
 async def _merge(self: Any, on: MoveBase, theirs: str, strategy: Any) -> JoinResult:
-    base = await base_tree(self._repository, on.look_up, on.id, theirs, on.mint)
+    base = await base_tree(self._repository.trees, on.look_up, on.id, theirs, on.mint)
     return await _by_name(self, on, base, await self._repository.tree(on.look_up(theirs)))
 
 

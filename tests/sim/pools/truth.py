@@ -13,7 +13,7 @@ from lochan.formats import record as records
 from lochan.formats.commit import Commit
 from lochan.formats.repository_events import BranchCreated, Moved, RepositoryOpened, Turned, TurnOver
 from lochan.journal.state import Schema
-from lochan.versioning.graph import log, merge_bases, only_left
+from lochan.versioning.revisions.graph import log, merge_bases, only_left
 from lochan.versioning.state.refs import Refs
 from tests.sim.store import SimStore
 from tests.sim.versioning.files import Files, Missing

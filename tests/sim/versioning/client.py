@@ -11,9 +11,13 @@ from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.staging.compaction import CompactionLimits
 from lochan.tree.merge import Strategy
-from lochan.versioning import branches, commit, head_moves, import_, objects, rebase, stash, subtree, upkeep
+from lochan.versioning import branches, objects, stash, upkeep
+from lochan.versioning.heads import commit, rebase, subtree
+from lochan.versioning.heads import imports as import_
+from lochan.versioning.heads import moves as head_moves
 from lochan.versioning.workspaces import commit as committing
-from lochan.versioning.workspaces import registry, write
+from lochan.versioning.workspaces import write
+from lochan.versioning.workspaces import write as registry
 from tests.sim.versioning.place import EAGER
 from tests.sim.versioning.reading import Reading, absent
 from tests.sim.versioning.wish import FILE, Wish

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import TurnOver
-from lochan.versioning import branch_queue
-from lochan.versioning.branch_queue import BranchQueue
+from lochan.versioning.heads import branch_queue
+from lochan.versioning.heads.branch_queue import BranchQueue
 from lochan.versioning.state.branch import Turn
 from tests.sim.chooser import WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from lochan.errors import AlreadyExists, Conflict, Dirty, Invalid, LochanError, NotFound, PathsInTheWay, Refused
-from lochan.versioning.head_moves import PathConflicts
+from lochan.versioning.heads.moves import PathConflicts
 from tests.sim.versioning.model import Model
 from tests.sim.versioning.pieces import Branch, Content
 from tests.sim.versioning.three_way import Clash, base_trees, changes, three_way

@@ -12,11 +12,11 @@ from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
 from lochan.staging.compaction import CompactionLimits
 from lochan.staging.runs import Runs
-from lochan.store.latency import LatencyStore
+from lochan.store.faults import LatencyStore
 from lochan.store.protocol import Store
 from lochan.store.retry import RetryStore
 from lochan.store.threads import Threads
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.trees import Trees
 from lochan.versioning.catalog import _first_commit
 from lochan.versioning.open_repository import OpenRepository

@@ -19,8 +19,8 @@ from lochan.staging import covering_tree as over
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Inputs, Layer, Layers, Seal
 from lochan.tree.merge import SOURCE, Strategy, merge
-from lochan.versioning import head_moves
-from lochan.versioning.land import PathTest
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.land import PathTest
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.rules import RefsRules

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from lochan.errors import Mistake, Transient, Unknown
-from lochan.versioning import diff as differing
 from lochan.versioning import objects
+from lochan.versioning.revisions import diff as differing
 from tests.sim.versioning.asking import Asking
 from tests.sim.versioning.honest import Now
 from tests.sim.versioning.three_way import changes

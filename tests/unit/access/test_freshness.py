@@ -18,11 +18,11 @@ from lochan.access.policies import attach, detach
 from lochan.access.users import create_user, delete_user
 from lochan.errors import LochanError, NotFound, Transient
 from lochan.lake import Lake
+from lochan.store.capabilities import Wrapper
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.store.wrapper import Wrapper
 from tests.run import run
 from tests.unit.access.hand_clock import Machine, Time, settle
 from tests.unit.access.place import ACTOR

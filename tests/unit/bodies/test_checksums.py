@@ -54,7 +54,7 @@ def test_a_value_that_is_only_wanted() -> None:
 
 
 def test_what_is_not_known_is_refused_by_name() -> None:
-    with pytest.raises(Invalid, match=r"CRC16 is not known .known are CRC32, CRC32C, CRC64NVME, SHA1, SHA256"):
+    with pytest.raises(Invalid, match=r"CRC16 is not known .choose from CRC32, CRC32C, CRC64NVME, SHA1, SHA256"):
         DeclaredChecksums(None, {"CRC16": "AAAA"})
 
 

@@ -16,13 +16,13 @@ from lochan.clock import SystemClock
 from lochan.errors import Corrupt, Gone, Invalid, Transient
 from lochan.formats.entry import Block, Entry
 from lochan.store.cache import CacheStore
+from lochan.store.capabilities import Wrapper
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack
 from lochan.store.protocol import Store
-from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined
@@ -165,7 +165,7 @@ def test_damage_on_the_way_is_read_again_or_told(damaged: int) -> None:
         if damaged == 3:
             assert await joined(reader.read(entry)) == b"0123456789abcdef"
         else:
-            with pytest.raises(Transient, match="came damaged the first time"):
+            with pytest.raises(Transient, match="was damaged when it was read first"):
                 await joined(reader.read(entry))
 
     run(play())

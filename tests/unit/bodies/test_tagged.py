@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 
+from lochan.store.capabilities import Wrapper
 from lochan.store.counts import RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack
 from lochan.store.protocol import Store
-from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.body import ready
 from tests.run import run
 from tests.store_contract import MIB, chunks

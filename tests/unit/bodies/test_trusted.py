@@ -12,11 +12,11 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.errors import Corrupt
 from lochan.formats.entry import Entry
+from lochan.store.capabilities import Wrapper
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from lochan.store.verified_files import VerifiedFiles
-from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lochan.cli.output.commit_graph import CommitGraph
 from lochan.formats.commit import Commit
-from lochan.versioning.graph import log, topological
+from lochan.versioning.revisions.graph import log, topological
 from tests.unit.versioning.history import graph
 
 

@@ -10,7 +10,7 @@ from lochan.cli import repo
 from lochan.config.find import system_user
 from lochan.formats.events import event_types
 from lochan.formats.record import Actor
-from lochan.journal import event_text
+from lochan.journal import feed as event_text
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.repositories import KINDS

@@ -43,8 +43,8 @@ def test_what_a_uri_says(text: str, uri: Uri) -> None:
         ("Demo@main", "cannot be the name of a pool or a repository"),
         ("a..b@main", "cannot be the name of a pool or a repository"),
         ("_a@main", "cannot be the name of a pool or a repository"),
-        ("demo@-x", "is no ref"),
-        ("demo@main~x", "was not understood"),
+        ("demo@-x", "is not a ref"),
+        ("demo@main~x", "is not understood"),
     ],
 )
 def test_what_is_no_uri(text: str, said: str) -> None:
@@ -68,7 +68,7 @@ def test_a_ref_has_none() -> None:
 def test_only_a_branch_can_be_changed() -> None:
     assert branch_uri("demo").ref == ""
     for text in ("demo@main~1", "demo@main@", "demo@main^"):
-        with pytest.raises(Invalid, match="is no branch"):
+        with pytest.raises(Invalid, match="is not a branch"):
             branch_uri(text)
 
 

@@ -21,9 +21,9 @@ from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.branches import create_branch
-from lochan.versioning.commit import CommitRequest as Commit
-from lochan.versioning.commit import commit
-from lochan.versioning.head_moves import merge
+from lochan.versioning.heads.commit import CommitRequest as Commit
+from lochan.versioning.heads.commit import commit
+from lochan.versioning.heads.moves import merge
 from lochan.versioning.objects import delete, put
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run

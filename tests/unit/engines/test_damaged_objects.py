@@ -28,7 +28,7 @@ from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.branches import create_branch
-from lochan.versioning.head_moves import merge
+from lochan.versioning.heads.moves import merge
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake
 

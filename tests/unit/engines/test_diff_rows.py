@@ -26,8 +26,8 @@ from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.json_row import FAIL, Faults
 from lochan.versioning.branches import create_branch
-from lochan.versioning.commit import CommitRequest as Commit
-from lochan.versioning.commit import commit
+from lochan.versioning.heads.commit import CommitRequest as Commit
+from lochan.versioning.heads.commit import commit
 from lochan.versioning.objects import delete, put
 from tests.run import run
 from tests.unit.engines.lake import ANN, BY_K, QueryLake, query_lake

@@ -19,8 +19,8 @@ from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import puts, stage
-from lochan.versioning.commit import CommitRequest as Commit
-from lochan.versioning.commit import commit
+from lochan.versioning.heads.commit import CommitRequest as Commit
+from lochan.versioning.heads.commit import commit
 from lochan.versioning.objects import put
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake

@@ -17,8 +17,8 @@ from lochan.pools.merge import RowMerge
 from lochan.pools.objects import entries
 from lochan.pools.settings import settings_of
 from lochan.tree.merge import Strategy
-from lochan.versioning import head_moves
 from lochan.versioning.branches import create_branch
+from lochan.versioning.heads import moves as head_moves
 from tests.run import run
 from tests.unit.engines.lake import ANN, BY_K, QueryLake, query_lake
 

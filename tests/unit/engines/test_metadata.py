@@ -129,7 +129,7 @@ def test_metadata(answers: dict[str, Any], text: str, expected: list[Any]) -> No
 
 @pytest.mark.thorough
 def test_rows_of_files_after_a_commit(tmp_path: Path) -> None:
-    from lochan.versioning.commit import CommitRequest, commit
+    from lochan.versioning.heads.commit import CommitRequest, commit
 
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:

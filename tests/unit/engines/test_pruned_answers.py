@@ -12,7 +12,7 @@ import pytest
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools import snapshot
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.versioning import open_repository
 from tests.run import run
 from tests.unit.engines.lake import BY_K, query_lake

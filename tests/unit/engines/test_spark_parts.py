@@ -27,8 +27,8 @@ from lochan.engines.spark.sizes import FEW_ROWS, sizes_for
 from lochan.errors import Refused
 from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
-from lochan.store.location import StoreLocation
 from lochan.store.memory import MemoryStore
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.store.verified_files import VerifiedFiles
 from tests.run import run

@@ -11,7 +11,7 @@ from lochan.jobs import job_commit as landing
 from lochan.jobs.job_commit import BatchName, found_again, landed_before
 from lochan.jobs.messages import TaskMessage
 from lochan.versioning.branches import create_branch
-from lochan.versioning.head_moves import CommitMessage, merge
+from lochan.versioning.heads.moves import CommitMessage, merge
 from tests.run import run
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool, job_pool

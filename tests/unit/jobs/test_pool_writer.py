@@ -21,7 +21,7 @@ from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, together
 from lochan.jobs.pool_writer import joined, write_lines, write_rows
 from lochan.jobs.target import pool_target
 from lochan.pools.facts import from_metadata
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.versioning.state.collection import mint_of
 from tests.run import run
 from tests.unit.engines.lake import ANN, query_lake
@@ -155,7 +155,7 @@ def test_what_no_task_could_do_is_said_before(tmp_path: Path) -> None:
             await files.close()
 
     run(play())
-    with pytest.raises(Refused, match="in one process alone"):
+    with pytest.raises(Refused, match="exists only in one process"):
         StoreLocation("memory://").for_others()
 
 

@@ -1,6 +1,6 @@
 """Which checkpoints nobody needs any more."""
 
-from lochan.journal.checkpoints import FoundCheckpoint
+from lochan.journal.slots import FoundCheckpoint
 from lochan.journal.trim import superfluous
 
 HOUR = 3_600.0

@@ -15,11 +15,11 @@ from lochan.pools.merge import PoolJoins, RowMerge
 from lochan.pools.objects import object_id
 from lochan.pools.shape import Object
 from lochan.store.memory import MemoryStore
-from lochan.versioning import head_moves
 from lochan.versioning.branches import create_branch
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.moves import CommitMessage
+from lochan.versioning.heads.rebase import rebase
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.rebase import rebase
 
 ANN = Actor("ann", "test", "here")
 SETTINGS = PoolSettings((PoolKey(("line",)),))

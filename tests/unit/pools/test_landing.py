@@ -10,9 +10,9 @@ from lochan.formats.repository_events import Staged
 from lochan.pools.commit_objects import Swap, add_objects, change_objects, replace_objects
 from lochan.pools.objects import object_id
 from lochan.tree.tree import Tree
-from lochan.versioning.branch_protection import protect
-from lochan.versioning.head_moves import CommitMessage
-from lochan.versioning.history_join import MoveBase
+from lochan.versioning.branches import protect
+from lochan.versioning.heads.joins import MoveBase
+from lochan.versioning.heads.moves import CommitMessage
 from tests.run import run
 from tests.unit.pools.place import ANN, Pool, once, pool
 

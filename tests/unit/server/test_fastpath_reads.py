@@ -15,9 +15,9 @@ from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
 from lochan.versioning.branches import delete_branch
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.workspaces import write
-from lochan.versioning.workspaces.registry import open_workspace
+from lochan.versioning.workspaces.write import open_workspace
 from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, signed
 from tests.unit.server.two_ways import People, World, chunks, opened

@@ -20,10 +20,9 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX
-from lochan.versioning.branch_protection import protect, set_read_only, unprotect
-from lochan.versioning.branches import create_branch, delete_branch
+from lochan.versioning.branches import create_branch, delete_branch, protect, set_read_only, unprotect
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import resolve
+from lochan.versioning.revisions.resolve import resolve
 from tests.run import run
 from tests.unit.access.place import allow
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, Place, Protocol, signed

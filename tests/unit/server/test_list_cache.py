@@ -7,7 +7,7 @@ from lochan.access.rights import Rights
 from lochan.formats.entry import Entry
 from lochan.server.gateway.list_cache import BYTES_MAX, ListCache
 from lochan.staging.layers import EMPTY, Layers
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 from lochan.versioning.state.branch import BranchState
 
 HERE, THERE = cast("Any", object()), cast("Any", object())  # repositories

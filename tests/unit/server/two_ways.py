@@ -14,7 +14,7 @@ from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
 from lochan.versioning.branches import create_branch, create_tag
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.commit import CommitRequest, commit
 from tests.unit.access.place import allow, deny
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, Place
 

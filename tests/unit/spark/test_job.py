@@ -13,7 +13,7 @@ from lochan.spark import lakes
 from lochan.spark.frame_origin import Origin
 from lochan.spark.job import Replace, begin
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.uri import prefix_uri
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake

@@ -98,7 +98,7 @@ def test_a_seal_keeps_what_lies_below_from_later_puts() -> None:
 
 
 def test_seals_of_one_record_cannot_be_told_apart() -> None:
-    with pytest.raises(Refused, match="stands already"):
+    with pytest.raises(Refused, match="there is a seal"):
         EMPTY.seal(5).put(entry("a")).seal(5)
 
 

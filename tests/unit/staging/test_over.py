@@ -16,7 +16,7 @@ from lochan.staging.layers import EMPTY, DumpedLayers, Inputs, Layers, inputs_of
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.memory import MemoryStore
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from tests.run import run

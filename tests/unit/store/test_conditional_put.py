@@ -3,10 +3,10 @@
 import pytest
 
 from lochan.errors import AlreadyExists, DiskFull, Invalid, Refused, Unknown
-from lochan.store.conditional_put import settle
+from lochan.store.capabilities import Wrapper
 from lochan.store.faults import FITTING, FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
-from lochan.store.wrapper import Wrapper
+from lochan.store.retry import settle
 from tests.run import run
 from tests.unit.store.clocks import StillClock, counting_ids
 

@@ -8,8 +8,7 @@ from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.store.cache import CacheStore
 from lochan.store.counts import CountingStore, RequestCounts
-from lochan.store.faults import FaultStore
-from lochan.store.latency import LatencyStore
+from lochan.store.faults import FaultStore, LatencyStore
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack

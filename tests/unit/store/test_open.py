@@ -44,12 +44,12 @@ def test_memory_is_shared_by_name() -> None:
 @pytest.mark.parametrize(
     "url, options, message",
     [
-        pytest.param("ftp://x/y", {}, "known are file, memory, s3, gs and az", id="unknown scheme"),
+        pytest.param("ftp://x/y", {}, "choose file, memory, s3, gs or az", id="unknown scheme"),
         pytest.param("file://relative", {}, "three slashes", id="relative file URL"),
-        pytest.param("s3://", {}, "names no bucket", id="no bucket"),
+        pytest.param("s3://", {}, "has no bucket", id="no bucket"),
         pytest.param("s3://b/a/../c", {}, "cannot be stored", id="a prefix that leaves"),
-        pytest.param("s3://b", {"regoin": "x"}, "'regoin' is not known.*region", id="a typo"),
-        pytest.param("gs://b", {"region": "x"}, "'region' is not known", id="an option of another store"),
+        pytest.param("s3://b", {"regoin": "x"}, "unknown option 'regoin'.*region", id="a typo"),
+        pytest.param("gs://b", {"region": "x"}, "unknown option 'region'", id="an option of another store"),
         pytest.param("memory://b", {"region": "x"}, "takes no options", id="options for memory"),
         pytest.param("/tmp", {"region": "x"}, "takes no options", id="options for a folder"),
         pytest.param("s3://b", {"access_key_id": "x"}, "go together", id="half a key"),
@@ -138,7 +138,7 @@ def test_every_option_is_documented(scheme: str) -> None:
     [row] = [line for line in page.splitlines() if line.startswith(f"| `{scheme}` |")]
     with pytest.raises(Invalid) as caught:
         open_store(f"{scheme}://bucket", {"nonsense": ""})
-    for option in caught.value.hint.removeprefix("known are ").split(", "):
+    for option in caught.value.hint.removeprefix("the options are ").split(", "):
         assert f"`{option}`" in row
 
 

@@ -15,8 +15,8 @@ from lochan.config.load import load
 from lochan.errors import NotFound
 from lochan.lake import Lake
 from lochan.store.cache import CacheFiles
+from lochan.store.disk import make_private_folder
 from lochan.store.local import LocalStore
-from lochan.store.permissions import make_private_folder
 from tests.run import run
 from tests.store_contract import chunks
 

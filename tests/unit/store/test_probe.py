@@ -8,13 +8,13 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists, NotFound, Refused, Transient
 from lochan.ids import Ids
+from lochan.store.capabilities import Wrapper
 from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.probe import ProbeReport, probe
 from lochan.store.protocol import Stat, Store
 from lochan.store.retry import RetryStore
-from lochan.store.wrapper import Wrapper
 from tests.run import run
 from tests.store_contract import paths
 from tests.unit.store.clocks import StillClock, counting_ids

@@ -101,7 +101,7 @@ def test_a_body_shorter_than_its_range_is_an_error() -> None:
     short = Answer(206, b"x" * 5, {**OBJECT, "Content-Range": "bytes 0-9/100"})
     with answering(short) as answer:
         store = connect("s3", answer)
-        with pytest.raises(Transient, match="5 bytes came instead of 10"):
+        with pytest.raises(Transient, match="5 bytes arrived instead of 10"):
             run(store.get_range("k", 0, 10))
         with pytest.raises(Transient, match=r"0\.\.10"):
             run(joined(store.get_stream("k")))

@@ -23,8 +23,7 @@ from lochan.journal.group import AppendRequest
 from lochan.lake import Lake
 from lochan.store import scribe as scribe_module
 from lochan.store.local import SCRIBE_BYTES_MAX, LocalStore
-from lochan.store.scribe import HEAD, Scribe, answer, keep_scribe
-from lochan.store.scribe_process import work
+from lochan.store.scribe import HEAD, Scribe, answer, keep_scribe, work
 from tests.run import run
 
 pytestmark = pytest.mark.skipif(not Scribe.suits(), reason="needs sockets that keep messages apart")

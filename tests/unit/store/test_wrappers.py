@@ -6,8 +6,7 @@ import pytest
 
 from lochan.errors import NotFound
 from lochan.store.counts import CountingStore, RequestCounts, Tally
-from lochan.store.faults import StoreFault
-from lochan.store.latency import LatencyStore
+from lochan.store.faults import LatencyStore, StoreFault
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack
 from tests.run import run

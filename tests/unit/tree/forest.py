@@ -12,7 +12,7 @@ from lochan.formats.range import RangeRef
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 

@@ -13,7 +13,7 @@ from lochan.formats.metarange import EMPTY
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.tree import edit, trees
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.rows import Edited, with_changes
 from lochan.tree.trees import Trees
 from tests.unit.tree.forest import Forest, change, entry, gathered, paths, run

@@ -11,9 +11,9 @@ from lochan.concurrency import abandon, plain
 from lochan.errors import Corrupt, Transient
 from lochan.formats.entry_table import table_of
 from lochan.formats.run import changes_table
+from lochan.store.capabilities import Wrapper
 from lochan.store.memory import MemoryStore
-from lochan.store.wrapper import Wrapper
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.diff import diff
 from lochan.tree.merge import merge
 from lochan.tree.tree import Tree

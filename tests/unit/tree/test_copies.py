@@ -11,7 +11,7 @@ from lochan.clock import SystemClock
 from lochan.formats.entry_table import table_of
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
-from lochan.tree import copies
+from lochan.tree import ranges as copies
 from lochan.tree.cache import ArrowCache
 from lochan.tree.trees import Trees
 from tests.unit.tree.forest import entry, run

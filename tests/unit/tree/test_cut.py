@@ -5,8 +5,7 @@ from collections.abc import Awaitable
 import pyarrow as pa
 import pytest
 
-from lochan.tree.assemble import Assembler
-from lochan.tree.cut import STANDARD, RangeCut
+from lochan.tree.assemble import STANDARD, Assembler, RangeCut
 from lochan.tree.rows import Stretch
 from tests.unit.tree.forest import run
 

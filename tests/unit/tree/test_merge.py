@@ -10,7 +10,7 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.tree import merge as merge_module
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.merge import BASE as BASE_WINS
 from lochan.tree.merge import DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.trees import Trees
@@ -148,7 +148,7 @@ def test_where_both_made_the_same_change_ours_stays() -> None:
 
 
 def test_an_unknown_strategy_is_refused() -> None:
-    with pytest.raises(Invalid, match="no strategy"):
+    with pytest.raises(Invalid, match="is not a merge strategy"):
         Strategy("mine")
 
 

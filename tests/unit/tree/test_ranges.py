@@ -8,10 +8,10 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.errors import Corrupt, NotFound
 from lochan.formats.entry_table import table_of
+from lochan.store.capabilities import Wrapper
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.store.wrapper import Wrapper
 from lochan.tree.cache import ArrowCache
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree

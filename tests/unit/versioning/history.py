@@ -9,8 +9,9 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.tree.tree import Tree
-from lochan.versioning import branches, head_moves, objects
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning import branches, objects
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 
 ANN = Actor("ann", "test", "here")

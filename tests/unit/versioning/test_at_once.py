@@ -9,10 +9,11 @@ from lochan.errors import Conflict, Invalid, NothingToDo, Refused, SameRef
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branches, head_moves, objects
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.graph import log
+from lochan.versioning import branches, objects
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.graph import log
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")

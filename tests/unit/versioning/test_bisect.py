@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from lochan.errors import Invalid
 from lochan.formats.commit import Commit
-from lochan.versioning.bisect import BisectMarks, rounds, step
-from lochan.versioning.graph import is_ancestor, log
+from lochan.versioning.revisions.bisect import BisectMarks, rounds, step
+from lochan.versioning.revisions.graph import is_ancestor, log
 from tests.unit.versioning.history import graph
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from lochan.errors import NotFound, NothingToDo
 from lochan.formats.commit import Commit
 from lochan.tree.merge import SOURCE, Strategy
-from lochan.versioning.blame import blame, blame_under
 from lochan.versioning.branches import reset_staged
-from lochan.versioning.head_moves import cherry_pick, merge, revert
+from lochan.versioning.heads.moves import cherry_pick, merge, revert
+from lochan.versioning.revisions.log import blame, blame_under
 from tests.run import run
 from tests.unit.versioning.history import ANN, History, history
 

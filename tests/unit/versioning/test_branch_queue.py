@@ -10,9 +10,9 @@ from lochan.errors import Conflict
 from lochan.formats.events import Vocabulary
 from lochan.formats.record import RecordChange
 from lochan.formats.repository_events import Turned, TurnOver
-from lochan.versioning import branch_queue
-from lochan.versioning.branch_queue import BranchQueue
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads import branch_queue
+from lochan.versioning.heads.branch_queue import BranchQueue
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.state.branch import BranchState, Turn
 from lochan.versioning.state.refs import Refs
 from tests.run import run
@@ -85,7 +85,7 @@ def test_who_waits_for_the_dead_is_told_and_lands(
 
     run(play())
     assert "waiting for 10 requests in front of this one" in caplog.text
-    assert "the first is of ann (writer killed)" in caplog.text
+    assert "the first one is from ann (writer killed)" in caplog.text
     assert "writer killed 2 was silent for too long and is dropped" in caplog.text
 
 

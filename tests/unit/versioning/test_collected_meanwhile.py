@@ -9,9 +9,10 @@ from lochan.formats.collection_events import PlanEnded, Planned
 from lochan.formats.record import Actor
 from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
-from lochan.versioning import bulk, copy, import_, links, objects
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.import_ import ImportSource
+from lochan.versioning import bulk, copy, links, objects
+from lochan.versioning.heads import imports as import_
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.imports import ImportFolder
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -107,7 +108,7 @@ def test_an_import_is_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
             return await original(*given)  # type: ignore[arg-type]
 
         monkeypatch.setattr(import_, "_test", slow)
-        gathered = await import_.for_import(repository, [ImportSource("s3://b", "")])
+        gathered = await import_.for_import(repository, [ImportFolder("s3://b", "")])
         await import_.bring_in(repository, "main", gathered, actor=ANN)
         assert tries == 2
         await collect(repository)

@@ -14,9 +14,9 @@ from lochan.staging import merge
 from lochan.staging.compaction import LIMITS
 from lochan.store.memory import MemoryStore
 from lochan.tree import trees
-from lochan.tree.cut import RangeCut
+from lochan.tree.assemble import RangeCut
 from lochan.tree.trees import Trees
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.upkeep import compact
 from tests.run import run

@@ -8,7 +8,7 @@ from lochan.errors import PreconditionFailed
 from lochan.formats.entry import Entry
 from lochan.formats.repository_events import Staged
 from lochan.versioning import objects
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run

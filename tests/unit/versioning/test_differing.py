@@ -4,10 +4,10 @@ import pytest
 
 from lochan.errors import Invalid
 from lochan.tree.diff import DiffCounts
-from lochan.versioning import diff
-from lochan.versioning.diff import RollUp
-from lochan.versioning.history import LogRequest
-from lochan.versioning.history import history as log_of
+from lochan.versioning.revisions import diff
+from lochan.versioning.revisions.diff import RollUp
+from lochan.versioning.revisions.log import LogRequest
+from lochan.versioning.revisions.log import history as log_of
 from tests.run import run
 from tests.unit.versioning.history import History, history
 

@@ -2,7 +2,7 @@ import pytest
 
 from lochan.errors import Invalid
 from lochan.formats.commit import Commit
-from lochan.versioning.expression import Expression, parse
+from lochan.versioning.uri import Expression, parse_ref
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from lochan.versioning.expression import Expression, parse
     ],
 )
 def test_what_it_means(text: str, expected: Expression) -> None:
-    assert parse(text) == expected
+    assert parse_ref(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_it_means(text: str, expected: Expression) -> None:
 )
 def test_what_is_none(text: str) -> None:
     with pytest.raises(Invalid):
-        parse(text)
+        parse_ref(text)
 
 
 def test_the_id_of_a_commit_does_not_change() -> None:

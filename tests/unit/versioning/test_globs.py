@@ -2,7 +2,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lochan.versioning.globs import regex
+from lochan.versioning.names import regex
 
 PATHS = ["a.csv", "data/a.csv", "data/old/a.csv", "data/b.json", "x/_SUCCESS", "_SUCCESS", "odd\nname", "a+b"]
 

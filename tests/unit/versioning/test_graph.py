@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lochan.formats.commit import Commit
-from lochan.versioning.graph import is_ancestor, log, merge_bases, only_left, topological
+from lochan.versioning.revisions.graph import is_ancestor, log, merge_bases, only_left, topological
 from tests.unit.versioning.history import graph
 
 

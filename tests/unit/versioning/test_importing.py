@@ -11,13 +11,14 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.versioning import import_, objects
-from lochan.versioning import import_ as gathering
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.diff import staged
-from lochan.versioning.head_moves import CommitMessage
-from lochan.versioning.import_ import ImportCounts, ImportPlan, ImportSource, bring_in, for_import, for_ingest
+from lochan.versioning import objects
+from lochan.versioning.heads import imports as gathering
+from lochan.versioning.heads import imports as import_
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.imports import ImportCounts, ImportFolder, ImportPlan, bring_in, for_import, for_ingest
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import staged
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")
@@ -58,12 +59,12 @@ async def there(repository: OpenRepository, ref: str = "main@") -> dict[str, byt
     return {entry.path: await repository.reader.read_all(entry) for entry in found}
 
 
-async def imported(repository: OpenRepository, *sources: ImportSource) -> import_.ImportResult:
+async def imported(repository: OpenRepository, *sources: ImportFolder) -> import_.ImportOutcome:
     return await bring_in(repository, "main", await for_import(repository, sources), actor=ANN)
 
 
-async def ingested(repository: OpenRepository, url: str, to: str, keep_removed: bool = False) -> import_.ImportResult:
-    gathered = await for_ingest(repository, ImportSource(url, to), keep_removed=keep_removed)
+async def ingested(repository: OpenRepository, url: str, to: str, keep_removed: bool = False) -> import_.ImportOutcome:
+    gathered = await for_ingest(repository, ImportFolder(url, to), keep_removed=keep_removed)
     return await bring_in(repository, "main", gathered, CommitMessage("i"), actor=ANN)
 
 
@@ -86,7 +87,7 @@ def test_an_import_is_one_commit_that_leaves_the_rest_alone() -> None:
             await objects.put(repository, "main", path, once(b"ours"), actor=ANN)
         await commit(repository, "main", CommitRequest("c"), actor=ANN)
         await objects.put(repository, "main", "a/staged", once(b"ours"), actor=ANN)
-        landed = await imported(repository, ImportSource("s3://data/in", "a/"))
+        landed = await imported(repository, ImportFolder("s3://data/in", "a/"))
         assert landed.counts == ImportCounts(2, 1, 0, sum(len(f"s3://data/in/{key}") for key in ("x", "sub/y", "z")))
         assert await there(repository) == {
             "a/own": b"ours",
@@ -100,7 +101,7 @@ def test_an_import_is_one_commit_that_leaves_the_rest_alone() -> None:
         entry = await objects.stat(repository, "main", "a/x")
         assert entry.blocks[0].address == "s3://data/in/x"
         with pytest.raises(NothingToDo, match="has all of it already"):
-            await imported(repository, ImportSource("s3://data/in/", "a/"))
+            await imported(repository, ImportFolder("s3://data/in/", "a/"))
         await repository.close()
 
     run(play())
@@ -112,7 +113,7 @@ def test_several_sources_come_in_together() -> None:
         for url in ("s3://one/k/1", "s3://one/k/3", "gs://two/2", "az://three/4"):
             await buckets.put(url)
         repository = await opened(buckets)
-        sources = [ImportSource("s3://one/k", "in/"), ImportSource("gs://two", "in/"), ImportSource("az://three", "")]
+        sources = [ImportFolder("s3://one/k", "in/"), ImportFolder("gs://two", "in/"), ImportFolder("az://three", "")]
         await imported(repository, *sources)
         assert list(await there(repository)) == ["4", "in/1", "in/2", "in/3"]
         await buckets.put("gs://two/1")
@@ -134,7 +135,7 @@ def test_many_are_kept_in_a_file_and_not_in_memory(monkeypatch: pytest.MonkeyPat
             await buckets.put(f"s3://data/{number:05d}", b"x")
         repository = await opened(buckets)
         seen: list[int] = []
-        gathered = await for_import(repository, [ImportSource("s3://data", "")], seen.append)
+        gathered = await for_import(repository, [ImportFolder("s3://data", "")], seen.append)
         assert sum(seen) == 25_000
         await bring_in(repository, "main", gathered, actor=ANN)
         assert (await repository.tree((await repository.resolve("main")).commit)).count == 25_000
@@ -156,7 +157,7 @@ def test_a_staged_path_is_in_the_way(deleted: bool) -> None:
             await objects.delete(repository, "main", ["x"], actor=ANN)
         before = await log(repository)
         with pytest.raises(PathsInTheWay, match="have uncommitted changes: 'x'") as refused:
-            await imported(repository, ImportSource("s3://data", ""))
+            await imported(repository, ImportFolder("s3://data", ""))
         assert refused.value.paths == ("x",)
         assert await log(repository) == before
         await repository.close()
@@ -178,7 +179,7 @@ def test_what_is_staged_between_look_and_append_is_in_the_way_too(monkeypatch: p
 
         monkeypatch.setattr(import_, "_test", slow)
         with pytest.raises(PathsInTheWay):
-            await imported(repository, ImportSource("s3://data", ""))
+            await imported(repository, ImportFolder("s3://data", ""))
         await repository.close()
 
     run(play())
@@ -199,7 +200,7 @@ def test_an_import_lands_beside_writers_commits_and_other_imports() -> None:
                     await commit(repository, "main", CommitRequest(f"w{number}"), actor=ANN)
 
         await asyncio.gather(
-            write(), *(imported(repository, ImportSource(f"s3://{name}", f"{name}/")) for name in "abc")
+            write(), *(imported(repository, ImportFolder(f"s3://{name}", f"{name}/")) for name in "abc")
         )
         assert len(await there(repository)) == 90
         assert sorted(await log(repository)) == sorted(
@@ -225,7 +226,7 @@ def test_an_ingest_makes_the_tree_what_the_source_is() -> None:
         await buckets.put("s3://data/0", b"new")
         await buckets.put("s3://data/2", b"another")
         await buckets.delete("s3://data/3")
-        gathered = await for_ingest(repository, ImportSource("s3://data", "in/"))
+        gathered = await for_ingest(repository, ImportFolder("s3://data", "in/"))
         assert await changes(repository, gathered) == {
             "in/0": ("added", None),
             "in/2": ("changed", len("s3://data/2")),
@@ -284,10 +285,10 @@ def test_only_places_that_may_be_named_are() -> None:
             return url.startswith("s3://open/")
 
         repository = await opened(buckets, may_name)
-        await imported(repository, ImportSource("s3://open/in/", ""))
+        await imported(repository, ImportFolder("s3://open/in/", ""))
         assert asked == ["s3://open/in"]
         with pytest.raises(Refused, match="s3://closed is not a place"):
-            await imported(repository, ImportSource("s3://closed", ""))
+            await imported(repository, ImportFolder("s3://closed", ""))
         with pytest.raises(Refused, match="s3://closed/x is not a place"):
             assert repository.outside is not None
             await repository.outside.link("y", "s3://closed/x")

@@ -10,11 +10,13 @@ from lochan.errors import Dirty, PathsInTheWay
 from lochan.formats.repository_events import Moved, Turned, TurnOver
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branches, diff, head_moves, objects
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.graph import log
-from lochan.versioning.land import PreparedMove, land
+from lochan.versioning import branches, objects
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.land import PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions import diff
+from lochan.versioning.revisions.graph import log
 from tests.run import run
 from tests.unit.versioning.test_at_once import ANN, once, paths, two_servers
 

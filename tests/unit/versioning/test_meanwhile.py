@@ -12,11 +12,12 @@ from lochan.formats.repository_events import Staged
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.tree.merge import Strategy
-from lochan.versioning import branches, copy, head_moves, objects, stash
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.diff import staged
+from lochan.versioning import branches, copy, objects, stash
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import staged
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")

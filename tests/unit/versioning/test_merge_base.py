@@ -6,10 +6,10 @@ from lochan.errors import Invalid
 from lochan.formats.commit import Commit
 from lochan.tree.merge import DEST, Strategy, merge
 from lochan.tree.tree import Tree
-from lochan.versioning import merge_base
-from lochan.versioning.graph import merge_bases
-from lochan.versioning.head_moves import merge as merge_branches
-from lochan.versioning.merge_base import base_tree
+from lochan.versioning.heads import joins as merge_base
+from lochan.versioning.heads.joins import base_tree
+from lochan.versioning.heads.moves import merge as merge_branches
+from lochan.versioning.revisions.graph import merge_bases
 from tests.run import run
 from tests.unit.versioning.history import ANN, History, history
 
@@ -34,7 +34,7 @@ async def cross(told: History, ours: str, theirs: str, number: int = 1) -> None:
 async def base_of(told: History, one: str = "main", other: str = "dev") -> tuple[Tree, list[str]]:
     refs, mint = await told.repository.refs()
     ids = [(await told.repository.resolve(ref)).commit_id for ref in (one, other)]
-    tree = await base_tree(told.repository, refs.commit, ids[0], ids[1], mint)
+    tree = await base_tree(told.repository.trees, refs.commit, ids[0], ids[1], mint)
     return tree, merge_bases(refs.commit, *ids)
 
 
@@ -146,6 +146,6 @@ def test_no_history_in_common() -> None:
         other = Commit((), "", "", "another first", 0, {}, "", "", 0)
         commits = {first: refs.commit(first), other.id: other}
         with pytest.raises(Invalid, match="no history in common"):
-            await base_tree(told.repository, commits.__getitem__, first, other.id, mint)
+            await base_tree(told.repository.trees, commits.__getitem__, first, other.id, mint)
 
     run(play())

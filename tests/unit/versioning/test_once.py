@@ -8,14 +8,13 @@ import pytest
 from lochan.errors import KeyReused, Unknown
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.keys import KEPT_PER_USER
-from lochan.journal.request_key import KeyedActor, keyed, part_of, without_key
+from lochan.journal.keys import KEPT_PER_USER, KeyedActor, keyed, part_of, without_key
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning import objects
 from lochan.versioning.branches import create_branch, create_tag, delete_branch
-from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.head_moves import merge
+from lochan.versioning.heads.commit import CommitRequest, commit
+from lochan.versioning.heads.moves import merge
 from lochan.versioning.idempotency import hold_key
 from lochan.versioning.open_repository import OpenRepository
 from tests.lost_answer import lost_answer

@@ -14,7 +14,7 @@ from lochan.store.memory import MemoryStore
 from lochan.versioning.bodies.body import ready
 from lochan.versioning.bodies.pack import Packing
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import resolve
+from lochan.versioning.revisions.resolve import resolve
 from tests.run import run
 from tests.unit.store.clocks import StillClock
 

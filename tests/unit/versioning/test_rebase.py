@@ -6,8 +6,8 @@ import pytest
 
 from lochan.errors import Dirty, NothingToDo, SameRef
 from lochan.formats.record import Actor
-from lochan.versioning import rebase as module
-from lochan.versioning.rebase import RebaseOutcome, ReplayConflicts, rebase
+from lochan.versioning.heads import rebase as module
+from lochan.versioning.heads.rebase import RebaseOutcome, ReplayConflicts, rebase
 from tests.run import run
 from tests.unit.versioning.history import History, history
 

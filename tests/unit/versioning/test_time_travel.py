@@ -6,10 +6,11 @@ from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.collection_events import Expired
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branches, diff
-from lochan.versioning.history import history as log_of
+from lochan.versioning import branches
+from lochan.versioning.heads.rebase import rebase
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.rebase import rebase
+from lochan.versioning.revisions import diff
+from lochan.versioning.revisions.log import history as log_of
 from tests.run import run
 from tests.unit.versioning.history import ANN, History
 
@@ -95,7 +96,7 @@ def test_before_after_and_never() -> None:
         await branches.delete_branch(story.repository, "dev", "main", actor=ANN)
         await story.later()
         resolve = story.repository.resolve
-        with pytest.raises(NotFound, match=r"was made later, at 2026-11-01T13:00:00\.000000Z"):
+        with pytest.raises(NotFound, match=r"was created later, at 2026-11-01T13:00:00\.000000Z"):
             await resolve("dev@{2026-11-01T12:30Z}")
         assert (await resolve("dev@{2026-11-01T13:30Z}")).commit_id == (await resolve("main")).commit_id
         with pytest.raises(NotFound, match="had been deleted by then"):
@@ -156,7 +157,7 @@ def test_a_clock_that_is_behind() -> None:
         await story.write("main", "a=2")
         story.clock.now += 5 * HOUR
         assert await story.read("main@{now}") == "a=2"
-        with pytest.raises(NotFound, match="made later"):
+        with pytest.raises(NotFound, match="created later"):
             await story.repository.resolve("main@{1 hours ago}")
 
     run(play())

@@ -14,7 +14,7 @@ from lochan.lake import Lake
 from lochan.staging.compaction import CompactionLimits
 from lochan.store.memory import MemoryStore
 from lochan.versioning import branches, objects
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.upkeep import StagingUpkeep, compact, cover
 from tests.run import run

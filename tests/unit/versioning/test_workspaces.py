@@ -4,9 +4,10 @@ import pytest
 
 from lochan.errors import BadDigest, Invalid, NotFound, NothingToDo, Refused
 from lochan.versioning import objects
-from lochan.versioning.commit import CommitRequest
-from lochan.versioning.workspaces import commit, registry, selection, write
+from lochan.versioning.heads.commit import CommitRequest
+from lochan.versioning.workspaces import commit, selection, write
 from lochan.versioning.workspaces import selection as diff
+from lochan.versioning.workspaces import write as registry
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,

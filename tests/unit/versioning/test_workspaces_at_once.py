@@ -9,16 +9,18 @@ from lochan.errors import ConcurrentCommit, Conflict, Gone, KeyReused, PathsInTh
 from lochan.formats.collection_events import Opened
 from lochan.ids import Ids
 from lochan.lake import Lake
+from lochan.store.capabilities import Wrapper
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Stat
-from lochan.store.wrapper import Wrapper
-from lochan.versioning import branches, head_moves, objects
-from lochan.versioning.commit import CommitRequest
-from lochan.versioning.land import FinalConflict
+from lochan.versioning import branches, objects
+from lochan.versioning.heads import moves as head_moves
+from lochan.versioning.heads.commit import CommitRequest
+from lochan.versioning.heads.land import FinalConflict
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import REMOVAL
 from lochan.versioning.state.workspaces import WorkspaceState
-from lochan.versioning.workspaces import commit, registry, selection, write
+from lochan.versioning.workspaces import commit, selection, write
+from lochan.versioning.workspaces import write as registry
 from lochan.versioning.workspaces.commit import BothChanged
 from tests.run import run
 from tests.unit.versioning.workspace_place import (

@@ -8,10 +8,10 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.errors import LochanError, Refused
 from lochan.lake import Lake
+from lochan.store.capabilities import Wrapper
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState

@@ -63,7 +63,7 @@ def test_a_copy_onto_itself_with_other_notes() -> None:
         with pytest.raises(Invalid, match="the same"):
             await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN)
         told = CopyOptions("text/plain", None, {"k": "v"})
-        made = await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, told=told)
+        made = await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, options=told)
         assert (made.content_type, made.metadata) == ("text/plain", {"k": "v"})
         assert (await read(repository, workspace.ref))["f"] == "file"
 
@@ -95,7 +95,7 @@ def test_folders() -> None:
         assert await copy.delete_folder(repository, ref, "nothing/", actor=ANN) == CopyResult(0, 0)
         assert await copy.copy_folder(repository, ref, "other/", "main", "got/", actor=ANN) == CopyResult(2, 6)
         assert await read(repository, "main") == {"a": "1", "dir/b": "2", "got/b": "2", "got/g": "grown"}
-        with pytest.raises(Invalid, match="lies in the other"):
+        with pytest.raises(Invalid, match="is inside the other"):
             await copy.move_folder(repository, ref, "other/", "other/deep/", actor=ANN)
         with pytest.raises(NotFound):
             await copy.copy_folder(repository, ref, "nothing/", ref, "x/", actor=ANN)

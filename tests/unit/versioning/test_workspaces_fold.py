@@ -13,7 +13,8 @@ from lochan.store.memory import MemoryStore
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import REMOVAL
 from lochan.versioning.state.workspaces import WorkspaceState
-from lochan.versioning.workspaces import registry, selection, write
+from lochan.versioning.workspaces import selection, write
+from lochan.versioning.workspaces import write as registry
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,

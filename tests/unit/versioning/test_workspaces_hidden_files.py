@@ -13,17 +13,17 @@ from lochan.formats.record import RecordChange
 from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
 from lochan.journal.state import Schema
 from lochan.lake import Lake
+from lochan.store.capabilities import Wrapper
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Stat, Store
-from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import NO_FILES
 from lochan.versioning.workspaces import selection, write
 from lochan.versioning.workspaces import selection as diff
-from lochan.versioning.workspaces.registry import find
+from lochan.versioning.workspaces.write import find
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,
@@ -309,7 +309,7 @@ def test_what_came_damaged_while_it_was_committed_is_read_again(damaged: int) ->
 
         repository.store = Damaging(store)
         if damaged > 1:
-            with pytest.raises(Transient, match="not read the same twice"):
+            with pytest.raises(Transient, match="is read differently each time"):
                 await commit_all(repository, workspace)
         await commit_all(repository, workspace)
         assert (await read(repository, "main"))["x"] == "whole"

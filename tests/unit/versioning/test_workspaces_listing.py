@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.lake import Lake
+from lochan.store.capabilities import Wrapper
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Stat
-from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState

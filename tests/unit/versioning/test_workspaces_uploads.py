@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lochan.errors import NotFound, Refused
+from lochan.store.capabilities import Wrapper
 from lochan.store.protocol import Stat
-from lochan.store.wrapper import Wrapper
 from lochan.versioning import uploads
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState

@@ -6,11 +6,11 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning import objects
-from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import commit as committing
-from lochan.versioning.workspaces import registry
+from lochan.versioning.workspaces import write as registry
 
 ANN = Actor("ann", "test", "here")
 BOB = Actor("bob", "test", "there")

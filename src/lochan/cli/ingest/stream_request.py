@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lochan.config.values import Config
     from lochan.jobs.job_commit import LandResult
     from lochan.jobs.record import JobReporter
-    from lochan.versioning.head_moves import CommitMessage
+    from lochan.versioning.heads.moves import CommitMessage
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class StreamRequest:
 
     @property
     def said(self) -> "CommitMessage":
-        from lochan.versioning.head_moves import CommitMessage
+        from lochan.versioning.heads.moves import CommitMessage
 
         return CommitMessage(self.message, self.notes)
 

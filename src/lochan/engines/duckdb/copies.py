@@ -21,7 +21,7 @@ from lochan.engines.duckdb.files import ObjectCheck, PlacedObject, damaged_error
 from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.pools.snapshot import DataObject
 from lochan.store.checked_reads import ReadDoubt
-from lochan.store.permissions import FILE_MODE, make_private_folder
+from lochan.store.disk import FILE_MODE, make_private_folder
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
 from lochan.store.verified_files import YOUNG_NS, Stamp, VerifiedFiles

@@ -15,7 +15,7 @@ from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.rewrite import ObjectRewriter, count_matches
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.pools.commit_objects import Swap, change_objects, committed_objects
 from lochan.query import ast
 from lochan.query.sources.bounds import of_expression
@@ -24,8 +24,8 @@ from lochan.query.sources.row_test import row_test
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse_expression
 from lochan.tree.tree import Tree
-from lochan.versioning.head_moves import NOTHING, CommitMessage
-from lochan.versioning.history_join import MoveBase
+from lochan.versioning.heads.joins import MoveBase
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 

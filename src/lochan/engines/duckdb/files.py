@@ -20,7 +20,7 @@ from lochan.errors import Corrupt, Gone, LochanError
 from lochan.pools.snapshot import DataObject
 from lochan.runtime import running_loop
 from lochan.store.checked_reads import ReadDoubt
-from lochan.store.os_errors import translate
+from lochan.store.disk import translate
 from lochan.store.protocol import Store
 from lochan.store.threads import for_tables
 from lochan.store.verified_files import Stamp, VerifiedFiles, stamp_of

@@ -29,7 +29,7 @@ from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.sources.resolve import CheckPaths
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.read import BodyReader
-from lochan.versioning.globs import regex
+from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
 
 _PAGE = 10_000

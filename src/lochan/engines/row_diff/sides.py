@@ -13,9 +13,9 @@ from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import Path, path_text
 from lochan.pools.settings import parse_paths, settings_of
 from lochan.tree.diff import Difference
-from lochan.versioning.diff import diff
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
+from lochan.versioning.revisions.diff import diff
 from lochan.versioning.uri import prefix_uri
 
 LEFT, RIGHT = 0, 1

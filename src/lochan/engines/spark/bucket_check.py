@@ -21,7 +21,7 @@ from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids
 from lochan.runtime import run_in_thread
 from lochan.store.checked_reads import ReadDoubt
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Stat, Store
 from lochan.store.threads import for_tables
 from lochan.store.verified_files import VerifiedFiles

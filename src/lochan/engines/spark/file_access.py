@@ -12,7 +12,7 @@ from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.place import SparkPlace
 from lochan.errors import LochanError, Refused
 from lochan.pools.snapshot import DataObject
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.store.verified_files import VerifiedFiles
 

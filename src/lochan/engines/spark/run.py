@@ -26,7 +26,7 @@ from lochan.errors import LochanError
 from lochan.pools.snapshot import DataObject
 from lochan.query.dialects import render
 from lochan.query.prepare import Prepared
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.store.scratch import make_folder
 from lochan.store.verified_files import VerifiedFiles

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lochan.engines.spark.progress import context_of
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

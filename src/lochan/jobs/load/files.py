@@ -26,7 +26,7 @@ from lochan.ids import Ids
 from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV
 from lochan.ingest.streams import Input
 from lochan.pools.json_row import SHOWN, SKIP, Fault, Faults
-from lochan.store.location import StoreLocation
+from lochan.store.open import StoreLocation
 
 _BUFFER_BYTES = 1 << 20
 _TEXTS = (NDJSON, JSON, CSV, TSV, LINES)

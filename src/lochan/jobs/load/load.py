@@ -25,8 +25,8 @@ from lochan.jobs.messages import TaskMessage
 from lochan.jobs.target import PoolTarget, pool_target
 from lochan.jobs.tasks import on_spark, run_tasks
 from lochan.pools.json_row import Faults
-from lochan.store.location import StoreLocation
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.store.open import StoreLocation
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 

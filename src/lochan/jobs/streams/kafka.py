@@ -14,7 +14,7 @@ import numpy as np
 from lochan.errors import Corrupt, Gone, LochanError, NotFound, Refused, Transient
 from lochan.ingest.lines import Lines, texts_of
 from lochan.jobs.job_commit import BatchName
-from lochan.versioning.graph import LookUp, by_generation
+from lochan.versioning.revisions.graph import LookUp, by_generation
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message

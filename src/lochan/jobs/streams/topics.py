@@ -23,8 +23,8 @@ from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
 from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
 from lochan.jobs.target import PoolTarget, pool_target
 from lochan.pools.json_row import FAIL
-from lochan.store.location import StoreLocation
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.store.open import StoreLocation
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.open_repository import OpenRepository
 
 _PAUSE_S = 0.2  # how long somebody who wants it to stop may wait

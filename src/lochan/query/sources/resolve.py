@@ -27,10 +27,10 @@ from lochan.query.sources.permissions import EVERYTHING, Permits
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.pushdown import Wanted, wanted
 from lochan.query.sources.scans import Scans
-from lochan.versioning.globs import regex
+from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 
 # Reads files of a repository, by a ref and a glob, into data objects of this query alone; shows their paths first.
 CheckPaths = Callable[[Sequence[str]], Awaitable[None]]

@@ -16,7 +16,7 @@ from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import additive
 from lochan.query.syntax.literals import regexp_at, string_at
 from lochan.query.syntax.words import is_glob
-from lochan.versioning.expression import parse as parse_ref
+from lochan.versioning.uri import parse_ref
 
 LAKE_META = ("pools", "repositories", "branches", "tags", "users", "jobs")
 POOL_META = (

@@ -17,7 +17,7 @@ from lochan.server.gateway.wire.conditions import Current
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
-from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.refs import Refs
 
 _SECOND = 1_000_000

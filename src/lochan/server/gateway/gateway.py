@@ -6,7 +6,7 @@ from lochan.clock import Clock
 from lochan.errors import NotFound
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.request_key import keyed, part_of
+from lochan.journal.keys import keyed, part_of
 from lochan.lake import Lake
 from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.cached_verifier import VerifierCache

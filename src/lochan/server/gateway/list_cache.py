@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from lochan.access.rights import Rights
 from lochan.server.gateway.request import S3Request
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 
 BYTES_MAX: Final = 32 << 20
 

@@ -18,7 +18,7 @@ from lochan.server.gateway.wire.xml_listings import Content, ListingColumns
 from lochan.staging.listing import ColumnPage
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 from lochan.versioning.state.refs import Refs
 
 _COLUMNS = ("path", "mtime", "etag", "size")

@@ -1,1 +1,1 @@
-"""The bytes of objects: written to the store, read back, or left where they already lie outside the lake."""
+"""The bytes of objects: written to the store, read back, or left where they are outside the lake."""

@@ -1,10 +1,10 @@
-"""Where the file of a body goes. The names are on somebody's disk.
+"""Addresses of the files of bodies. The names are on somebody's disk.
 
     <repository>/data/<mint, 20 digits>-<writer>/<id>                   address style `id`
     <repository>/data/<mint, 20 digits>-<writer>/<id>/<logical path>    address style `path`
 
-The id alone makes an address unique. The logical path is there for bucket policies and lifecycle rules, written so
-that no store is led astray by it, and shortened where it would not fit; nothing ever reads it back.
+The id alone makes an address unique. The logical path is there for bucket policies and lifecycle rules. It is escaped
+so that every store accepts it, and shortened to fit. Nothing ever reads it back.
 """
 
 import re
@@ -16,23 +16,23 @@ from lochan.ids import Ids
 
 Style = Literal["id", "path"]
 
-ADDRESS_BYTES_MAX = 768  # of the 1,024 that a key of S3 may have; the rest is for the lake's own prefix
-SEGMENT_BYTES_MAX = 255  # what a local disk takes as the name of a file or a folder
+ADDRESS_BYTES_MAX = 768  # of the 1,024 that an S3 key may have; the rest is for the lake's own prefix
+SEGMENT_BYTES_MAX = 255  # the limit of a local disk for the name of a file or folder
 
 _KEPT_S = 60.0  # how long a folder is written to
 _KEPT_NUMBERS = 100_000  # and for how many records
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f%]")
-_DOTS = {"": "%", ".": "%2E", "..": "%2E%2E"}  # % alone comes of nothing else
+_DOTS = {"": "%", ".": "%2E", "..": "%2E%2E"}  # nothing else becomes a single %
 _HALF_ESCAPE = re.compile(rb"%[0-9A-F]?$")
 
 
 class Addresses:
-    """Each call gives an address that was never given before."""
+    """Each call returns a new address."""
 
     def __init__(self, repository: str, writer: str, clock: Clock, ids: Ids, style: Style = "id") -> None:
         if style not in ("id", "path"):
-            raise Invalid(f"{style!r} is not an address style", hint="there are id and path")
+            raise Invalid(f"{style!r} is not an address style", hint="choose id or path")
         self.style = style
         self._repository = repository
         self._writer = writer
@@ -48,8 +48,8 @@ class Addresses:
         return with_path(address, path) if self.style == "path" else address
 
     def _folder(self, mint: int) -> str:
-        """A number that was folded a while ago was folded before the first byte too, and garbage collection only
-        becomes the more careful; but a new folder costs a disk three syncs more than one that is there."""
+        """Reuses a number that was folded a while ago: it too was folded before the first byte, and garbage collection
+        only becomes more careful. A new folder costs a disk three more syncs than an existing one."""
         now = self._clock.boot()
         if not self._since <= now < self._since + _KEPT_S or not self._mint <= mint < self._mint + _KEPT_NUMBERS:
             self._mint, self._since = mint, now
@@ -57,7 +57,7 @@ class Addresses:
 
 
 def with_path(address: str, path: str) -> str:
-    """As many of the path's segments as fit, from the first on: rules match by how a path begins."""
+    """With as many of the path's first segments as fit: rules match the beginning of a path."""
     for segment in path.split("/"):
         longer = f"{address}/{_safe(segment)}"
         if len(longer.encode()) > ADDRESS_BYTES_MAX:
@@ -72,7 +72,7 @@ def is_outside(address: str) -> bool:
 
 
 def is_workspace_file(address: str) -> bool:
-    """Whether this is `<repository>/workspaces/…`: a file in the lake that others wrote, and may write again."""
+    """Whether this is `<repository>/workspaces/…`: a file in the lake that others wrote, and may overwrite."""
     return address.split("/", 2)[1:2] == ["workspaces"]
 
 
@@ -81,11 +81,11 @@ def _safe(segment: str) -> str:
     cut = escaped.encode()[:SEGMENT_BYTES_MAX]
     if len(cut) == SEGMENT_BYTES_MAX:
         cut = _HALF_ESCAPE.sub(b"", cut)
-    return cut.decode(errors="ignore")  # the cut may have gone through a letter
+    return cut.decode(errors="ignore")  # the cut may be inside a letter
 
 
 class BodySettings(NamedTuple):
-    """How the files of bodies are named and marked: set by the lake's configuration, the same for all who write."""
+    """How the files of bodies are named and tagged, from the lake's configuration."""
 
     address_style: Style = "id"
     tag_paths: bool = False  # each file is tagged with its logical path, on stores that have tags

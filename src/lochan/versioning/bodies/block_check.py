@@ -1,12 +1,12 @@
-"""Which blocks on a disk need not be hashed again, and parts of blocks.
+"""Which blocks on a disk need not be hashed again, and reads of parts of blocks.
 
-A block that was read a short while ago and was right is believed while its file's stamp stays as it was: to hash it
-takes longer than to send it. Every now and then it is hashed all the same, for a disk can lose what it keeps without a
-trace. A store that sends bytes over a network has no stamps: there every read of a whole block is checked, and one of a
-part of it is not.
+A block that was read recently and was right is trusted while its file's stamp stays the same, because hashing it takes
+longer than sending it. Every now and then it is hashed anyway, because a disk can lose data without a trace. A store
+behind a network has no stamps: there every read of a whole block is checked, and a read of a part is not.
 
-A part is handed out when all of its block was read and had its SHA-256, at the stamp that
-the file has still. Whoever comes while a block is being hashed waits for that, and does not hash it too."""
+A part is handed out after the whole block was read and had its SHA-256, at the stamp that the file still has. A reader
+that comes while a block is being hashed waits for the result and does not hash it again.
+"""
 
 import hashlib
 from typing import TYPE_CHECKING
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 
-_TIMES = 15  # so many times its own size is believed of a block after it was checked
+_TIMES = 15  # after a check, so many times the size of the block can be read without another
 _HELD_MAX = 4_096
-_LARGE_BYTES = 1 << 20  # blocks that other processes are told of: to hash a smaller one takes no longer than to ask
+_LARGE_BYTES = 1 << 20  # only such blocks are shared with other processes: hashing a smaller one is as quick as asking
 _Key = tuple[str, int]
 
 
 class TrustedBlocks:
-    """`verified` is what other processes have found out; without it each process hashes blocks itself."""
+    """`verified` is what other processes have found. Without it each process hashes blocks itself."""
 
     def __init__(
         self,
@@ -40,23 +40,23 @@ class TrustedBlocks:
     ) -> None:
         self._stamps = stamps
         self._verified = verified
-        self._left: dict[tuple[str, int, FileStamp], int] = {}  # bytes that are believed
+        self._left: dict[tuple[str, int, FileStamp], int] = {}  # bytes that may be read without a check
 
     @property
     def has_stamps(self) -> bool:
         return self._stamps is not None
 
     def stamp(self, block: Block) -> FileStamp | None:
-        """To be asked before it is read, and after."""
+        """Compare it before and after reading the block."""
         return None if self._stamps is None else self._stamps.stamp(block.address)
 
     def identity(self, block: Block) -> FileStamp | None:
-        """As the stamp, also of a file that is new: for who reads it piece by piece and has just hashed it all."""
+        """Like the stamp, but also for a new file: for a reader that reads it in pieces and has just hashed all of
+        it."""
         return None if self._stamps is None else self._stamps.identity(block.address)
 
     def believes(self, block: Block, stamp: FileStamp | None, size: int | None = None) -> bool:
-        """Whether a read of so many bytes of it (all of them, where nothing is said) need not be checked. They are
-        counted."""
+        """Whether a read of so many bytes (by default all) need not be checked. The bytes are counted."""
         if stamp is None:
             return False
         key = block.address, block.offset, stamp
@@ -106,9 +106,9 @@ class BlockCheck:
     async def part(
         self, block: Block, start: int, data: bytes, seen: FileStamp | None
     ) -> tuple[bytes, FileStamp | None]:
-        """`data` was read at `start` of the block just now; the bytes that are returned are right. With them comes what
-        their reader hands in as `seen` with his next part of the same block. Raises Corrupt where the block is damaged,
-        after a second reading; what the store raises."""
+        """`data` was just read at `start` of the block. The bytes that are returned are right. With them comes the
+        value that the reader passes as `seen` with the next part of the same block. Raises Corrupt if the block is
+        still damaged after a second reading, and what the store raises."""
         key, stop = (block.address, block.offset), start + len(data)
         is_new = True
         while True:
@@ -120,7 +120,7 @@ class BlockCheck:
                 data, is_new = await self._fetched(block, start, stop), True
             elif key in self._under_way:
                 await self._under_way[key]
-                is_new = False  # of the data nobody knows whether they were read before the file was put right
+                is_new = False  # the data may have been read before the file was repaired
             else:
                 return await self._alone(key, block, start, stop), identity
 
@@ -148,7 +148,7 @@ class BlockCheck:
                 raise Corrupt("its SHA-256 is not the one it was written with")
 
     async def _hashed(self, block: Block, start: int, stop: int) -> tuple[bytes, bytes]:
-        """These bytes of the block, and the digest of all."""
+        """These bytes of the block, and the digest of the whole block."""
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [sha256])
         part: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What is told of a body besides its bytes, what is found out while they pass, and a sender's chunks cut anew."""
+"""A body on its way in: what was declared about it, the digests that are computed, and chunks cut to other sizes."""
 
 import hashlib
 from collections import deque
@@ -11,13 +11,13 @@ from lochan.formats.entry import Block, Entry
 from lochan.versioning.bodies.checksums import DeclaredChecksums, Hasher
 from lochan.versioning.names import check_key
 
-PACKED_BYTES_MAX = 256 << 10  # a pack saves a sync for each body; above this the sync is the smaller part
+PACKED_BYTES_MAX = 256 << 10  # a pack saves one sync per body; above this size the sync is the smaller part
 
 _NONE: Mapping[str, str] = {}
 
 
 class IncomingBody:
-    """One body being written. Raises Invalid for a path or a checksum that cannot be taken."""
+    """One body being written. Raises Invalid for an invalid path or checksum."""
 
     def __init__(
         self,
@@ -39,15 +39,15 @@ class IncomingBody:
 
     @property
     def hashers(self) -> list[Hasher]:
-        """To be fed with every byte of the body, in order."""
+        """Feed every byte of the body to them, in order."""
         return [self._md5, *self._others.values()]
 
     def verify(self) -> dict[str, str]:
-        """S3's additional checksums as found. Raises BadDigest for a body that is not as declared."""
+        """S3's additional checksums as computed. Raises BadDigest for a body that is not as declared."""
         return self._declared.verified(self.path, self._md5.hexdigest(), self._others)
 
     def entry(self, blocks: Sequence[Block], mtime: int) -> Entry:
-        """Raises BadDigest too: what was not verified becomes no entry."""
+        """Raises BadDigest too: an unverified body does not become an entry."""
         checksums = self.verify()
         md5 = self._md5.hexdigest()
         return Entry(
@@ -65,11 +65,11 @@ class IncomingBody:
 
 
 class HashedBody(msgspec.Struct, frozen=True):
-    """A small body, hashed and found to be as declared, that can go into a pack with others."""
+    """A small body that was hashed and verified, and can go into a pack with others."""
 
     data: bytes
     sha256: bytes
-    entry: Entry  # without blocks and mtime, which the pack will tell
+    entry: Entry  # without blocks and mtime, which the pack adds
 
 
 def ready(
@@ -83,8 +83,8 @@ def ready(
     checksums: Mapping[str, str | None] = _NONE,
     sha256: bytes | None = None,
 ) -> HashedBody:
-    """Raises what `Bodies.write` would raise before its put: a body that is refused fails alone, not its pack. `sha256`
-    is that of `data`, where somebody knows it already."""
+    """Raises what `Bodies.write` would raise before its put, so that a refused body fails alone and not its pack.
+    `sha256` is that of `data`, if it is already known."""
     if len(data) > PACKED_BYTES_MAX:
         raise Invalid(f"{path!r}: a body of {len(data)} bytes is too large for a pack, {PACKED_BYTES_MAX} is the limit")
     check_key(path)
@@ -100,15 +100,15 @@ def ready(
 
 
 class Cutter:
-    """A sender's chunks, of whatever sizes, cut anew."""
+    """A sender's chunks of any size, cut to other sizes."""
 
     def __init__(self, chunks: AsyncIterable[bytes]) -> None:
         self._chunks = aiter(chunks)
-        self._held: deque[bytes | memoryview] = deque()  # what has come and is not taken yet
+        self._held: deque[bytes | memoryview] = deque()  # received and not taken yet
         self._held_bytes = 0
 
     async def more(self, than: int = 0) -> bool:
-        """Whether there is anything left to take, or more than so many bytes."""
+        """Whether more than so many bytes are left to take."""
         while self._held_bytes <= than:
             chunk = await anext(self._chunks, None)
             if chunk is None:
@@ -134,7 +134,7 @@ class Cutter:
         return b"".join(taken)
 
     def put_back(self, data: bytes | memoryview) -> None:
-        """It is the next to be taken."""
+        """It is taken next."""
         if data:
             self._held.appendleft(data)
             self._held_bytes += len(data)

@@ -1,7 +1,7 @@
-"""What a sender may declare of a body, and whether it holds: an MD5, and S3's additional checksums.
+"""Checksums that a sender can declare for a body: an MD5, and S3's additional checksums.
 
 CRC32C, CRC64NVME and the xxHash family come from the `awscrt` wheel of the `server` extra: in plain Python they would
-be a thousand times slower than the network. It is imported when first needed, for it takes a tenth of a second.
+be a thousand times slower than the network. It is imported when first needed, because that takes a tenth of a second.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 class XxHash:
-    """A digest ends the native state, so it is kept: a second one is the same."""
+    """The native state ends with its first digest, so the digest is kept for later calls."""
 
     maker = ""
 
@@ -51,6 +51,7 @@ class Crc:
     """Big-endian, as S3 writes it."""
 
     width_bytes: ClassVar[int]
+    name: ClassVar[str]  # of the function in awscrt
 
     def __init__(self) -> None:
         self._value = 0
@@ -64,53 +65,30 @@ class Crc:
 
     @classmethod
     def step(cls) -> Callable[[bytes, int], int]:
-        raise NotImplementedError
+        return getattr(awscrt(), cls.name)  # type: ignore[no-any-return]
 
     @classmethod
     def join(cls, left: bytes, right: bytes, right_length: int) -> bytes:
-        """The digest of two bodies one behind the other, from theirs, without reading them again."""
-        joined: int = cls._joiner()(int.from_bytes(left, "big"), int.from_bytes(right, "big"), right_length)
+        """The digest of two bodies one after the other, computed from their digests."""
+        combine = getattr(awscrt(), f"combine_{cls.name}")
+        joined: int = combine(int.from_bytes(left, "big"), int.from_bytes(right, "big"), right_length)
         return joined.to_bytes(cls.width_bytes, "big")
-
-    @classmethod
-    def _joiner(cls) -> Callable[[int, int, int], int]:
-        raise NotImplementedError
 
 
 class Crc32(Crc):
-    width_bytes = 4
+    width_bytes, name = 4, "crc32"
 
     @classmethod
     def step(cls) -> Callable[[bytes, int], int]:
-        return zlib.crc32
-
-    @classmethod
-    def _joiner(cls) -> Callable[[int, int, int], int]:
-        return awscrt().combine_crc32  # type: ignore[no-any-return]
+        return zlib.crc32  # without the extra package
 
 
 class Crc32c(Crc):
-    width_bytes = 4
-
-    @classmethod
-    def step(cls) -> Callable[[bytes, int], int]:
-        return awscrt().crc32c  # type: ignore[no-any-return]
-
-    @classmethod
-    def _joiner(cls) -> Callable[[int, int, int], int]:
-        return awscrt().combine_crc32c  # type: ignore[no-any-return]
+    width_bytes, name = 4, "crc32c"
 
 
 class Crc64Nvme(Crc):
-    width_bytes = 8
-
-    @classmethod
-    def step(cls) -> Callable[[bytes, int], int]:
-        return awscrt().crc64nvme  # type: ignore[no-any-return]
-
-    @classmethod
-    def _joiner(cls) -> Callable[[int, int, int], int]:
-        return awscrt().combine_crc64nvme  # type: ignore[no-any-return]
+    width_bytes, name = 8, "crc64nvme"
 
 
 @cache
@@ -145,15 +123,15 @@ ALGORITHMS: Mapping[str, Callable[[], Hasher]] = {
 
 
 class DeclaredChecksums:
-    """`md5` is 32 hex digits. `checksums` are in base64 by the names of S3, None where the value is only wanted: a
-    trailer tells it after the body, and is compared with what was found."""
+    """`md5` is 32 hex digits. `checksums` are in base64, by their S3 names. None: compute the value; a trailer after
+    the body declares it, and the caller compares."""
 
     def __init__(self, md5: str | None, checksums: Mapping[str, str | None]) -> None:
         if md5 is not None and not _MD5.fullmatch(md5):
             raise BadDigest(f"{md5!r} is not an MD5", hint="an MD5 is written as 32 hex digits here")
         for name in checksums:
             if name not in ALGORITHMS:
-                raise Invalid(f"the checksum {name} is not known", hint=f"known are {', '.join(ALGORITHMS)}")
+                raise Invalid(f"the checksum {name} is not known", hint=f"choose from {', '.join(ALGORITHMS)}")
         self._md5 = md5
         self._checksums = checksums
 
@@ -161,7 +139,7 @@ class DeclaredChecksums:
         return {name: ALGORITHMS[name]() for name in self._checksums}
 
     def verified(self, path: str, md5: str, hashers: Mapping[str, Hasher]) -> dict[str, str]:
-        """The additional checksums that were found. Raises BadDigest where one is not as declared."""
+        """The computed additional checksums. Raises BadDigest if one is not as declared."""
         if self._md5 is not None and self._md5 != md5:
             raise BadDigest(f"{path!r}: the body's MD5 is {md5}, but {self._md5} was declared")
         found = {name: b64encode(hasher.digest()).decode() for name, hasher in hashers.items()}

@@ -1,7 +1,7 @@
-"""Hashing beside the event loop: while pieces of a body are hashed, the store moves them and fetches the next.
+"""Hashing in threads: while pieces of a body are hashed, the store writes them or fetches the next.
 
-hashlib gives up the interpreter lock for more than 2 KiB, so the hashers of one body run at once, each in its thread
-and at its own pace: MD5 takes more than twice as long as SHA-256, and waits for nobody.
+hashlib releases the interpreter lock for more than 2 KiB, so the hashers of one body run at the same time, each in its
+own thread and at its own pace. MD5 takes more than twice as long as SHA-256.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ from lochan.versioning.bodies.checksums import ALGORITHMS, Hasher
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-INLINE_BYTES_MAX = 128 << 10  # MD5 takes about 0.2 ms for it, a turn through a thread about 0.1 ms
-_LAG_BYTES_MAX = 8 << 20  # what the slowest hasher has not hashed yet; memory for each body on its way
-_TURN_BYTES = 2 << 20  # what a thread is woken for, while others are at work
-_WORKERS = 4  # they keep processors busy; more would only take them from the event loop
+INLINE_BYTES_MAX = 128 << 10  # MD5 takes about 0.2 ms for it, a round trip through a thread about 0.1 ms
+_LAG_BYTES_MAX = 8 << 20  # how far the slowest hasher may be behind; memory for each body on its way
+_TURN_BYTES = 2 << 20  # the least that wakes a thread while others are at work
+_WORKERS = 4  # more would only take processors from the event loop
 
 
 class Hashing:
@@ -37,23 +37,23 @@ class Hashing:
 
 
 class Feed:
-    """Feeds pieces to hashers, in order, a little behind. No hasher may be asked before `done`."""
+    """Feeds pieces to hashers, in order, with a delay. Do not use a hasher before `done`."""
 
     def __init__(self, hashing: Hashing, hashers: Sequence[Hasher]) -> None:
         self._hashing = hashing
         self._lanes = [_Lane(hasher, self) for hasher in hashers]
-        self.lock = Lock()  # of what the event loop and the lanes both touch
+        self.lock = Lock()  # for what both the event loop and the lanes touch
         self.failed: BaseException | None = None
         self._loop: Any = None
         self._gathered: list[bytes] = []  # for the next turn of the lanes
         self._gathered_bytes = 0
         self._behind = False
-        self._waiting: Any = None  # a future, while somebody waits for the lanes to come so far:
+        self._waiting: Any = None  # a future, while somebody waits until the lag is at most:
         self._lag_awaited = 0
 
     async def add(self, data: bytes) -> None:
-        """A piece that is so small as not to be worth a thread, or without an event loop to hold up, is hashed at once,
-        if all before it are."""
+        """A piece that is too small for a thread, or without an event loop to block, is hashed at once if all pieces
+        before it are hashed."""
         size, lag = len(data), self._lag() + self._gathered_bytes
         if lag + size > _LAG_BYTES_MAX:
             await self._until(max(0, _LAG_BYTES_MAX - size))
@@ -70,7 +70,7 @@ class Feed:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there may be anything left to be hashed."""
+        """Whether some pieces may not be hashed yet."""
         return self._behind
 
     async def done(self) -> None:
@@ -78,7 +78,7 @@ class Feed:
         self._behind = False
 
     def advanced(self) -> None:
-        """A lane has come further. The lock is held."""
+        """Called by a lane after each piece, with the lock held."""
         if self._waiting is not None and self._lag() <= self._lag_awaited:
             waiting, self._waiting = self._waiting, None
             self._loop.call_soon_threadsafe(_wake, waiting)
@@ -107,15 +107,15 @@ class Feed:
 
 
 class _Lane:
-    """One hasher, and what it has not hashed yet. It takes a thread for all that is waiting, and then asks anew, so
-    that the lanes of many bodies take turns."""
+    """One hasher and the pieces it has not hashed yet. It takes a thread for all pieces that wait and then asks for a
+    thread again, so that the lanes of many bodies take turns."""
 
     def __init__(self, hasher: Hasher, feed: Feed) -> None:
         self.hasher = hasher
         self.lag = 0  # bytes, waiting or being hashed
         self._feed = feed
         self._waiting: list[bytes] = []
-        self._asked = False  # for a thread, which has not begun
+        self._asked = False  # for a thread that has not begun
         self._busy = False
 
     def add(self, pieces: Sequence[bytes], size: int, pool: "ThreadPoolExecutor") -> None:
@@ -131,7 +131,7 @@ class _Lane:
             self._asked = True
         try:
             pool.submit(self._run, pool)
-        except RuntimeError:  # the system gives us no more threads; one that there is may still come to it
+        except RuntimeError:  # the system has no more threads; an existing one may still take it
             self._run(pool)
 
     def _run(self, pool: "ThreadPoolExecutor") -> None:
@@ -141,7 +141,7 @@ class _Lane:
             self._asked, self._busy = False, True
             pieces, self._waiting = self._waiting[::-1], []
         while pieces:
-            self._hash(pieces.pop())  # which nothing holds behind that
+            self._hash(pieces.pop())  # nothing else holds the piece
         with self._feed.lock:
             self._busy = False
         self._ask(pool)
@@ -150,7 +150,7 @@ class _Lane:
         failed: BaseException | None = None
         try:
             self.hasher.update(piece)
-        except BaseException as error:  # told to who waits; a lane that stopped would let him wait for ever
+        except BaseException as error:  # raised to the waiter, who would otherwise wait for ever
             failed = error
         with self._feed.lock:
             self._feed.failed = self._feed.failed or failed
@@ -159,12 +159,12 @@ class _Lane:
 
 
 def _wake(waiting: Any) -> None:
-    if not waiting.done():  # who waited may have been cancelled
+    if not waiting.done():  # the waiter may have been cancelled
         waiting.set_result(None)
 
 
 async def digests(body: AsyncIterable[bytes], algorithms: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Of a body that is read for nothing else: its MD5 in hex, and the checksums that are wanted, in base64."""
+    """Reads a body only to hash it. Returns its MD5 in hex, and the requested checksums in base64."""
     md5 = hashlib.md5(usedforsecurity=False)
     hashers = {name: ALGORITHMS[name]() for name in algorithms}
     feed = Feed(_of_reads, [md5, *hashers.values()])

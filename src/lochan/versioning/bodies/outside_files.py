@@ -1,12 +1,12 @@
-"""Files outside the lake: found again by their URL, and made into entries without a copy.
+"""Files outside the lake: found by their URL, and made into entries without a copy.
 
     s3://bucket/key   gs://bucket/key   az://container/key    the key as it is
     file:///folder/name                                       the real path, with % written as %25
     memory://name/key                                         for tests
 
-Nobody here judges who may read what: whoever imports or links for somebody else looks at the URL first, and for local
-files at the address of the entry, in which symbolic links are resolved. What a store's listing tells of files becomes
-entries a table at a time, column by column.
+This module does not decide who may read what. A caller that imports or links for somebody else checks the URL first,
+and for local files the entry's address, in which symbolic links are resolved. A store's listing becomes entries a table
+at a time, column by column.
 """
 
 import os
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.concurrency import map_concurrently
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats import lake_file
 from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
@@ -40,8 +41,8 @@ def url_of(root: str, path: str) -> str:
 
 
 def entry_of(path: str, root: str, stat: Stat) -> Entry:
-    """What the store tells of the file; its SHA-256 is not known. Under some kinds of encryption an ETag looks like an
-    MD5 and is none; it still tells one content from another."""
+    """An entry from what the store reports. The SHA-256 is not known. With some kinds of encryption an ETag looks like
+    an MD5 but is none; it still changes with the content."""
     check_key(path)
     check_path(stat.path)
     etag = plain_etag(stat.etag)
@@ -56,8 +57,8 @@ def entry_of(path: str, root: str, stat: Stat) -> Entry:
 
 
 def entries_table(stats: Sequence[Stat], root: str, prefix: str, to: str) -> pa.Table:
-    """The same of many, in the order of the listing: each gets the path `to` followed by what comes after `prefix`.
-    Raises Invalid for a name that could not be kept or read again."""
+    """The same for many files, in the order of the listing. Each gets the path `to` followed by its name after
+    `prefix`. Raises Invalid for a name that cannot be stored or read again."""
     names = [stat.path for stat in stats]
     try:
         paths = pa.array([to + name[len(prefix) :] for name in names], pa.string())
@@ -95,7 +96,7 @@ def plain_etag(etag: str) -> str:
 
 
 def _check(names: Sequence[str], paths: pa.Array, prefix: str, to: str) -> None:
-    """By the column; one by one only where something is wrong, to say what."""
+    """Checks whole columns, and single names only to report what is wrong."""
     longest = pc.max(pc.binary_length(paths)).as_py() or 0
     shortest = pc.min(pc.binary_length(paths)).as_py()
     if longest > KEY_BYTES_MAX or shortest == 0 or _doubtful(pa.array(names, pa.string())):
@@ -103,7 +104,7 @@ def _check(names: Sequence[str], paths: pa.Array, prefix: str, to: str) -> None:
 
 
 def _doubtful(names: pa.Array) -> bool:
-    """Whether any could fail `check_path`: it holds all that this lets pass."""
+    """Whether any name might fail `check_path`, which accepts every name that passes here."""
     wrong = pc.match_substring_regex(names, r"(^|/)\.{0,2}(/|$)|[\x00-\x1f\x7f]|^\.tmp")
     return bool(pc.any(wrong).as_py()) or (pc.max(pc.binary_length(names)).as_py() or 0) > KEY_BYTES_MAX
 
@@ -123,9 +124,9 @@ def anything(url: str) -> bool:
 
 
 class OutsideFiles:
-    """`open_store` is given a bucket's URL, or `file:///`; each is opened once. `may_name` is asked before anything
-    outside is made into an entry, with the URL that it really leads to: a server lets its users name some places
-    only, while whoever sits at the command line could read the file anyway."""
+    """`open_store` gets a bucket's URL, or `file:///`; each is opened once. `may_name` is called before a file outside
+    becomes an entry, with the URL that it really leads to: a server restricts the places that its users may name, while
+    a user of the command line could read the file anyway."""
 
     def __init__(self, open_store: Callable[[str], Store], may_name: Callable[[str], bool] = anything) -> None:
         self._open_store = open_store
@@ -151,11 +152,11 @@ class OutsideFiles:
         return entry_of(path, root, await store.head(key))
 
     async def files(self, url: str, to: str) -> AsyncIterator[pa.Table]:
-        """All files under a folder or prefix as tables of entries, in the order of their paths. Each gets the path
-        `to` followed by its name from the folder on. Symbolic links are left out.
+        """All files under a folder or prefix as tables of entries, in path order. Each gets the path `to` followed by
+        its name below the folder. Symbolic links are left out.
 
-        Raises NotFound when there are none, and Refused for files of a lake, perhaps not before the last table; so
-        nothing of an import may be seen before it has ended.
+        Raises NotFound if there are none, and Refused for files of a lake, possibly only after the last table. So an
+        import must not show anything before it has ended.
         """
         root, folder = self._resolved(url)
         store, _ = self.find(root)
@@ -191,7 +192,7 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def _resolved(url: str) -> tuple[str, str]:
-    """Where a user's URL leads to: no slash at the end, and for a local one no symbolic link on the way."""
+    """Where a user's URL leads: without a slash at the end, and with symbolic links of a local path resolved."""
     root, path = _split(url)
     if root == "file:///":
         path = os.fsdecode(os.path.realpath(os.fsencode(f"/{path}"))).strip("/")
@@ -202,7 +203,7 @@ def _resolved(url: str) -> tuple[str, str]:
 
 
 async def _refuse_lake(store: Store, root: str, folder: str) -> None:
-    """A lake's files belong to its own garbage collection, so nothing else may point to them. Raises Refused when the
+    """A lake's files belong to its own garbage collection, so nothing else may point to them. Raises Refused if the
     folder, or any folder above it, is a lake."""
     segments = folder.split("/") if folder else []
     for count in range(len(segments) + 1):
@@ -242,8 +243,7 @@ async def _batches(store: Store, prefix: str) -> AsyncIterator[list[Stat]]:
 
 
 async def without_markers(store: Store, stats: list[Stat]) -> list[Stat]:
-    """Consoles mark an empty folder by an empty object whose key ends with a slash, which the list does not show."""
-    from asyncio import gather
+    """Consoles mark an empty folder with an empty object whose key ends with a slash; the listing drops that slash."""
 
     async def is_marker(path: str) -> bool:
         try:
@@ -253,18 +253,14 @@ async def without_markers(store: Store, stats: list[Stat]) -> list[Stat]:
         return False
 
     empty = [stat.path for stat in stats if stat.size == 0]
-    markers: set[str] = set()
-    for start in range(0, len(empty), _HEADS_AT_ONCE):
-        asked = empty[start : start + _HEADS_AT_ONCE]
-        for path, marked in zip(asked, await gather(*map(is_marker, asked)), strict=True):
-            if marked:
-                markers.add(path)
+    marked = await map_concurrently(is_marker, empty, _HEADS_AT_ONCE) if empty else []
+    markers = {path for path, is_one in zip(empty, marked, strict=True) if is_one}
     return [stat for stat in stats if stat.path not in markers] if markers else stats
 
 
 def check_names(folder: str) -> None:
-    """A listing of a local folder passes over names that are no UTF-8. To import the rest without a word would be to
-    lose files. Raises Invalid."""
+    """A listing of a local folder skips names that are not UTF-8. Importing the rest silently would lose files. Raises
+    Invalid."""
     for where, folders, names in os.walk(os.fsencode(f"/{folder}")):
         for name in (*folders, *names):
             try:

@@ -1,8 +1,8 @@
-"""Small bodies that come at the same time share a file, and so one sync.
+"""Small bodies that arrive at the same time share a file, and so one sync.
 
-While one pack is being written the next one gathers, as in the journal's group commit: alone a body waits for nobody,
-and under load hundreds pay for one file. Bodies that are to be staged on a branch go on to the journal from here, so
-that each of their senders waits once.
+While one pack is written the next one gathers, as in the journal's group commit: a single body does not wait, and under
+load hundreds share one file. Bodies that are to be staged on a branch go on to the journal from here, so that each of
+their senders waits only once.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ _PACK_BYTES_MAX = 8 << 20
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
     ready: HashedBody
     future: asyncio.Future[Any]
-    branch: str = ""  # that it is to be staged on
-    actor: Actor | None = None  # by whom; None: the entry alone is wanted
+    branch: str = ""  # to stage it on
+    actor: Actor | None = None  # None: only the entry is needed
 
 
 class Packing:
@@ -42,8 +42,8 @@ class Packing:
         return await future
 
     async def stage(self, ready: HashedBody, branch: str, actor: Actor) -> None:
-        """Durable, and seen by everybody when it returns. Raises what the journal makes of it, or that the bytes could
-        not be written: the journal knows nothing of them then."""
+        """Durable and visible to everybody when it returns. Raises what the journal raises, or what the store raises if
+        the bytes could not be written; then the journal does not know them."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._add(_Waiting(ready, future, branch, actor))
         await future
@@ -74,13 +74,13 @@ class Packing:
         mint = self._journal.tail.state.number  # G1: what was folded before the first byte
         try:
             entries = await self._bodies.write_pack([each.ready for each in taken], mint=mint)
-        except Exception as error:  # a bug too: nobody may be left waiting
+        except Exception as error:  # even a bug: nobody may be left waiting
             for each in taken:
                 if not each.future.done():
                     each.future.set_exception(error)
             return
         for each, entry in zip(taken, entries, strict=True):
-            if each.future.done():  # its sender has gone
+            if each.future.done():  # its sender is gone
                 continue
             if each.actor is None:
                 each.future.set_result(entry)

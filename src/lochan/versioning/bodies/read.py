@@ -1,11 +1,11 @@
-"""Bodies read back: any span of bytes across the blocks of an entry, in bounded memory, one piece ahead.
+"""Reading bodies: any span of bytes across the blocks of an entry, in bounded memory, one piece ahead.
 
-A block that is read as a whole is checked against its SHA-256, unless it was a short while ago (`block_check.py`). When
-that fails it is read again; what then agrees is handed out, and otherwise nothing more is. The last piece of a
-block is held back until the check is passed, so a body that was read to its end without an error is right.
+A block that is read completely is checked against its SHA-256, unless that was done recently (`block_check.py`). If the
+check fails, the block is read again, and it is handed out only if the check then succeeds. The last piece of a block is
+held back until the check has passed, so a body that was read to its end without an error is right.
 
-Of a block on a disk that is read in part all is read first, once for each stamp of its file (`block_check.py`). On
-other stores a part is handed out as it comes: nothing is known of it but what the network's own checksums tell.
+A block on a disk that is read in part is first read completely, once for each stamp of its file (`block_check.py`). On
+other stores a part is handed out as it arrives, protected only by the network's own checksums.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _SMALL_BYTES = 64 << 10  # hashed at once: a thread would cost more
 
 
 class _Span(NamedTuple):
-    """What is wanted of one block."""
+    """The bytes to read from one block."""
 
     number: int  # the block's, from 0
     block: Block
@@ -53,7 +53,7 @@ class _Piece(NamedTuple):
 
 
 class BodyReader:
-    """Without `outside`, entries whose bytes lie outside the lake cannot be read."""
+    """Without `outside`, entries whose bytes are outside the lake cannot be read."""
 
     def __init__(
         self,
@@ -76,14 +76,14 @@ class BodyReader:
     async def read(
         self, entry: Entry, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Bytes start to stop, exclusive, in pieces; how large is asked before each. Raises Invalid for a span outside
-        of the body, Gone, Corrupt, and Conflict for a file outside the lake that is not the one that was imported, or
-        one of a workspace that somebody has overwritten since it was committed."""
+        """Bytes start to stop, exclusive, in pieces. `piece_bytes` is called before each. Raises Gone, Corrupt, Invalid
+        for a span outside of the body, and Conflict for a file outside the lake that has changed since it was imported,
+        or a file of a workspace that was overwritten since it was committed."""
         spans = _spans(entry, start, entry.size if stop is None else stop)
         size = piece_bytes or (lambda: self._piece_bytes)
         pieces = (piece for span in spans for piece in _pieces(span, span.stop, size))
         check = _Check(self._hashing)
-        seen: FileStamp | None = None  # of a block that is read in part
+        seen: FileStamp | None = None  # for a block that is read in part
         async with aclosing(read_ahead(self._fetch(entry, piece) for piece in pieces)) as fetched:
             async for piece, data in fetched:
                 if piece.is_first:
@@ -112,7 +112,7 @@ class BodyReader:
             return b"".join([piece async for piece in pieces])
 
     def read_now(self, entry: Entry) -> bytes | None:
-        """The whole of a small body, where nothing need be waited for. None says nothing: `read_all` does."""
+        """The whole of a small body, if it can be read without waiting. None: use `read_all`."""
         block = _small_block(entry)
         if block is None or self._now is None:
             return None
@@ -123,7 +123,7 @@ class BodyReader:
         return data if hashlib.sha256(data).digest() == block.sha256 else None
 
     async def _read_small(self, entry: Entry) -> bytes | None:
-        """Most reads are of small bodies that are as they should be. None: there is more to say of this one."""
+        """The quick way for small bodies without a problem, which are most. None: take the general way."""
         block = _small_block(entry)
         if block is None:
             return None
@@ -146,7 +146,7 @@ class BodyReader:
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
 
     def _is_part(self, span: _Span) -> bool:
-        """Of a block that can be checked."""
+        """Whether this is a part of a block that can be checked."""
         block = span.block
         return (
             bool(block.sha256) and not _is_checked(span) and self._trusted.has_stamps and not is_outside(block.address)
@@ -155,7 +155,7 @@ class BodyReader:
     async def _part(
         self, entry: Entry, piece: _Piece, data: bytes, seen: FileStamp | None
     ) -> tuple[bytes, FileStamp | None]:
-        """The bytes of a piece, when all of its block is known to be right."""
+        """The bytes of a piece, after its whole block was checked."""
         block = piece.span.block
         try:
             return await self._blocks.part(block, piece.start, data, seen)
@@ -168,7 +168,7 @@ class BodyReader:
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
 
     async def _ended(self, entry: Entry, piece: _Piece, data: bytes, check: "_Check") -> bytes:
-        """The last piece of a block, when all of the block is known to be right."""
+        """The last piece of a block, after the whole block was checked."""
         if not _tells_by_itself(piece.span):
             await self._check_unchanged(entry, piece.span)
         if not _is_checked(piece.span):
@@ -190,8 +190,8 @@ class BodyReader:
         raise Corrupt(f"{_name(entry, piece.span)} is damaged: its SHA-256 is not the one it was written with")
 
     async def _once_more(self, entry: Entry, last: _Piece, before: bytes) -> tuple[bytes, bytes]:
-        """The last piece and the digest of the whole block, which was read again. `before` is the digest of all that
-        was handed out of it. Raises Transient where that was damaged, and the block is right now."""
+        """Reads the whole block again. Returns the last piece and the digest. `before` is the digest of the pieces that
+        were handed out. Raises Transient if those were damaged and the block is right now."""
         if self._cache is not None:  # it may have kept the damaged bytes
             self._cache.forget(last.span.block.address)
         check = _Check(self._hashing)
@@ -205,12 +205,14 @@ class BodyReader:
         digest = await check.digest()
         if digest == last.span.block.sha256 and not agreed:
             name = _name(entry, last.span)
-            raise Transient(f"{name} came damaged the first time, and part of it was handed out", hint="read it again")
+            raise Transient(
+                f"{name} was damaged when it was read first, and part of it was handed out", hint="read it again"
+            )
         return data, digest
 
     async def _check_unchanged(self, entry: Entry, span: _Span) -> None:
-        """Raises Conflict when a file that others can write to has changed. Only an entry that is the whole file knows
-        its ETag; one that was put together from parts of files does not."""
+        """Raises Conflict if a file that others can write to has changed. Only an entry that is one whole file knows
+        its ETag, not one that was assembled from parts of files."""
         block = span.block
         if not _may_change(block) or entry.blocks != (block,) or block.offset:
             return
@@ -225,7 +227,7 @@ class BodyReader:
             raise _changed(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {known}")
 
     async def head(self, address: str) -> Stat:
-        """What the store tells of a file, in the lake or outside. Raises NotFound."""
+        """What the store reports about a file, in the lake or outside. Raises NotFound."""
         store, path = self._place(address)
         return await store.head(path)
 
@@ -233,12 +235,12 @@ class BodyReader:
         if not is_outside(address):
             return self._store, address
         if self._outside is None:
-            raise Invalid(f"{address} is outside the lake, and nobody told how to open it")
+            raise Invalid(f"{address} is outside the lake, which was opened without access to other stores")
         return self._outside.find(address)
 
 
 class _Check:
-    """The digest of a block, as far as it has come; or none, if the block is trusted."""
+    """The digest of a block as it is read, or none if the block is trusted."""
 
     def __init__(self, hashing: Hashing, trusted: TrustedBlocks = NOBODY, span: _Span | None = None) -> None:
         self._sha256 = hashlib.sha256()
@@ -257,7 +259,7 @@ class _Check:
         return self._sha256.digest()
 
     def is_passed(self) -> bool:
-        """Without a digest: it was right when it was read last, and is the same file still."""
+        """Whether no digest is needed: the block was right when it was last read, and the file is still the same."""
         believed, self._is_believed = self._is_believed, False
         return believed and self._block is not None and self._trusted.stamp(self._block) == self._stamp
 
@@ -280,7 +282,7 @@ def _spans(entry: Entry, start: int, stop: int) -> list[_Span]:
 
 
 def _pieces(span: _Span, stop: int, size: Callable[[], int]) -> Iterator[_Piece]:
-    """From its beginning to `stop`; the size is asked for before each."""
+    """From its beginning to `stop`. `size` is called before each piece."""
     start = span.start
     while start < stop:
         end = min(start + size(), stop)
@@ -301,13 +303,13 @@ def _is_checked(span: _Span) -> bool:
 
 
 def _may_change(block: Block) -> bool:
-    """Whether others than us write to that file."""
+    """Whether other programs write to that file."""
     return is_outside(block.address) or is_workspace_file(block.address)
 
 
 def _tells_by_itself(span: _Span) -> bool:
-    """Of a workspace's file that is read as a whole the SHA-256 says more than the ETag: that somebody has written the
-    same bytes once more harms nobody."""
+    """For a workspace's file that is read completely, the SHA-256 says more than the ETag: writing the same bytes again
+    does no harm."""
     return is_workspace_file(span.block.address) and _is_checked(span)
 
 
@@ -319,13 +321,15 @@ def _gone(entry: Entry, span: _Span) -> Gone:
     return Gone(f"{_name(entry, span)} is gone", hint="was it deleted by hand, or by a lifecycle rule of the bucket?")
 
 
-def _changed(entry: Entry, block: Block, how: str) -> Conflict:
+def _changed(entry: Entry, block: Block, reason: str) -> Conflict:
     what = f"{entry.path!r}: {block.address}"
     if is_workspace_file(block.address):
         if not block.sha256:
-            return Conflict(f"{what} has changed while it was read: {how}", hint="read it again")
+            return Conflict(f"{what} has changed while it was read: {reason}", hint="read it again")
         return Conflict(
-            f"{what} was overwritten after its workspace was committed: {how}",
+            f"{what} was overwritten after its workspace was committed: {reason}",
             hint="what was committed is lost; find who still writes to that folder, and commit the file anew",
         )
-    return Conflict(f"{entry.path!r}: {block.address} has changed since it was imported: {how}", hint="import it again")
+    return Conflict(
+        f"{entry.path!r}: {block.address} has changed since it was imported: {reason}", hint="import it again"
+    )

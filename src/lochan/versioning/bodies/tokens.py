@@ -1,9 +1,9 @@
-"""Tokens for physical addresses: somebody may put bytes at one address by himself, and then link them to one path.
+"""Tokens for physical addresses: the holder may put bytes at one address and then link them to one path.
 
     <base64url of the token, MessagePack>.<base64url of its HMAC-SHA256>
 
-A token is good for one repository, branch, path and address, until it expires. That it is used only once is for the
-journal to see to, by its id.
+A token is valid for one repository, branch, path and address, until it expires. The journal makes sure, by the token's
+id, that it is used only once.
 """
 
 import hmac
@@ -17,12 +17,12 @@ from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats import key_file
 from lochan.ids import Ids
 from lochan.store.checked_reads import get_decoded
-from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
+from lochan.store.retry import settle
 
 KEY_BYTES_MIN = 32
 
-_PURPOSE = b"lochan address token 1\0"  # the same key may sign other things, which must not pass for a token
+_PURPOSE = b"lochan address token 1\0"  # the same key may sign other things, which must not be taken for a token
 PATH = "_lake/keys/address-tokens"
 _PATIENCE_S = 30.0
 
@@ -42,18 +42,18 @@ def issue(key: bytes, token: AddressToken) -> str:
 
 
 def check(key: bytes, given: str, *, repository: str, branch: str, path: str, now: int) -> AddressToken:
-    """The token, whose address may be linked to this path. Raises Refused and says why."""
+    """The token, whose address may be linked to this path. Raises Refused, which says why not."""
     text, _, signature = given.encode(errors="replace").rpartition(b".")
     if not hmac.compare_digest(signature, _signature(key, text)):
         raise Refused("the address token is not one of ours, or was changed", hint=_AGAIN)
     token = msgspec.msgpack.decode(urlsafe_b64decode(text + b"=" * (-len(text) % 4)), type=AddressToken)
-    for what, issued, asked in (
+    for what, issued, requested in (
         ("repository", token.repository, repository),
         ("branch", token.branch, branch),
         ("path", token.path, path),
     ):
-        if issued != asked:
-            raise Refused(f"the address token is for the {what} {issued!r}, not for {asked!r}", hint=_AGAIN)
+        if issued != requested:
+            raise Refused(f"the address token is for the {what} {issued!r}, not for {requested!r}", hint=_AGAIN)
     if now >= token.expires:
         raise Refused(f"the address token for {path!r} has expired", hint=_AGAIN)
     return token
@@ -69,8 +69,9 @@ _AGAIN = "ask for a new address"
 
 
 class TokenKey:
-    """The key that address tokens are signed with. It lies in the lake, made by whoever needs it first, so that a token
-    which one process has given is taken by every other. No verb shows it; whoever may read the lake's bucket can."""
+    """The key that signs address tokens. It is a file in the lake, created by the first process that needs it, so that
+    every process accepts the tokens of the others. No verb shows it, but whoever can read the lake's bucket can read
+    it."""
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store
@@ -79,7 +80,7 @@ class TokenKey:
         self._key = b""
 
     async def get(self) -> bytes:
-        """Asked of the store once."""
+        """Reads it from the store once."""
         if not self._key:
             self._key = await self._read_or_make()
         return self._key

@@ -1,12 +1,12 @@
-"""Bodies on their way to the store, in bounded memory. What comes back is an entry that nobody knows of yet.
+"""Writing bodies to the store, in bounded memory. The result is an entry that nobody knows yet.
 
     up to 8 MiB      one put, which the store may repeat
     up to 64 MiB     one streamed file
     more             cut: a file for each 64 MiB, hashed by itself
     small ones       may share a file, a pack
 
-When an entry is returned its bytes are durable. An error leaves at most files that no entry names; garbage collection
-removes them like all such files.
+When an entry is returned, its bytes are durable. After an error there are at most files that no entry names; garbage
+collection removes them.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ from lochan.versioning.bodies.digests import Feed, Hashing
 
 BLOCK_BYTES = 64 << 20
 _WHOLE_BYTES_MAX = 8 << 20
-# What is hashed and stored at once: large enough to be worth a thread, small enough to stay in a processor's cache.
+# Pieces that are hashed and stored: large enough to be worth a thread, small enough for a processor's cache.
 _PIECE_BYTES_MIN, _PIECE_BYTES_MAX = 256 << 10, 2 << 20
 _PUTS_AT_ONCE = 32
 
 _NONE: Mapping[str, str] = {}
 
-Shown = Callable[[bytes], None]  # what a digest is shown to
+Shown = Callable[[bytes], None]  # gets a digest, and may raise
 TAGS_MAX = 10
 VALUE_LENGTH_MAX = 256
 
@@ -83,10 +83,10 @@ class Bodies:
         whole: Shown | None = None,
         size: int = 0,
     ) -> Entry:
-        """Raises Invalid for a path or a checksum that cannot be taken, BadDigest for a body that is not as declared,
-        and whatever the store or the chunks raise. `Declared` tells how checksums are written. `whole` is shown the
-        SHA-256 of all of it, which costs nothing where that is one block, and may raise. `size` is what the sender
-        says: a body that will be streamed is so from its first byte, and not from when too many have come."""
+        """Raises Invalid for an invalid path or checksum, BadDigest for a body that is not as declared, and whatever
+        the store or the chunks raise. `DeclaredChecksums` says how checksums are written. `whole` gets the SHA-256 of
+        the whole body, which costs nothing if that is one block, and may raise. `size` is what the sender announces: a
+        body that must be streamed is then streamed from its first byte on."""
         body = IncomingBody(path, content_type, headers, metadata, expected_md5, checksums)
         cutter = Cutter(chunks)
         whole_bytes_max = min(_WHOLE_BYTES_MAX, self._block_bytes)
@@ -97,11 +97,12 @@ class Bodies:
         return body.entry(blocks, self._clock.wall())
 
     def address(self, path: str, mint: int) -> str:
-        """A new one, for somebody who will put the bytes there himself."""
+        """A new address, for a client that puts the bytes there itself."""
         return self._addresses.new(path, mint)
 
     async def write_pack(self, bodies: Sequence[HashedBody], *, mint: int) -> list[Entry]:
-        """All of them or none, with one put. Where files carry their logical path, each still gets its own."""
+        """Writes all of them or none, with one put. If files carry their logical path, each body still gets its own
+        file."""
         if self._tag_paths or self._addresses.style == "path":
             blocks = await self._apart(bodies, mint)
         else:
@@ -113,10 +114,10 @@ class Bodies:
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [*body.hashers, sha256])
         await feed.add(data)
-        if not (behind := feed.is_behind):  # hashed already: what is not as declared need not be stored
+        if not (behind := feed.is_behind):  # hashed already: a wrong body need not be stored
             _check(body, sha256.digest(), whole)
         address = await self._put(body.path, mint, data)
-        if behind:  # it was stored meanwhile, as longer ones are
+        if behind:  # it was stored meanwhile, like longer bodies
             await feed.done()
             _check(body, sha256.digest(), whole)
         return Block(address, 0, len(data), sha256.digest())
@@ -125,7 +126,7 @@ class Bodies:
         blocks: list[Block] = []
         of_all = sha256 = hashlib.sha256()
         while await cutter.more():
-            if blocks:  # it is more than one, so that from here on there are two to be fed
+            if blocks:  # more than one block: from here on two digests are fed
                 of_all, sha256 = sha256.copy() if of_all is sha256 else of_all, hashlib.sha256()
             ours = [sha256] if whole is None or of_all is sha256 else [sha256, of_all]
             feed = Feed(self._hashing, [*body.hashers, *ours])
@@ -140,7 +141,7 @@ class Bodies:
         return blocks
 
     async def _pieces(self, cutter: Cutter, feed: Feed) -> AsyncIterator[bytes]:
-        """One block of the body, each piece hashed while the store takes it."""
+        """One block of the body. Each piece is hashed while the store writes it."""
         left = self._block_bytes
         while left and (piece := await cutter.take_some(_PIECE_BYTES_MIN, min(_PIECE_BYTES_MAX, left))):
             left -= len(piece)
@@ -201,7 +202,8 @@ def path_tags(path: str) -> dict[str, str]:
 
 
 def _value(segment: str) -> str:
-    """What is too long is cut and ends with a lone `/`, so that a rule for a shorter name never matches it."""
+    """A value that is too long is cut and ends with a single `/`, so that a rule for a shorter name never matches
+    it."""
     letters = [_LETTERS[byte] for byte in segment.encode()]
     length = sum(map(len, letters))
     if length <= VALUE_LENGTH_MAX:
@@ -212,8 +214,8 @@ def _value(segment: str) -> str:
 
 
 class Batch:
-    """Bodies that will be staged together: the small ones share files, so that a thousand of them cost a few syncs.
-    Several may write to it at once."""
+    """Bodies that will be staged together. Small ones share files, so that a thousand of them cost only a few syncs.
+    Several tasks may write to it at the same time."""
 
     def __init__(self, bodies: Bodies, mint: int) -> None:
         self._bodies = bodies
@@ -251,7 +253,7 @@ class Batch:
             await self._pack()
 
     async def finish(self) -> list[Entry]:
-        """All of them, in no order. Their bytes are durable."""
+        """All entries, in no particular order. Their bytes are durable."""
         await self._pack()
         return self._entries
 

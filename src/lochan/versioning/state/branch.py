@@ -1,18 +1,21 @@
-"""A branch: a name for a head that moves, what is staged over it, and who waits to move it."""
+"""A branch: a name for a head that moves, the changes staged over it, and the requests that wait to move it. And
+stashes: staged changes that were put aside for later (S9).
+"""
 
 from typing import Final
 
 import msgspec
 
-from lochan.errors import ConcurrentCommit, Dirty
-from lochan.journal.table import FoldTable
+from lochan.errors import ConcurrentCommit, Dirty, NotFound
+from lochan.journal.table import FoldTable, FoldTables
+from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, DumpedLayers, Layers, load
 
 AGAIN: Final = 1 << 48
 """In a number that has to be unique: the record's number, plus this for each earlier one of the same record. The first
 one of a record is its plain number. On somebody's disk."""
 
-_NUMBER = ""  # under this name: of the record that the counts are of
+_NUMBER = ""  # under this name: the number of the record that the counts belong to
 
 
 class Turn(msgspec.Struct, frozen=True, array_like=True):
@@ -20,14 +23,14 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
 
     request: str
     patience: int
-    writer: str = ""  # the process that it is a request of; empty in journals from before entries named it
-    renewed: int = 0  # number of the record in which it last showed itself
+    writer: str = ""  # the process that sent it; empty in old journals, whose entries named none
+    renewed: int = 0  # number of the record that last renewed it
     user: str = ""
 
 
 class BranchState(msgspec.Struct, frozen=True):
     name: str
-    incarnation: int  # number of the record that made it, plus AGAIN for each of that name that it made before this one
+    incarnation: int  # number of its record, plus AGAIN for each earlier one of that name in the record
     head: str
     layers: Layers = EMPTY
     turns: tuple[Turn, ...] = ()
@@ -70,15 +73,15 @@ def dirty(branch: str) -> Dirty:
     return Dirty(f"branch {branch!r} has uncommitted changes", hint="commit them or reset them first")
 
 
-class RecordNames:
-    """What one record has made so far, by name: all events of a record have its number, so the number alone names
-    nothing that a record can make twice, such as a branch that is made, deleted and made again."""
+class RecordNames(FoldTables):
+    """What one record has made so far, by name. All events of a record share its number, so the number alone does not
+    identify things that a record can make twice, such as a branch that is made, deleted and made again."""
 
     def __init__(self) -> None:
-        self._made: FoldTable[str, int] = FoldTable()  # of one record only: the next one starts anew
+        self._made: FoldTable[str, int] = FoldTable()  # for one record only: the next one starts over
 
     def count(self, name: str, number: int) -> int:
-        """How many of that name record `number` has made before this one, which counts from now on."""
+        """How many of that name record `number` has made before. This one counts from now on."""
         if self._made.get(_NUMBER) != number:
             for old in [old for old, _ in self._made.items()]:
                 self._made.drop(old)
@@ -87,15 +90,83 @@ class RecordNames:
         self._made.put(name, before + 1)
         return before
 
-    def fork(self) -> "RecordNames":
-        fork = RecordNames()
-        fork._made = self._made.fork()
-        return fork
-
-    def join(self) -> None:
-        self._made.join()
-
 
 def record_of(unique: int) -> int:
     """The number of the record."""
     return unique % AGAIN
+
+
+class Stash(msgspec.Struct, frozen=True):
+    id: str
+    branch: str
+    head: str  # of the branch, when it was pushed
+    layers: Layers
+    message: str
+    user: str
+    time: int
+
+
+class DumpedStash(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    id: str
+    branch: str
+    head: str
+    layers: staging.DumpedLayers
+    message: str
+    user: str
+    time: int
+
+
+def stash_id(number: int, before: int) -> str:
+    """The number of the record, and a count if the same record has pushed others before."""
+    return f"{number}.{before}" if before else str(number)
+
+
+def _place(stash: Stash) -> tuple[int, int]:
+    number, _, before = stash.id.partition(".")
+    return int(number), int(before or 0)
+
+
+class Stashes(FoldTables):
+    def __init__(self) -> None:
+        self._by_id: FoldTable[str, Stash] = FoldTable()
+
+    def get(self, id: str) -> Stash:
+        found = self._by_id.get(id)
+        if found is None:
+            hint = "`lochan stash list REPO` shows those there are"
+            raise NotFound(f"no stash {id!r}", hint=hint).named(id, lambda: (name for name, _ in self._by_id.items()))
+        return found
+
+    def all(self, branch: str = "") -> list[Stash]:
+        """The newest first."""
+        found = (stash for _, stash in self._by_id.items() if not branch or stash.branch == branch)
+        return sorted(found, key=_place, reverse=True)
+
+    def push(self, stash: Stash) -> None:
+        self._by_id.put(stash.id, stash)
+
+    def drop(self, id: str) -> None:
+        self._by_id.drop(id)
+
+    def old_id(self, number: int) -> str:
+        """The id as version 1 of the event assigned it: the id of a stash that the same record had dropped was
+        reused."""
+        at = 0
+        id = str(number)
+        while id in self._by_id:
+            at += 1
+            id = f"{number}.{at}"
+        return id
+
+    def dump(self) -> list[DumpedStash]:
+        return [
+            DumpedStash(one.id, one.branch, one.head, one.layers.dump(), one.message, one.user, one.time)
+            for one in self.all()
+        ]
+
+    def load(self, dumped: list[DumpedStash]) -> None:
+        for one in dumped:
+            layers = staging.load(one.layers)
+            self.push(Stash(one.id, one.branch, one.head, layers, one.message, one.user, one.time))

@@ -1,7 +1,7 @@
-"""What garbage collection needs the fold to know: plans, what is held open against them, aliases, what has expired.
+"""What garbage collection needs in the state: plans, files that are held open, aliases, and expired commits.
 
-A file that a plan lists is dead for ever, because from the plan on the fold refuses a first reference to a file minted
-before its cut (G3), and anything that was derived from a state before the plan (G4).
+A file that a plan lists is dead for ever: from the plan on, the fold refuses a first reference to a file minted before
+the plan's cut (G3), and anything derived from a state before the plan (G4).
 """
 
 from collections.abc import Iterable
@@ -13,17 +13,17 @@ from lochan.formats.collection_events import Abandoned, Aliased, Opened, PlanEnd
 from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 from lochan.versioning.state.rules import RefsRules
 
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
-_HOW = ("reported", "abandoned")
-LINK = "link"  # what is held open is a file that a client puts itself
-REMOVAL = "removal"  # a deletion of a workspace's files, as older versions did; nothing makes one any more
+_ENDINGS = ("reported", "abandoned")
+LINK = "link"  # the file that is held open is put by a client itself
+REMOVAL = "removal"  # a deletion of a workspace's files by older versions; nothing makes one any more
 
 
 class Stale(ConcurrentCommit):
-    """Garbage was collected since the state that this was made from; made anew it will do."""
+    """Garbage was collected since the state that this was made from. It has to be made again."""
 
 
 class HeldFile(msgspec.Struct, frozen=True, array_like=True):
@@ -46,7 +46,7 @@ class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
     expired: list[str] = []
 
 
-class Collection:
+class Collection(FoldTables):
     def __init__(self) -> None:
         self._numbers: FoldTable[str, int] = FoldTable()
         self._held: FoldTable[str, HeldFile] = FoldTable()
@@ -57,7 +57,7 @@ class Collection:
     # --- reading -----------------------------------------------------------------------------------------------------
     @property
     def cut(self) -> int:
-        """Files minted before this and not named yet can be named no more."""
+        """Files that were minted before this number and are not named yet can no longer be named."""
         return self._numbers.get(_CUT) or 0
 
     @property
@@ -72,12 +72,12 @@ class Collection:
         return sorted(self._held.items())
 
     def removals(self, workspace: str) -> list[tuple[str, HeldFile]]:
-        """Deletions of files of that workspace that are under way."""
+        """Deletions of the workspace's files that are under way."""
         held = ((id, each) for id, each in self._held.items() if each.kind == REMOVAL)
         return [(id, each) for id, each in held if each.address.endswith(f"/{workspace}/")]
 
     def alias(self, address: str) -> str:
-        """Where the bytes of that address are to be read."""
+        """Where to read the bytes of that address."""
         return self._aliases.get(address) or address
 
     def has_expired(self, commit: str) -> bool:
@@ -145,14 +145,14 @@ class Collection:
         return at.number
 
     def end(self, event: PlanEnded) -> None:
-        if event.how not in _HOW:
-            raise Invalid(f"a plan is {' or '.join(_HOW)}, not {event.how!r}")
+        if event.how not in _ENDINGS:
+            raise Invalid(f"a plan is {' or '.join(_ENDINGS)}, not {event.how!r}")
         if event.plan != self._numbers.get(_RUNNING):
             raise NotFound(f"no garbage collection {event.plan} is under way")
         self._numbers.put(_RUNNING, 0)
 
     def add_alias(self, rules: RefsRules, event: Aliased) -> None:
-        """G7. That the target is live is known by its maker, and kept true by G4."""
+        """G7. The maker of the event knows that the target is live, and G4 keeps that true."""
         self.check_derived(rules, event.read_at, event.checked)
         if event.address == event.target:
             raise Invalid("an address is no alias of itself")
@@ -165,18 +165,7 @@ class Collection:
         for commit in commits:
             self._expired.put(commit, True)
 
-    # --- forks and checkpoints ---------------------------------------------------------------------------------------
-    def fork(self) -> "Collection":
-        fork = Collection()
-        fork._numbers, fork._held = self._numbers.fork(), self._held.fork()
-        fork._aliases, fork._targets = self._aliases.fork(), self._targets.fork()
-        fork._expired = self._expired.fork()
-        return fork
-
-    def join(self) -> None:
-        for table in (self._numbers, self._held, self._aliases, self._targets, self._expired):
-            table.join()
-
+    # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedCollection:
         return DumpedCollection(
             dict(self._numbers.items()),
@@ -197,14 +186,14 @@ class Collection:
 
 
 def mint_of(address: str) -> int:
-    """The number in an address' folder, `<repository>/<kind>/<number>-<maker>/…`. What lies outside the lake is never
-    collected, and so is always young (G9). Raises Invalid for an address that is none of ours."""
+    """The number in an address' folder, `<repository>/<kind>/<number>-<maker>/…`. A file outside the lake is never
+    collected, so it is always young (G9). Raises Invalid for an address that is not one of ours."""
     if "://" in address:
         return _ALWAYS_YOUNG
     parts = address.split("/")
     number = parts[2].partition("-")[0] if len(parts) > 2 else ""
     if not number.isdecimal():
-        raise Invalid(f"{address!r} is no address in a lake")
+        raise Invalid(f"{address!r} is not an address in a lake")
     return int(number)
 
 

@@ -1,10 +1,10 @@
-"""The commits of a repository: an index sorted by id over their encoded bytes, and the few that came since.
+"""The commits of a repository: an index sorted by id over their encoded bytes, and the few commits added since.
 
     rows      id 32 | start 8 | size 4    one for each commit, ascending by id        (big-endian)
-    commits   the commits one behind the other, packed, in the order in which they came
+    commits   the packed commits one after the other, in the order in which they were added
 
-Both are on somebody's disk, in checkpoints, and are used just as they lie there: to load a hundred thousand commits is
-to look at two spans of bytes, and one is decoded when somebody asks for it.
+Both are on somebody's disk, in checkpoints, and are used as they are there: loading a hundred thousand commits means
+keeping two spans of bytes. A commit is decoded when it is needed.
 """
 
 import re
@@ -19,7 +19,7 @@ from lochan.formats.commit import Commit
 
 
 class CommitColumns(msgspec.Struct, frozen=True):
-    """A map on disk, which tells it from the list of commits that checkpoints held at first."""
+    """A map on disk, which distinguishes it from the list of commits in old checkpoints."""
 
     rows: memoryview
     commits: memoryview
@@ -48,15 +48,15 @@ class CommitColumns(msgspec.Struct, frozen=True):
 
 
 class Commits:
-    """Like `Table`, with forks; nothing is ever dropped."""
+    """Like `FoldTable`, with forks; nothing is ever dropped."""
 
     __slots__ = ("_columns", "_decoded", "_new", "_parent")
 
     def __init__(self, parent: "Commits | None" = None) -> None:
         self._parent = parent
-        self._columns = _EMPTY  # of a fork: always empty
+        self._columns = _EMPTY  # in a fork: always empty
         self._new: dict[str, Commit] = {}
-        self._decoded: dict[str, Commit] = {}  # the last ones: a walk asks for most of them more than once
+        self._decoded: dict[str, Commit] = {}  # recent ones: a walk needs most of them more than once
 
     def get(self, id: str) -> Commit | None:
         table: Commits | None = self
@@ -84,14 +84,14 @@ class Commits:
                 yield id
 
     def with_prefix(self, prefix: str) -> list[str]:
-        """The ids that begin so, ascending."""
+        """The ids with that prefix, ascending."""
         if not _PREFIX.fullmatch(prefix):
             return []
         below = self._columns.with_prefix(prefix) if self._parent is None else self._parent.with_prefix(prefix)
         return sorted({*below, *(id for id in self._new if id.startswith(prefix))})
 
     def put(self, id: str, commit: Commit) -> None:
-        """One that says the same as a commit that is here has its id, and takes its place."""
+        """Replaces a commit with the same id, which has the same content."""
         self._new[id] = commit
 
     def fork(self) -> Self:
@@ -103,7 +103,7 @@ class Commits:
         self._new = {}
 
     def dump(self) -> CommitColumns:
-        """What is new is put into the columns, and stays there: no commit is encoded twice."""
+        """Moves new commits into the columns, so that no commit is encoded twice."""
         columns = _with(self._columns if self._parent is None else self._parent.dump(), self._new)
         if self._parent is None:
             self._columns, self._new = columns, {}
@@ -129,7 +129,7 @@ class Commits:
 def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
     if not new:
         return columns
-    import numpy as np  # for who writes checkpoints; a reader does without
+    import numpy as np  # only for writing checkpoints; a reader does without it
 
     dtype = np.dtype([("id", f"S{_ID_BYTES}"), ("start", ">u8"), ("size", ">u4")])
     encoded = {id: _encoder.encode(_packed(commit)) for id, commit in new.items()}
@@ -146,8 +146,8 @@ def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
-    """A commit with its ids as bytes, and its file without the tree's id, which is in the name: a third less to read
-    and to hash. On somebody's disk; field by field as in Commit."""
+    """A commit with its ids as bytes, and the name of its file without the tree's id: a third less to read and to hash.
+    On somebody's disk; the fields are those of Commit."""
 
     parents: tuple[bytes, ...]
     author: str
@@ -190,7 +190,7 @@ def _unpacked(packed: Packed) -> Commit:
 
 
 def _as_bytes(id: str) -> bytes:
-    """Any other text, if it ever comes to that, stands behind 32 zeros."""
+    """Any other text, should there ever be one, follows 32 zeros."""
     return bytes.fromhex(id) if _ID.fullmatch(id) else bytes(_ID_BYTES) + id.encode()
 
 

@@ -1,4 +1,4 @@
-"""What may be done in a repository at all: protected branches, and repositories that only are read."""
+"""What is forbidden in a repository: protected branches, and read-only repositories."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -7,12 +7,12 @@ import msgspec
 
 from lochan.errors import Invalid, Protected, ReadOnly
 from lochan.formats.repository_events import Protection, ProtectionSet, ReadOnlySet
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 
 STAGE = "stage"  # put, delete
 COMMIT = "commit"  # of what is staged
 REWRITE = "rewrite"  # reset to another commit, rebase, rename, delete
-ACTIONS = (STAGE, COMMIT, REWRITE)  # merges are how changes are to come to a protected branch
+ACTIONS = (STAGE, COMMIT, REWRITE)  # merging is not among them: that is how a protected branch changes
 
 _ON = "on"
 
@@ -24,7 +24,7 @@ class DumpedGuard(msgspec.Struct, frozen=True, array_like=True):
     read_only: bool = False
 
 
-class Guard:
+class Guard(FoldTables):
     def __init__(self) -> None:
         self._rules: FoldTable[str, tuple[Protection, ...]] = FoldTable()
         self._read_only: FoldTable[str, bool] = FoldTable()
@@ -61,16 +61,7 @@ class Guard:
         else:
             self._read_only.drop(_ON)
 
-    # --- forks and checkpoints ---------------------------------------------------------------------------------------
-    def fork(self) -> "Guard":
-        fork = Guard()
-        fork._rules, fork._read_only = self._rules.fork(), self._read_only.fork()
-        return fork
-
-    def join(self) -> None:
-        self._rules.join()
-        self._read_only.join()
-
+    # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedGuard:
         return DumpedGuard(self.rules, self.read_only)
 
@@ -83,13 +74,13 @@ def check_rules(rules: Iterable[Protection]) -> None:
     seen: set[str] = set()
     for rule in rules:
         if not rule.pattern or rule.pattern in seen:
-            raise Invalid(f"the pattern {rule.pattern!r} is empty or stands twice")
+            raise Invalid(f"the pattern {rule.pattern!r} is empty or appears twice")
         seen.add(rule.pattern)
         unknown = [action for action in rule.blocked if action not in ACTIONS]
         if unknown or not rule.blocked:
             raise Invalid(
-                f"what is blocked on {rule.pattern!r} is not known: {', '.join(unknown) or 'nothing was given'}",
-                hint=f"take some of {', '.join(ACTIONS)}",
+                f"unknown actions to block on {rule.pattern!r}: {', '.join(unknown) or 'nothing was given'}",
+                hint=f"choose from {', '.join(ACTIONS)}",
             )
 
 

@@ -1,8 +1,8 @@
-"""Where each branch was, and when: one list of head moves for each name, by the times in the journal's records.
+"""Where each branch was, and when: a list of head moves for each name, with the times of the journal's records.
 
-Several machines' clocks are in those times, so a move counts as no earlier than the move before it. A name's list goes
-on when a branch is deleted and another is made under its name. Checkpoints hold it in columns, which are used as they
-lie there.
+The times come from several machines' clocks, so a move counts as no earlier than the move before it. The list continues
+if a branch is deleted and another is created under its name. Checkpoints hold the lists as columns, which are used as
+they are there.
 """
 
 import struct
@@ -15,10 +15,10 @@ _GONE = bytes(32)
 
 
 class Moves(msgspec.Struct, frozen=True, array_like=True):
-    """Of one name, oldest first. On somebody's disk, in checkpoints."""
+    """The moves of one name, oldest first. On somebody's disk, in checkpoints."""
 
     times: memoryview  # microseconds since 1970, 8 bytes each, big-endian
-    heads: memoryview  # 32 bytes each; zeros: there was no such branch from then on
+    heads: memoryview  # 32 bytes each; zeros: the branch was deleted
 
     def __len__(self) -> int:
         return len(self.times) // _TIME.size
@@ -41,12 +41,12 @@ class RefLog:
         self._new: dict[str, list[tuple[int, str]]] = {}
 
     def moved(self, name: str, time: int, head: str) -> None:
-        """From now on the branch is there; an empty head: nowhere."""
+        """Records that the branch has this head from now on. An empty head: it was deleted."""
         last = self.last(name)
         self._new.setdefault(name, []).append((time if last is None else max(time, last[0]), head))
 
     def at(self, name: str, time: int) -> str | None:
-        """The head at that moment; empty: the branch was deleted before it; None: nothing is known so far back."""
+        """The head at that time. Empty: the branch was deleted before. None: the log does not go back that far."""
         new = self._new.get(name, [])
         index = bisect_right(new, time, key=lambda move: move[0])
         if index:
@@ -58,7 +58,7 @@ class RefLog:
         return moves.head(index - 1) if index else None
 
     def first(self, name: str) -> int | None:
-        """When the first branch of that name was made."""
+        """When the first branch of that name was created."""
         below = self._parent.first(name) if self._parent else None
         if below is not None:
             return below
@@ -84,7 +84,7 @@ class RefLog:
         self._new = {}
 
     def dump(self) -> dict[str, Moves]:
-        """What is new is put into the columns, and stays there."""
+        """Moves new entries into the columns."""
         below = self._moves if self._parent is None else self._parent.dump()
         moves = {**below, **{name: _with(below.get(name, _NONE), new) for name, new in self._new.items()}}
         if self._parent is None:

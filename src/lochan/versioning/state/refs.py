@@ -1,5 +1,7 @@
-"""A repository's refs as a part of its journal's state: `refs_state.py` says what they are, `refs_fold.py` and
-`staging_fold.py` what each event does to them, and `refs_dump.py` how a checkpoint keeps them."""
+"""A repository's refs as a part of its journal's state, and how a checkpoint keeps them.
+
+`refs_state.py` defines the state. `refs_fold.py` and `staging_fold.py` say what each event does to it.
+"""
 
 from typing import Any, ClassVar
 
@@ -7,6 +9,7 @@ import msgspec
 
 from lochan.errors import Refused
 from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned
+from lochan.formats.commit import Commit
 from lochan.formats.repository_events import (
     Committed,
     Compacted,
@@ -23,17 +26,81 @@ from lochan.formats.repository_events import (
 )
 from lochan.formats.workspace_events import WorkspaceOpened
 from lochan.journal.state import EventPosition, StatePart
-from lochan.versioning.repositories import POOL
-from lochan.versioning.state.collection import LINK
-from lochan.versioning.state.refs_dump import DumpedRefs, dump_refs, load_refs
+from lochan.versioning.repositories import FILES, POOL
+from lochan.versioning.state.branch import DumpedBranch, DumpedStash, loaded
+from lochan.versioning.state.collection import LINK, DumpedCollection
+from lochan.versioning.state.commits import CommitColumns
+from lochan.versioning.state.guard import DumpedGuard
+from lochan.versioning.state.reflog import Moves
 from lochan.versioning.state.refs_fold import HEAD_HANDLERS
 from lochan.versioning.state.refs_state import RefsState
 from lochan.versioning.state.staging_fold import STAGING_HANDLERS
+from lochan.versioning.state.uploads import KeptUpload
+from lochan.versioning.state.workspaces import DumpedWorkspaces
+
+
+class DumpedRefs(msgspec.Struct, frozen=True, array_like=True):
+    """Fields are only ever added at the end."""
+
+    commits: CommitColumns | list[Commit]  # a list, in checkpoints from before there were columns
+    branches: list[DumpedBranch]
+    tags: list[tuple[str, str]]
+    deleted: list[DumpedBranch]
+    guard: DumpedGuard = DumpedGuard()
+    collection: DumpedCollection = DumpedCollection()
+    stashes: list[DumpedStash] = []
+    workspaces: DumpedWorkspaces = DumpedWorkspaces()
+    uploads: list[KeptUpload] = []
+    reflog: dict[str, Moves] = {}
+    kind: str = FILES
+    brought: list[str] = []  # ids of commits
+
+
+def dump_refs(refs: RefsState) -> "DumpedRefs":
+    return DumpedRefs(
+        refs.commit_table.dump(),
+        [branch.dump() for branch in refs.branches()],
+        refs.tags(),
+        [branch.dump() for _, branch in refs.deleted_table.items()],
+        refs.guard.dump(),
+        refs.collection.dump(),
+        refs.stashes.dump(),
+        refs.workspaces.dump(),
+        refs.uploads.dump(),
+        refs.reflog.dump(),
+        refs.kind,
+        sorted(id for id, _ in refs.brought_table.items()),
+    )
+
+
+def load_refs(refs: RefsState, dumped: msgspec.Raw) -> None:
+    """REQUIRES: the state is empty."""
+    state = _decoder.decode(dumped)
+    refs.commit_table.load(state.commits)
+    for name, commit_id in state.tags:
+        refs.tag_table.put(name, commit_id)
+    for branch in map(loaded, state.branches):
+        refs.branch_table.put(branch.name, branch)
+    for branch in map(loaded, state.deleted):
+        refs.deleted_table.put((branch.name, branch.incarnation), branch)
+    refs.guard.load(state.guard)
+    refs.collection.load(state.collection)
+    refs.stashes.load(state.stashes)
+    refs.workspaces.load(state.workspaces)
+    refs.uploads.load(state.uploads)
+    refs.reflog.load(state.reflog)
+    refs.kind_table.put("", state.kind)
+    for id in state.brought:
+        refs.brought_table.put(id, True)
+
+
+_decoder = msgspec.msgpack.Decoder(DumpedRefs)
+
 
 _HANDLERS = HEAD_HANDLERS | STAGING_HANDLERS
-# What no reader sees, and what ends it.
+# Events that no reader sees, and the one that ends the state.
 _WHILE_READ_ONLY = {ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, Planned, PlanEnded, Expired, Aliased}
-# What a pool has not: its branches hold data objects, which come by head moves alone (S5).
+# Events that a pool does not have: only head moves add data objects to its branches (S5).
 _STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, WorkspaceOpened, UploadOpened}
 
 

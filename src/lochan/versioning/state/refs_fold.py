@@ -1,7 +1,8 @@
 """What events do to heads: the first commit, commits and moves, turns, branches, tags, stashes, protection.
 
-Every rule of the form "valid only while …" is a test here, made by the writer before the append and again by whoever
-folds the record. What needs the store to be read (does this head move touch a staged path?) is the writer's alone.
+Every rule of the form "valid only while …" is a check here, made by the writer before the append and again by every
+process that folds the record. Only the writer makes checks that read the store (does this head move touch a staged
+path?).
 """
 
 from collections.abc import Callable
@@ -33,15 +34,14 @@ from lochan.formats.repository_events import (
 from lochan.journal.state import EventPosition
 from lochan.staging.layers import Layers
 from lochan.versioning.repositories import POOL
-from lochan.versioning.state.branch import BranchState, Turn, dirty, moved_underneath
+from lochan.versioning.state.branch import BranchState, Stash, Turn, dirty, moved_underneath, stash_id
 from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE
 from lochan.versioning.state.refs_state import Busy, RefsState
-from lochan.versioning.state.stashes import Stash, stash_id
 
-SEALS_MAX = 8  # a ninth commit of one branch waits: to evict the oldest would let them evict each other for ever
-CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with anything staged (S5)
+SEALS_MAX = 8  # a ninth commit of one branch waits: if it evicted the oldest, they could evict each other for ever
+CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with staged changes (S5)
 _COMMITS = ("import", "ingest", "workspace", "load", "delete")  # a compaction changes no row
-_STASH = "stash"  # of what a record can make twice
+_STASH = "stash"  # a name for `RecordNames`
 _BLOCKED = {"reset": REWRITE, "rebase": REWRITE} | dict.fromkeys(_COMMITS, COMMIT)
 
 
@@ -60,7 +60,7 @@ def _sealed(refs: RefsState, event: Sealed, at: EventPosition) -> int:
     branch = refs.branch(event.branch)
     refs.guard.check(branch.name, COMMIT)
     if at.number in branch.layers.seals:
-        return at.number  # two commits began in one record: they share the seal, and one of them will land
+        return at.number  # two commits began in one record: they share the seal, and one of them lands
     if len(branch.layers.seals) >= SEALS_MAX and not branch.is_front(event.turn):
         raise Busy(f"{SEALS_MAX} commits of branch {branch.name!r} are under way", hint="try again in a moment")
     refs.stage(event.branch, lambda layers: layers.seal(at.number))
@@ -80,7 +80,7 @@ def _committed(refs: RefsState, event: Committed, at: EventPosition) -> str:
     refs.collection.check_derived(refs.rules, event.read_at, event.checked)
     refs.collection.check_runs(refs.rules, event.leftovers)
     if event.then is not None and event.then.parents[:1] != (event.commit.id,):
-        raise Invalid("what comes then does not follow the commit")
+        raise Invalid("the second commit does not follow the first")
     last = event.then or event.commit
     refs.add_commits((event.commit, event.then) if event.then else (event.commit,))
     layers = _without(refs, branch.layers, event) if sealed else branch.layers
@@ -104,7 +104,7 @@ def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
     if needs_clean and not branch.layers.empty:
         raise dirty(branch.name)
     if event.commits and event.commits[-1].id != event.target:
-        raise Invalid("the last of the new commits is not where the branch is to go")
+        raise Invalid("the last of the new commits is not the target of the move")
     if event.target != event.source:
         refs.check_turn(branch, event.turn)
         refs.guard.check(branch.name, _BLOCKED.get(event.why, ""))
@@ -149,7 +149,7 @@ def _check_workspace(refs: RefsState, event: Moved, branch: BranchState) -> None
 
 
 def _turned(refs: RefsState, event: Turned, at: EventPosition) -> int:
-    """Returns how many are in front."""
+    """Returns how many requests are in front."""
     branch = refs.branch(event.branch)
     entry = Turn(event.request, event.patience, event.writer, at.number, at.user)
     place = next((at for at, turn in enumerate(branch.turns) if turn.request == event.request), len(branch.turns))
@@ -162,7 +162,7 @@ def _turn_over(refs: RefsState, event: TurnOver, at: EventPosition) -> None:
     branch = refs.branch(event.branch)
     left = branch.without_writer(event.writer) if event.writer else branch.without_turn(event.request)
     if event.upto and any(turn.renewed > event.upto for turn in branch.turns if turn not in left.turns):
-        raise Conflict(f"those who wait to move branch {branch.name!r} have shown themselves", hint="wait for them")
+        raise Conflict(f"the requests that wait to move branch {branch.name!r} are still alive", hint="wait for them")
     refs.branch_table.put(branch.name, left)
 
 

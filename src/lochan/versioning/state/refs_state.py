@@ -1,39 +1,38 @@
-"""The state of a repository's refs: branches with their staging, tags, the commits they name, and what else its journal
-folds to. What the state is, how it is read, and the few steps that several events share."""
+"""The state of a repository's refs: branches with their staging, tags, the commits they name, and everything else its
+journal folds to. How the state is read, and the steps that several events share."""
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import msgspec
 
 from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Gone, Invalid, NotFound
 from lochan.formats.commit import Commit
 from lochan.journal.state import EventPosition
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 from lochan.staging.layers import Layers
 from lochan.versioning.repositories import FILES
-from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, moved_underneath, record_of
+from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, Stashes, moved_underneath, record_of
 from lochan.versioning.state.collection import Collection
 from lochan.versioning.state.commits import Commits
 from lochan.versioning.state.guard import Guard
 from lochan.versioning.state.reflog import RefLog
 from lochan.versioning.state.rules import RULES, RefsRules
-from lochan.versioning.state.stashes import Stashes
 from lochan.versioning.state.uploads import Uploads
 from lochan.versioning.state.workspaces import Workspaces
 
-_BRANCH = "branch "  # of what a record can make twice
+_BRANCH = "branch "  # a name for `RecordNames`
 
 
 class NotYourTurn(ConcurrentCommit):
-    """Others wait to move this branch, and were there before."""
+    """Others have waited longer to move this branch."""
 
 
 class Busy(Conflict):
-    """As many commits of this branch are under way as there may be."""
+    """The maximum number of commits of this branch is under way."""
 
 
-class RefsState:
+class RefsState(FoldTables):
     rules: ClassVar[RefsRules] = RULES
 
     def __init__(self) -> None:
@@ -55,14 +54,14 @@ class RefsState:
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def commit(self, id: str) -> Commit:
-        """Raises NotFound, and Gone for one that has expired."""
+        """Raises NotFound, and Gone if the commit has expired."""
         found = self.recorded(id)
         if self.collection.has_expired(id):
             raise Gone(f"commit {id[:12]} has expired", hint="its objects are no longer kept")
         return found
 
     def recorded(self, id: str) -> Commit:
-        """What is known of it, expired or not: for who walks through history. Raises NotFound."""
+        """The commit, expired or not, for walks through the history. Raises NotFound."""
         found = self.commit_table.get(id)
         if found is None:
             raise NotFound(f"no commit {id}")
@@ -88,7 +87,7 @@ class RefsState:
         return sorted(self.tag_table.items())
 
     def names(self) -> list[str]:
-        """Of all branches and tags."""
+        """The names of all branches and tags."""
         return [*self.branch_names(), *self.tag_names()]
 
     def branch_names(self) -> list[str]:
@@ -98,7 +97,7 @@ class RefsState:
         return [name for name, _ in self.tag_table.items()]
 
     def deleted_names(self) -> list[str]:
-        """Of branches that can be restored."""
+        """The names of branches that can be restored."""
         return [name for (name, _), _ in self.deleted_table.items()]
 
     def deleted(self, name: str) -> list[BranchState]:
@@ -111,8 +110,8 @@ class RefsState:
         return self.kind_table.get("") or FILES
 
     def has_brought(self, id: str) -> bool:
-        """Of a pool's commit: whether it was made from commits that are not its parents, and so may hold their objects.
-        All others hold what their parents hold, and new objects."""
+        """For a pool's commit: whether it was made from commits that are not its parents, and may hold their objects.
+        All other commits hold objects of their parents and new ones."""
         return id in self.brought_table
 
     def commits_with(self, prefix: str) -> list[str]:
@@ -149,7 +148,7 @@ class RefsState:
             raise NotYourTurn(f"others wait to move branch {branch.name!r}", hint="try again in a moment")
 
     def add_commits(self, commits: Iterable[Commit]) -> None:
-        """New commits, each with its parents here before it. Raises before anything is changed."""
+        """Adds new commits. The parents of each must be there before it. Raises before anything is changed."""
         new: dict[str, Commit] = {}
         for commit in commits:
             known = [new.get(parent) or self.commit(parent) for parent in commit.parents]
@@ -164,23 +163,3 @@ class RefsState:
             raise AlreadyExists(f"there is a branch {name!r} already")
         if name in self.tag_table:
             raise AlreadyExists(f"there is a tag {name!r} already")
-
-    # --- forks -------------------------------------------------------------------------------------------------------
-    def fork(self) -> Self:
-        fork = type(self)()
-        fork.commit_table, fork.branch_table = self.commit_table.fork(), self.branch_table.fork()
-        fork.tag_table, fork.deleted_table = self.tag_table.fork(), self.deleted_table.fork()
-        fork.reflog = self.reflog.fork()
-        fork.guard, fork.collection = self.guard.fork(), self.collection.fork()
-        fork.stashes, fork.workspaces = self.stashes.fork(), self.workspaces.fork()
-        fork.uploads, fork.record_names = self.uploads.fork(), self.record_names.fork()
-        fork.kind_table, fork.brought_table = self.kind_table.fork(), self.brought_table.fork()
-        return fork
-
-    def join(self) -> None:
-        for table in (self.branch_table, self.tag_table, self.deleted_table, self.kind_table, self.brought_table):
-            table.join()
-        self.commit_table.join()
-        self.reflog.join()
-        for piece in (self.guard, self.collection, self.stashes, self.workspaces, self.uploads, self.record_names):
-            piece.join()

@@ -1,15 +1,15 @@
-"""What the fold of a repository and its writers insist on, one method a rule, so that a test can take one away and see
-what it was for. The letters are those of docs/design.
+"""The rules that the fold of a repository and its writers enforce, one method each, so that a test can remove one and
+see what breaks. The letters are those of docs/design.
 """
 
 
 class RefsRules:
     def committed_needs_its_seal(self) -> bool:
-        """S1. That the head is still the parent is not enough: the branch may have been reset, or made again."""
+        """S1. It is not enough that the head is still the parent: the branch may have been reset, or created again."""
         return True
 
     def head_moves_remove_seals(self) -> bool:
-        """S1. And so do resets, restores, deletions, stash pushes and pops."""
+        """S1. Resets, restores, deletions, stash pushes and pops do so too."""
         return True
 
     def turns_are_kept(self) -> bool:
@@ -17,7 +17,7 @@ class RefsRules:
         return True
 
     def compaction_needs_its_inputs(self) -> bool:
-        """S2. All of them, side by side, in that incarnation of the branch."""
+        """S2. All inputs must be there, side by side, in the same incarnation of the branch."""
         return True
 
     def compaction_stays_within_seals(self) -> bool:
@@ -25,7 +25,7 @@ class RefsRules:
         return True
 
     def dropped_tombstones_need_the_head(self) -> bool:
-        """S3. What was not in the old head may be in the new one."""
+        """S3. A path that was not in the old head may be in the new one."""
         return True
 
     def leftovers_lie_below_later_writes(self) -> bool:
@@ -41,15 +41,15 @@ class RefsRules:
         return True
 
     def pools_have_no_staging(self) -> bool:
-        """S5. A pool's objects come by head moves alone; what is staged would hide them."""
+        """S5. Only head moves add objects to a pool; staged changes would hide them."""
         return True
 
     def moves_need_their_head(self) -> bool:
-        """S6. And the incarnation."""
+        """S6. They need the incarnation too."""
         return True
 
     def workspace_commits_need_its_last_event(self) -> bool:
-        """S8. A write that came after the commit looked would be lost."""
+        """S8. A write after the commit's last look would be lost."""
         return True
 
     def workspace_commits_close_it(self) -> bool:
@@ -57,11 +57,11 @@ class RefsRules:
         return True
 
     def workspace_commits_need_the_incarnation(self) -> bool:
-        """S8. A branch made again under the name is another."""
+        """S8. A branch that was created again under the same name is another branch."""
         return True
 
     def workspaces_merge_against_their_fork(self) -> bool:
-        """S8. Against the head, a path that somebody changed since would be overwritten."""
+        """S8. Compared with the head, a path that somebody changed since would be overwritten."""
         return True
 
     def pops_need_a_clean_branch(self) -> bool:
@@ -69,7 +69,7 @@ class RefsRules:
         return True
 
     def pops_need_their_head(self) -> bool:
-        """S9. Whether the head changed a stashed path was tested on one head."""
+        """S9. Whether the head has changed a stashed path was tested for one head."""
         return True
 
     def stashes_take_the_staging_along(self) -> bool:

@@ -1,6 +1,6 @@
-"""What events do below the heads: staging, workspaces, multipart uploads, and what garbage collection needs to know.
+"""What events do below the heads: staging, workspaces, multipart uploads, and the state of garbage collection.
 
-As in `refs_fold.py`, every rule of the form "valid only while …" is a test here.
+As in `refs_fold.py`, every rule of the form "valid only while …" is a check here.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def _staged(refs: RefsState, event: Staged, at: EventPosition) -> int:
     if event.deletes or len(changes) != 1:  # nearly always it is one put
         changes = (*changes, *map(Tombstone, event.deletes))
         if len({change.path for change in changes}) != len(changes):
-            raise Invalid("a path stands twice in one request")
+            raise Invalid("a path appears twice in one request")
     if event.closes:
         refs.collection.check_closes(event.closes)
     refs.collection.check_entries(refs.rules, event.puts, event.read_at, event.checked, len(event.closes))
@@ -83,7 +83,7 @@ def _compacted(refs: RefsState, event: Compacted, at: EventPosition) -> None:
     if event.head and branch.head != event.head and refs.rules.dropped_tombstones_need_the_head():
         raise Refused(f"branch {branch.name!r} is not as it was when its staging was compacted")
     refs.collection.check_runs(refs.rules, event.outputs)
-    if event.over is not None:  # its tree shares ranges with the head's
+    if event.over is not None:  # the tree shares ranges with the head's tree
         refs.collection.check_derived(refs.rules, event.read_at, event.checked)
     inputs = Inputs(event.spans, event.runs)
     refs.stage(event.branch, lambda layers: layers.compacted(inputs, event.outputs, event.over))
@@ -129,7 +129,7 @@ def _part_put(refs: RefsState, event: PartPut, at: EventPosition) -> str:
     return refs.uploads.put(event, at)
 
 
-# --- what is no longer kept (G6) --------------------------------------------------------------------------------------
+# --- expiry (G6) --------------------------------------------------------------------------------------
 def _expired(refs: RefsState, event: Expired, at: EventPosition) -> None:
     rooted = {branch.head for branch in refs.branches()} | {commit for _, commit in refs.tags()}
     rooted |= {each.fork for each in refs.workspaces.all()} | {each.head for each in refs.stashes.all()}

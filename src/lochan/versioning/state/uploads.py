@@ -1,4 +1,4 @@
-"""Multipart uploads that are open, with the parts that were put."""
+"""Open multipart uploads and their parts."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from lochan.errors import AlreadyExists, NotFound
 from lochan.formats.entry import Block
 from lochan.formats.repository_events import PartPut, UploadOpened
 from lochan.journal.state import EventPosition
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 
 
 class UploadPart(msgspec.Struct, frozen=True, array_like=True):
@@ -21,7 +21,7 @@ class UploadPart(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OpenUpload(msgspec.Struct, frozen=True):
-    """Without its parts, of which there may be 10,000: those are asked for by their numbers."""
+    """Without its parts, of which there may be 10,000. They are looked up by number."""
 
     opened: UploadOpened
     user: str
@@ -41,13 +41,13 @@ class KeptUpload(msgspec.Struct, frozen=True, array_like=True):
     parts: dict[int, UploadPart] = {}
 
 
-class Uploads:
-    """To put a part costs the same whatever was put before, so that an upload of many is folded in linear time."""
+class Uploads(FoldTables):
+    """Putting a part costs the same however many there are, so an upload is folded in linear time."""
 
     def __init__(self) -> None:
         self._by_id: FoldTable[str, OpenUpload] = FoldTable()
         self._parts: FoldTable[tuple[str, int], UploadPart] = FoldTable()
-        self._numbers: FoldTable[str, int] = FoldTable()  # of an upload's parts: the bits that are set
+        self._numbers: FoldTable[str, int] = FoldTable()  # the numbers of an upload's parts, as bits
 
     def get(self, id: str) -> OpenUpload:
         found = self._by_id.get(id)
@@ -67,7 +67,7 @@ class Uploads:
         return [part for part in found if part is not None]
 
     def all(self) -> list[OpenUpload]:
-        """By path, and then as they were opened: as S3 lists them."""
+        """By path, then in the order in which they were opened, as S3 lists them."""
         found = (upload for _, upload in self._by_id.items())
         return sorted(found, key=lambda each: (each.opened.path.encode(), each.time, each.id))
 
@@ -88,15 +88,6 @@ class Uploads:
             self._parts.drop((id, part.number))
         self._numbers.drop(id)
         self._by_id.drop(upload.id)
-
-    def fork(self) -> "Uploads":
-        fork = Uploads()
-        fork._by_id, fork._parts, fork._numbers = self._by_id.fork(), self._parts.fork(), self._numbers.fork()
-        return fork
-
-    def join(self) -> None:
-        for table in (self._by_id, self._parts, self._numbers):
-            table.join()
 
     def dump(self) -> list[KeptUpload]:
         return [

@@ -1,4 +1,4 @@
-"""Workspaces: open ones with what is staged in them, closed ones with what became of them (S8)."""
+"""Workspaces: open ones with their staged changes, closed ones with what became of them (S8)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,31 +8,29 @@ from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.entry import Tombstone
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceSealed, WorkspaceStaged
 from lochan.journal.state import EventPosition
-from lochan.journal.table import FoldTable
+from lochan.journal.table import FoldTable, FoldTables
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
 from lochan.store.protocol import Stat
-from lochan.versioning.globs import fitting_paths
+from lochan.versioning.names import fitting_paths
 from lochan.versioning.state.branch import AGAIN, record_of
 
-_RATIO = (
-    2  # between neighbouring pieces, as in `staging.inline`: each path is copied a few times, however many there are
-)
+_RATIO = 2  # between neighbouring pieces, as in `staging.inline`: each path is copied only a few times
 
 
 class HiddenFiles(msgspec.Struct, frozen=True, eq=False):
-    """Plain files of a workspace that something newer hides: by path, the stamp of the file that is hidden.
+    """Plain files of a workspace that something newer hides: by path, the stamp of the hidden file.
 
         delete, overwrite or revert of a path with a file ──▶ hidden[path] = the file's stamp
 
     The file itself stays, because a commit may name it by the time a delete would arrive (S8). Only the file with that
-    stamp is hidden: what another program writes at the same path later has another stamp, and is seen. Never changes:
-    `with_files` makes a new one that shares the large pieces."""
+    stamp is hidden: a file that another program writes at the same path later has another stamp and is visible. The
+    object never changes: `with_files` makes a new one that shares the large pieces."""
 
     pieces: tuple[dict[str, str], ...] = ()  # the oldest first, each more than twice the size of the next
 
     def get(self, path: str) -> str | None:
-        """The stamp of the file that is hidden at this path, if one is."""
+        """The stamp of the hidden file at this path, if there is one."""
         for piece in reversed(self.pieces):
             found = piece.get(path)
             if found is not None:
@@ -58,7 +56,7 @@ class HiddenFiles(msgspec.Struct, frozen=True, eq=False):
         return found
 
     def __len__(self) -> int:
-        """At least the paths there are: one that stands in several pieces counts in each."""
+        """An upper bound for the number of paths: one that is in several pieces counts in each."""
         return sum(map(len, self.pieces))
 
     def __iter__(self) -> Iterator[str]:
@@ -69,8 +67,8 @@ NO_FILES = HiddenFiles()
 
 
 def file_stamp(stat: Stat) -> str:
-    """What tells one file at a path from the next. The time is part of it, because on a bucket a file that is written
-    again with the same bytes keeps its ETag. Stamps are on somebody's disk, in events and checkpoints."""
+    """Distinguishes one file at a path from the next one. The time is part of it, because a file that is written again
+    with the same bytes keeps its ETag in a bucket. Stamps are on somebody's disk, in events and checkpoints."""
     return f"{int(stat.modified * 1e6)}:{stat.size}:{stat.etag.removeprefix('W/').strip(chr(34))}"
 
 
@@ -78,19 +76,19 @@ class WorkspaceState(msgspec.Struct, frozen=True):
     id: str
     branch: str
     incarnation: int  # of the branch
-    fork: str  # the commit that it was opened on
-    last: int  # number of its last event; one that came after it in the same record counts on by AGAIN
+    fork: str  # the commit it was opened on
+    last: int  # number of its last event, plus AGAIN for each earlier one in the same record
     user: str
     time: int
     note: str = ""
     layers: Layers = EMPTY
     added: tuple[str, ...] = ()  # patterns
-    sealed: bool = False  # its last event says that a commit looks at its folder
+    sealed: bool = False  # its last event says that a commit is looking at its folder
     hidden: HiddenFiles = NO_FILES
 
     @property
     def ref(self) -> str:
-        """How it is named for reading and writing."""
+        """Its name for reading and writing."""
         return f"{self.branch}+{self.id}"
 
 
@@ -116,14 +114,14 @@ class DumpedWorkspaces(msgspec.Struct, frozen=True, array_like=True):
     closed: dict[str, str] = {}
 
 
-class Workspaces:
+class Workspaces(FoldTables):
     def __init__(self) -> None:
         self._open: FoldTable[str, WorkspaceState] = FoldTable()
         self._closed: FoldTable[str, str] = FoldTable()  # the commit, or DROPPED
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def get(self, id: str) -> WorkspaceState:
-        """Raises Refused for a closed one, NotFound for one that never was."""
+        """Raises Refused if the workspace is closed, and NotFound if there never was one."""
         found = self._open.get(id)
         if found is not None:
             return found
@@ -154,7 +152,7 @@ class Workspaces:
         found = self.get(event.workspace)
         paths = [*(entry.path for entry in event.puts), *event.deletes]
         if len(set(paths)) != len(paths):
-            raise Invalid("a path stands twice in one request")
+            raise Invalid("a path appears twice in one request")
         layers = found.layers.put(*event.puts, *map(Tombstone, event.deletes))
         self._put(found, at, layers=layers, hidden=found.hidden.with_files(event.hides))
         return at.number
@@ -184,23 +182,14 @@ class Workspaces:
         self._closed.put(id, became)
 
     def _put(self, found: WorkspaceState, at: EventPosition, sealed: bool = False, **changed: object) -> int:
-        """Returns what is its last event now. A write that came after a commit's last look, in the very record of that
-        look, has another than the look (version 1 of these events had not, and lost such a write)."""
+        """Returns the number of its last event. A write after a commit's last look, in the same record, gets another
+        number than the look. Version 1 of these events gave both the same number, and lost such a write."""
         same_record = record_of(found.last) == at.number
         last = found.last + AGAIN if same_record and at.version > 1 else at.number
         self._open.put(found.id, msgspec.structs.replace(found, last=last, sealed=sealed, **changed))
         return last
 
-    # --- forks and checkpoints ---------------------------------------------------------------------------------------
-    def fork(self) -> "Workspaces":
-        fork = Workspaces()
-        fork._open, fork._closed = self._open.fork(), self._closed.fork()
-        return fork
-
-    def join(self) -> None:
-        self._open.join()
-        self._closed.join()
-
+    # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedWorkspaces:
         return DumpedWorkspaces([_dumped(each) for each in self.all()], dict(self._closed.items()))
 

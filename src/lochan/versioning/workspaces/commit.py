@@ -2,9 +2,9 @@
 
     list the folder, read each file once ──▶ fork tree with the changes ──▶ three ways with the branch's head ──▶ moved
 
-The base of the three is the commit that the workspace was opened on, never the head: what somebody changed since is not
-overwritten, but a conflict. On a head that has moved it is computed anew, and where the workspace or its folder changed
-meanwhile, the folder is listed anew.
+The base of the three is the commit that the workspace was opened on, never the head: a path that somebody changed since
+is a conflict and not overwritten. If the head has moved, the commit is computed again. If the workspace or its folder
+has changed meanwhile, the folder is listed again.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
 from lochan.formats.workspace_events import WorkspaceSealed, WorkspaceStaged
-from lochan.journal.request_key import KeyedActor, without_key
+from lochan.journal.keys import KeyedActor, without_key
 from lochan.staging.merge import merged as newest
 from lochan.store.protocol import Stat
 from lochan.tree import merge as trees_merge
@@ -32,22 +32,22 @@ from lochan.tree.merge import MergeResult
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.outside_files import check_names
 from lochan.versioning.bulk import puts
-from lochan.versioning.commit import CommitRequest
-from lochan.versioning.head_moves import changed_paths
-from lochan.versioning.land import FinalConflict, PathTest, PreparedMove, land
+from lochan.versioning.heads.commit import CommitRequest, commit_record
+from lochan.versioning.heads.land import FinalConflict, PathTest, PreparedMove, land
+from lochan.versioning.heads.moves import changed_paths
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces.folder import FileVanished, WorkspaceFiles
-from lochan.versioning.workspaces.registry import find
-from lochan.versioning.workspaces.selection import fits
+from lochan.versioning.workspaces.selection import check, fits
+from lochan.versioning.workspaces.write import find
 
-_LISTINGS_MAX = 10  # a folder that has changed so often is still being written to
+_LISTINGS_MAX = 10  # a folder that changes so often is still being written to
 
 
 class BothChanged(FinalConflict):
-    """The branch has changed paths since the workspace was opened that the workspace changed too, and not alike."""
+    """The workspace and the branch have changed the same paths differently since the workspace was opened."""
 
     def __init__(
         self, workspace: WorkspaceState, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]]
@@ -63,26 +63,28 @@ class BothChanged(FinalConflict):
         self.paths = tuple(paths)  # the first of them
         self.count = merged.conflicts
         self.merged = merged
-        self.every = every  # of them, as tables, while the repository is open
+        self.every = every  # all of them as tables, while the repository is open
 
 
 async def commit(
     repository: OpenRepository,
     workspace: str,
-    wish: CommitRequest,
+    request: CommitRequest,
     *,
     actor: Actor,
     everything: bool = False,
     key: str = "",
 ) -> tuple[str, Commit]:
-    """What fits the patterns that were added, or everything. Raises BothChanged, PathsInTheWay for changes that are
-    staged on the branch, NothingToDo, and Refused for a workspace that is closed; but whoever asks again with the same
-    idempotency key gets the first one's commit."""
-    fingerprint = _fingerprint(workspace, wish, everything)
+    """Commits what the request's paths name, or, without any, what was added, or everything. Raises BothChanged,
+    PathsInTheWay for changes that are staged on the branch, NothingToDo, and Refused for a workspace that is closed. A
+    request that is sent again with the same idempotency key gets the first one's commit."""
+    if request.paths:
+        check(request.paths)
+    fingerprint = _fingerprint(workspace, request, everything)
     if isinstance(actor, KeyedActor) and not key:
         key, fingerprint = actor.key, actor.fingerprint
     actor = without_key(actor)
-    made = _Commit(repository, workspace, wish, everything, actor)
+    made = _Commit(repository, workspace, request, everything, actor)
     try:
         branch = (await find(repository, workspace)).branch
         id: str = await land(repository, branch, made.prepare, actor=actor, key=key, fingerprint=fingerprint)
@@ -98,7 +100,8 @@ async def commit(
 async def _asked_before(
     repository: OpenRepository, refused: Refused, actor: Actor, key: str, fingerprint: bytes
 ) -> str:
-    """A key is looked up before anything is decided: what was done under it is answered, and all else refused."""
+    """The journal looks a key up before it decides anything: it returns what was done under the key, or raises
+    `refused`."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         raise refused
@@ -108,31 +111,32 @@ async def _asked_before(
 
 
 async def _lock(repository: OpenRepository, workspace: str, commit: str) -> None:
-    """For those who write to the folder by themselves, and care to look. The journal has closed it already."""
+    """For programs that write to the folder themselves and want to check. The journal has closed it already."""
     with suppress(LochanError):
         await repository.store.put_if_absent(repository.folder(workspace).lock, f"{commit}\n".encode())
     fp("workspace.locked")
 
 
-def _fingerprint(workspace: str, wish: CommitRequest, everything: bool) -> bytes:
-    asked = ("workspace-commit", workspace, wish.message, sorted(wish.metadata.items()), wish.author, everything)
-    return hashlib.sha256(msgspec.msgpack.encode(asked)).digest()
+def _fingerprint(workspace: str, request: CommitRequest, everything: bool) -> bytes:
+    metadata = sorted(request.metadata.items())
+    fields = "workspace-commit", workspace, request.message, metadata, request.author, everything, *request.paths
+    return hashlib.sha256(msgspec.msgpack.encode(fields)).digest()
 
 
 class _Commit:
     def __init__(
-        self, repository: OpenRepository, workspace: str, wish: CommitRequest, everything: bool, actor: Actor
+        self, repository: OpenRepository, workspace: str, request: CommitRequest, everything: bool, actor: Actor
     ) -> None:
         self._repository = repository
         self._id = workspace
-        self._wish = wish
+        self._request = request
         self._everything = everything
         self._actor = actor
         self._folder = repository.folder(workspace)
         self._files = WorkspaceFiles(repository, self._folder)
 
     async def prepare(self, turn: str) -> PreparedMove:
-        """The event is of a folder that was the same before the files were read and after the trees were written."""
+        """The folder was the same before the files were read and after the trees were written."""
         for _ in range(_LISTINGS_MAX):
             refs, mint = await self._refs()
             workspace = refs.workspaces.get(self._id)
@@ -152,7 +156,9 @@ class _Commit:
             upto = await self._seal(workspace)
             fp("workspace.sealed")
             if await self._listing(workspace) == files:
-                made = self._record(tree, branch.head, head)
+                made = commit_record(
+                    tree, {branch.head: head}, self._request, self._actor, self._repository.clock.wall()
+                )
                 return PreparedMove(_event(workspace, branch, made, mint, turn, upto), test)
         raise FinalConflict(
             f"the folder of workspace {self._id!r} is still being written to",
@@ -160,8 +166,8 @@ class _Commit:
         )
 
     async def _refs(self) -> tuple[Refs, int]:
-        """As of now. Older versions deleted files of a workspace, and kept it from being committed meanwhile; what they
-        left behind when they were killed is given up here."""
+        """The current refs. Older versions deleted files of a workspace, and kept it from being committed meanwhile.
+        What they left behind when they were killed is abandoned here."""
         refs, number = await self._repository.refs()
         if refs.collection.removals(self._id):
             await self._repository.submit_decided(self._actor, self._given_up)
@@ -169,12 +175,13 @@ class _Commit:
         return refs, number
 
     def _given_up(self, refs: Refs) -> Sequence[Event]:
-        """The workspace's last event is another then: what was computed before is computed anew."""
+        """This changes the workspace's last event, so a commit that is under way is computed again."""
         removals = tuple(id for id, _ in refs.collection.removals(self._id))
         return [WorkspaceStaged(self._id), *([Abandoned(removals)] if removals else [])]
 
     async def _seal(self, workspace: WorkspaceState) -> int:
-        """What is put through us from now on asks for another look; what was put before, the last look will see."""
+        """A put through Lochan after this makes the commit look again; the last look sees everything that was put
+        before."""
 
         def decide(refs: Refs) -> Sequence[Event]:
             if refs.workspaces.get(workspace.id).last != workspace.last:
@@ -185,21 +192,22 @@ class _Commit:
         return number
 
     async def _listing(self, workspace: WorkspaceState) -> list[Stat]:
-        """Of the files that are to be committed."""
-        if self._folder.is_local:  # a listing passes over them, and so a commit would lose them
+        """The files that are to be committed."""
+        if self._folder.is_local:  # a listing skips such names, so a commit would lose the files
             await self._repository.trees.threads.run(check_names, self._folder.place().strip("/"))
         folder = self._repository.shown_folder(workspace)
         found = [stat async for stats in folder.stats() for stat in stats]
         if self._everything or not found:
             return found
         paths = pa.array([stat.path[len(self._folder.root) :] for stat in found], pa.string())
-        return [stat for stat, fit in zip(found, fits(paths, workspace.added).to_pylist(), strict=True) if fit]
+        fitting = fits(paths, self._patterns(workspace)).to_pylist()
+        return [stat for stat, fit in zip(found, fitting, strict=True) if fit]
 
     async def _theirs(self, workspace: WorkspaceState, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
-        """The fork with all changes. A file that is not hidden wins over what is staged."""
+        """The fork with all changes. A file that is not hidden wins over a staged change."""
         staged = await (await self._repository.view_of(fork, workspace.layers)).changes()
         if not self._everything:
-            staged = staged.filter(fits(staged["path"], workspace.added))
+            staged = staged.filter(fits(staged["path"], self._patterns(workspace)))
         if not files and not len(staged):
             raise self._nothing(workspace)
         changes = newest([puts(table_of(await self._files.entries(files))), staged])
@@ -209,7 +217,14 @@ class _Commit:
             raise NothingToDo(f"what is in workspace {workspace.id!r} changes nothing", hint="it can be dropped")
         return tree
 
+    def _patterns(self, workspace: WorkspaceState) -> Sequence[str]:
+        """What is to be committed, if not everything: what the request names, or what was added."""
+        return self._request.paths or workspace.added
+
     def _nothing(self, workspace: WorkspaceState) -> NothingToDo:
+        if self._request.paths:
+            patterns = ", ".join(self._request.paths)
+            return NothingToDo(f"nothing in workspace {workspace.id!r} matches {patterns}")
         if self._everything:
             return NothingToDo(f"nothing was written to workspace {workspace.id!r}", hint="there is nothing to commit")
         what = "nothing fits what was added" if workspace.added else "nothing was added"
@@ -230,20 +245,6 @@ class _Commit:
             )
         return merged.tree
 
-    def _record(self, tree: Tree, head: str, parent: Commit) -> Commit:
-        wish = self._wish
-        return Commit(
-            parents=(head,),
-            author=wish.author or self._actor.name,
-            committer=self._actor.user,
-            message=wish.message,
-            date=self._repository.clock.wall() if wish.date is None else wish.date,
-            metadata=dict(wish.metadata),
-            tree=tree.ref.id,
-            tree_file=tree.ref.file,
-            generation=parent.generation + 1,
-        )
-
 
 def _event(workspace: WorkspaceState, branch: BranchState, made: Commit, mint: int, turn: str, upto: int) -> Moved:
     return Moved(
@@ -261,7 +262,7 @@ def _event(workspace: WorkspaceState, branch: BranchState, made: Commit, mint: i
 
 
 def _branch(refs: Refs, workspace: WorkspaceState) -> BranchState:
-    """Raises Final for one that is another by now: nothing will make it the old one again."""
+    """Raises FinalConflict if it is another branch now: it will never be the old one again."""
     found = refs.find_branch(workspace.branch)
     strict = refs.rules.workspace_commits_need_the_incarnation()
     if found is None or (found.incarnation != workspace.incarnation and strict):

@@ -1,7 +1,7 @@
-"""Copies, moves and removals of which one end is a workspace.
+"""Copying, moving and deleting where one end is a workspace.
 
-What is committed or staged is named once more, and no byte is moved. A file of a workspace belongs to that alone: it
-may be overwritten or go with it, so a copy of one moves the bytes. Unlike on a branch, such work is not one event.
+Committed and staged objects are named again, and no byte is copied. A file of a workspace belongs to that workspace: it
+may be overwritten or go with it, so copying one copies the bytes. Unlike on a branch, such work is not one event.
 """
 
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of, table_of
 from lochan.formats.record import Actor
-from lochan.journal.request_key import without_key
+from lochan.journal.keys import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
 from lochan.versioning.bulk import check_present, visible
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold
+from lochan.versioning.copy import SAME, CopyOptions, CopyResult, with_options
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import resolve
+from lochan.versioning.revisions.resolve import resolve
 from lochan.versioning.workspaces import write
 
-_WIDTH = 8  # files whose bytes are moved at a time
+_WIDTH = 8  # files whose bytes are copied at a time
 
 
 class CopyTarget(NamedTuple):
@@ -34,18 +34,18 @@ class CopyTarget(NamedTuple):
     actor: Actor
 
 
-async def copy(target: CopyTarget, source_ref: str, source: str, to: str, told: CopyOptions = SAME) -> Entry:
-    """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
-    if (source_ref, source) == (target.ref, to) and told == SAME:
-        raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
+async def copy(target: CopyTarget, source_ref: str, source: str, to: str, options: CopyOptions = SAME) -> Entry:
+    """Raises NotFound, Gone, and Invalid for a copy onto itself that changes nothing."""
+    if (source_ref, source) == (target.ref, to) and options == SAME:
+        raise Invalid("source and target are the same", hint="a copy onto itself must change the metadata")
     _, read_at = await target.repository.refs()
     entry = await objects.stat(target.repository, source_ref, source)
-    await _place(target, [(entry, to)], read_at, told)
+    await _place(target, [(entry, to)], read_at, options)
     return await objects.stat(target.repository, target.ref, to)
 
 
 async def move(target: CopyTarget, source: str, to: str) -> Entry:
-    """Within the target. The copy is there before the source goes."""
+    """Within the target. The copy exists before the source is deleted."""
     if source == to:
         raise Invalid("source and target are the same")
     made = await copy(target._replace(actor=without_key(target.actor)), target.ref, source, to)
@@ -67,7 +67,7 @@ async def move_folder(target: CopyTarget, prefix: str, to: str) -> CopyResult:
 
 
 async def delete_folder(target: CopyTarget, prefix: str) -> CopyResult:
-    """Perhaps of nothing."""
+    """The folder may be empty."""
     _, entries = await _read(target.repository, target.ref, prefix)
     await objects.delete(target.repository, target.ref, [entry.path for entry in entries], actor=target.actor)
     return _count(entries)
@@ -75,7 +75,9 @@ async def delete_folder(target: CopyTarget, prefix: str) -> CopyResult:
 
 async def _copy_folder(target: CopyTarget, source_ref: str, prefix: str, to: str) -> list[Entry]:
     if source_ref == target.ref and (prefix.startswith(to) or to.startswith(prefix)):
-        raise Invalid(f"one of {prefix or '/'!r} and {to or '/'!r} lies in the other", hint="name folders apart")
+        raise Invalid(
+            f"one of {prefix or '/'!r} and {to or '/'!r} is inside the other", hint="name two separate folders"
+        )
     read_at, entries = await _read(target.repository, source_ref, prefix)
     if not entries:
         raise NotFound(f"no objects in {prefix or '/'!r} at {source_ref}")
@@ -89,17 +91,19 @@ async def _read(repository: OpenRepository, ref: str, prefix: str) -> tuple[int,
     return read_at, entries_of(found)
 
 
-async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, told: CopyOptions) -> None:
+async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, options: CopyOptions) -> None:
     for _, to in pairs:
         check_key(to)
 
     async def move_bytes(pair: tuple[Entry, str]) -> None:
-        await _move_bytes(target, retold(pair[0], told), pair[1])
+        await _move_bytes(target, with_options(pair[0], options), pair[1])
 
     await map_concurrently(move_bytes, [pair for pair in pairs if _is_loose(pair[0])], _WIDTH)
     now = target.repository.clock.wall()
     named = [
-        retold(msgspec.structs.replace(entry, path=to, mtime=now), told) for entry, to in pairs if not _is_loose(entry)
+        with_options(msgspec.structs.replace(entry, path=to, mtime=now), options)
+        for entry, to in pairs
+        if not _is_loose(entry)
     ]
     if not named:
         return
@@ -127,7 +131,7 @@ async def _move_bytes(target: CopyTarget, entry: Entry, to: str) -> None:
 
 
 def _is_loose(entry: Entry) -> bool:
-    """A file of a workspace that is not committed: nobody has looked into it yet."""
+    """Whether it is a file of a workspace that is not committed: nobody has read it yet."""
     return any(is_workspace_file(block.address) and not block.sha256 for block in entry.blocks)
 
 

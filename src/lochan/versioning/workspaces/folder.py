@@ -1,11 +1,11 @@
-"""The folder of a workspace: plain files on the store, which anybody with the store's credentials may write.
+"""The folder of a workspace: plain files on the store, which anybody with the store's credentials can write.
 
     <repository>/workspaces/<id>/<logical path>      a file
     <repository>/workspaces/_committed/<id>          the lock: the commit that the workspace became
 
-Nothing here asks the journal. The folder is a base as views read them; of a file it knows what the listing tells. Files
-that the workspace's events have hidden are not shown, and never deleted. For a commit the files are made into entries:
-each is read once, and the bytes stay where they are.
+Nothing here uses the journal. A view can read the folder as a base; it knows about a file what the listing shows. Files
+that the workspace's events have hidden are not shown, and never deleted. For a commit the files become entries: each is
+read once, and the bytes stay where they are.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from lochan.concurrency import map_concurrently
 from lochan.errors import ConcurrentCommit, Invalid, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.formats.entry_table import as_batch
-from lochan.store.os_errors import translated
+from lochan.store.disk import translated
 from lochan.store.protocol import Stat, Store, check_path
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.digests import Feed, Hashing
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FOLDER = "workspaces"
 _LOCKS = "_committed"
-_BATCH = 1_000  # files that are listed together: what a store gives with one request
+_BATCH = 1_000  # files listed together: what a store returns for one request
 _HEADS_AT_ONCE = 32
 _LAST = "\U0010ffff"  # no character is greater
 _WIDTH = 8
@@ -51,19 +51,19 @@ class WorkspaceFolder:
         self.is_local = store.url.startswith("file://")
 
     def address(self, path: str) -> str:
-        """The file for a path, which is kept byte for byte. Raises Invalid where no file could have that name."""
+        """The file for a path, which is kept byte for byte. Raises Invalid if no file can have that name."""
         check_key(path)
         try:
             check_path(self.root + path)
         except Invalid as error:
             raise Invalid(
                 f"{path!r} cannot be a file of a workspace: {error.message}",
-                hint="without control characters, and without empty, `.` or `..` segments; write others to the branch",
+                hint="use no control characters and no empty, `.` or `..` segments; write other paths to the branch",
             ) from None
         return self.root + path
 
     def place(self, path: str = "") -> str:
-        """Where others write: a file or folder on this machine's disk, or a URL. A slash at the end may stay."""
+        """Where other programs write: a file or folder on this machine, or a URL. A slash at the end stays."""
         if path.removesuffix("/"):
             self.address(path.removesuffix("/"))
         url = f"{self._store.url}/{self.root}"
@@ -71,14 +71,14 @@ class WorkspaceFolder:
 
     # --- as a base ---------------------------------------------------------------------------------------------------
     async def get(self, path: str) -> Entry | None:
-        """What no file can be named is not there."""
+        """None also for a path that no file can have."""
         stat = await self._find(path)
         if stat is None or (self._hidden.get(path) is not None and not await self._stamp(path, stat)):
             return None
         return entry_of(path, "", stat)
 
     async def stamps(self, paths: Sequence[str]) -> dict[str, str]:
-        """Those of the paths at which a file is shown, with its stamp."""
+        """The paths with a visible file, and the file's stamp."""
 
         async def stamp(path: str) -> str:
             stat = await self._find(path)
@@ -94,8 +94,8 @@ class WorkspaceFolder:
             return None
 
     async def _stamp(self, path: str, stat: Stat) -> str:
-        """Empty for a file that is hidden. A bucket tells the time of a file more exactly when it lists than in the
-        answer to a HEAD, so that stamps are always of listings there."""
+        """Empty for a hidden file. A bucket's listing shows the time of a file more precisely than the answer to a
+        HEAD, so in a bucket stamps always come from listings."""
         if not self.is_local:
             address = self.address(path)
             async for listed in self._store.list(address):
@@ -103,17 +103,17 @@ class WorkspaceFolder:
                     break
                 stamp = file_stamp(listed)
                 return "" if self._hidden.hides(path, stamp) else stamp
-            return ""  # it went meanwhile
+            return ""  # it was deleted meanwhile
         stamp = file_stamp(stat)
         return "" if self._hidden.hides(path, stamp) else stamp
 
     async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
-        """Lists from `after` on, a request's worth at a time. Raises Invalid for a name that could not be kept."""
+        """Lists from `after` on, one request at a time. Raises Invalid for a name that cannot be stored."""
         async for stats in self.stats(prefix, after):
             yield as_batch(entries_table(stats, "", self.root, ""))
 
     async def stats(self, prefix: str = "", after: str = "") -> AsyncIterator[list[Stat]]:
-        """In path order; none of the lists is empty. The paths are those on the store."""
+        """In path order. No list is empty. The paths are those on the store."""
         batch: list[Stat] = []
         least = self.root + after
         async for stat in self._store.list(self.root + prefix, self.root + _shortened(after)):
@@ -127,7 +127,7 @@ class WorkspaceFolder:
             yield batch
 
     async def _files(self, batch: list[Stat]) -> list[Stat]:
-        """Without what is hidden, and without the empty objects by which other programs mark a folder."""
+        """Without hidden files, and without the empty objects with which other programs mark folders."""
         if len(self._hidden):
             at = len(self.root)
             batch = [stat for stat in batch if not self._hidden.hides(stat.path[at:], file_stamp(stat))]
@@ -135,12 +135,12 @@ class WorkspaceFolder:
 
 
 def _shortened(after: str) -> str:
-    """Who jumps over a folder says so with a great many of the last character: too many for the name of a file."""
+    """A caller that skips a folder appends a great many of the last character: too many for the name of a file."""
     return after.rstrip(_LAST) + _LAST if after.endswith(_LAST) else after
 
 
 class FileVanished(ConcurrentCommit):
-    """A file that was listed is not there any more, or is another; the folder is to be listed again."""
+    """A listed file is gone or has changed. The folder must be listed again."""
 
 
 class WorkspaceFiles:
@@ -153,8 +153,8 @@ class WorkspaceFiles:
         self._known: dict[tuple[str, str, int], Entry] = {}
 
     async def entries(self, stats: Sequence[Stat]) -> list[Entry]:
-        """In the same order. Raises Vanished."""
-        # From the folder of all workspaces on: above it lies what the lake itself has made durable.
+        """In the same order. Raises FileVanished."""
+        # Up to the folder of all workspaces: the lake itself has made the folders above it durable.
         self._disk = _Disk(os.path.dirname(self._folder.place().rstrip("/"))) if self._folder.is_local else None  # noqa: PTH120
         return await map_concurrently(self._entry, stats, _WIDTH)
 
@@ -184,9 +184,9 @@ class WorkspaceFiles:
         )
 
     async def _agreed(self, stat: Stat, path: str) -> "_Digests":
-        """What came damaged over the network would be committed with the digest of the damage, and be unreadable for
-        ever. An ETag that looks like an MD5 and is another one says that it may be so; or that the bucket encrypts, and
-        then all reads agree with each other."""
+        """A file that was damaged on the network would be committed with the digest of the damaged bytes, and be
+        unreadable for ever. That is possible if the ETag looks like an MD5 but is another one. Or the bucket encrypts,
+        and then all reads agree."""
         found = await self._digests(stat, path)
         etag = plain_etag(stat.etag)
         if not _MD5.fullmatch(etag) or found.md5 == etag:
@@ -194,7 +194,7 @@ class WorkspaceFiles:
         again = await self._digests(stat, path)
         if again.md5 == etag or again == found:
             return again
-        raise Transient(f"{path!r} is not read the same twice", hint="try again")
+        raise Transient(f"{path!r} is read differently each time", hint="try again")
 
     async def _digests(self, stat: Stat, path: str) -> "_Digests":
         md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
@@ -215,8 +215,8 @@ class _Digests(NamedTuple):
 
 
 class _Disk:
-    """Whoever wrote a file need not have synced it; a commit may only name what a power cut will not take. A folder is
-    synced once, when all the names that count were in it already."""
+    """The program that wrote a file may not have synced it, but a commit may only name files that survive a power cut.
+    A folder is synced once, after all the names that matter are in it."""
 
     def __init__(self, root: str) -> None:
         self._root = root

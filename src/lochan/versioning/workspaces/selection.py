@@ -1,5 +1,5 @@
-"""What of a workspace is to be committed, and what is to go: said by patterns, as `globs` reads them; and what a commit
-would change, against the commit that the workspace was opened on."""
+"""Which changes of a workspace to commit and which to revert, by patterns; and what a commit would change, compared
+with the commit that the workspace was opened on."""
 
 import re
 from collections.abc import Sequence
@@ -12,15 +12,14 @@ from lochan.errors import Invalid
 from lochan.formats.record import Actor
 from lochan.formats.run import column
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceStaged
-from lochan.journal.request_key import CarriedOut, without_key
+from lochan.journal.keys import CarriedOut, without_key
 from lochan.tree.diff import ADDED, REMOVED
-from lochan.versioning.diff import staged_table
-from lochan.versioning.globs import regex
 from lochan.versioning.idempotency import nothing, once
+from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import staged_table
 from lochan.versioning.state.workspaces import file_stamp
-from lochan.versioning.workspaces.registry import find
-from lochan.versioning.workspaces.write import check_hidden
+from lochan.versioning.workspaces.write import check_hidden, find
 
 EVERYTHING = ("**",)
 _HIDDEN_AT_ONCE = 500  # files in one event
@@ -28,7 +27,7 @@ _HIDDEN_AT_ONCE = 500  # files in one event
 
 @once(nothing)
 async def add(repository: OpenRepository, workspace: str, patterns: Sequence[str], *, actor: Actor) -> None:
-    """What fits is to be committed, whether it is there already or comes later."""
+    """Selects what matches the patterns for the commit, now or when it is written later."""
     check(patterns)
     await repository.submit(actor, WorkspaceAdded(workspace, tuple(patterns)))
 
@@ -41,9 +40,9 @@ async def _not_counted(repository: OpenRepository, before: CarriedOut) -> int | 
 async def revert(
     repository: OpenRepository, workspace: str, patterns: Sequence[str] = EVERYTHING, *, actor: Actor
 ) -> int | None:
-    """What fits is changed no more: its files are hidden, and nothing of it is staged. How many paths that were; None
-    where it was done before, under the same key. More files than fit one event are hidden by several, of which the last
-    one takes away what is staged, and decides."""
+    """Takes back the changes of all matching paths: hides their files and drops their staged changes. Returns the
+    number of paths, or None if it was done before under the same key. Files that do not fit into one event are hidden
+    by several; the last one drops the staged changes and decides the request."""
     check(patterns)
     refs, _ = await repository.refs()
     found = refs.workspaces.get(workspace)
@@ -69,14 +68,14 @@ def fitting(paths: pa.StringArray, patterns: Sequence[str]) -> pa.StringArray:
 
 
 def fits(paths: pa.StringArray | pa.ChunkedArray, patterns: Sequence[str]) -> pa.BooleanArray:
-    """Nothing fits no pattern."""
+    """Without patterns, nothing fits."""
     if not patterns:
         return pa.repeat(pa.scalar(False), len(paths))
     return pc.match_substring_regex(paths, regex(patterns))
 
 
 def check(patterns: Sequence[str]) -> None:
-    """Raises Invalid. By RE2, which matches them, and by Python, which did: a lake may be read by either."""
+    """Raises Invalid for a pattern that RE2 cannot match, or Python, which matched them in older versions."""
     if not patterns or not all(patterns):
         raise Invalid("no pattern was given", hint="such as 'data/*.parquet', or '**' for everything")
     for pattern in patterns:
@@ -84,11 +83,11 @@ def check(patterns: Sequence[str]) -> None:
             re.compile(regex([pattern]))
             fits(pa.array([""]), [pattern])
         except (re.error, pa.ArrowInvalid, UnicodeEncodeError) as error:
-            raise Invalid(f"{pattern!r} is no pattern: {error}", hint="*, ?, ** and [a-z] are known") from None
+            raise Invalid(f"{pattern!r} is not a pattern: {error}", hint="*, ?, ** and [a-z] are known") from None
 
 
 class SelectedChange(NamedTuple):
-    """What a commit of a workspace would change, against the commit that it was opened on."""
+    """A change that a workspace makes, compared with the commit it was opened on."""
 
     path: str
     kind: str  # added, changed, removed
@@ -98,8 +97,8 @@ class SelectedChange(NamedTuple):
 
 
 async def diff(repository: OpenRepository, workspace: str, prefix: str = "") -> list[SelectedChange]:
-    """In path order. Files are not read for it: one at a path that is there already counts as changed, though the
-    commit may find that it is the same."""
+    """In path order. Files are not read: a file at an existing path counts as changed, though the commit may find that
+    it is the same."""
     table = await diff_columns(repository, workspace, prefix)
     return [SelectedChange(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
 

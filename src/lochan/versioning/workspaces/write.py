@@ -1,11 +1,11 @@
-"""Writing in a workspace, so that nothing is destroyed that a commit of it may name (S8).
+"""Opening a workspace, writing to it and dropping it, without destroying anything that a commit of it may name (S8).
 
     a new path          a plain file in the workspace's folder, by put-if-absent: other programs see it there
-    everything else     a fresh file under `data/`, staged by an event; a file that lies at the path is hidden by it
-    a delete            a tombstone, and the file that lies at the path is hidden
+    everything else     a fresh file under `data/`, staged by an event, which hides a file at the same path
+    a delete            a tombstone, which hides a file at the same path
 
-No file is overwritten or deleted here; garbage collection removes what no commit names. What is seen at a path is the
-file there, unless it is hidden; else what is staged; else the commit that the workspace was opened on.
+No file is overwritten or deleted here; garbage collection removes files that no commit names. A reader sees the file at
+a path unless it is hidden; else what is staged; else the commit that the workspace was opened on.
 """
 
 import hashlib
@@ -17,22 +17,56 @@ from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Refused
 from lochan.failpoints import fp
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
-from lochan.formats.workspace_events import WorkspaceStaged
-from lochan.journal.request_key import KeyedActor, without_key
+from lochan.formats.workspace_events import WorkspaceDropped, WorkspaceOpened, WorkspaceStaged
+from lochan.journal.keys import CarriedOut, KeyedActor, without_key
 from lochan.store.capabilities import StreamIfAbsent, capability
 from lochan.versioning.bodies.body import Cutter, IncomingBody
 from lochan.versioning.bodies.digests import Feed, Hashing
 from lochan.versioning.bodies.outside_files import plain_etag
+from lochan.versioning.idempotency import nothing, once
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState
-from lochan.versioning.workspaces.registry import find
+
+_TAIL_BYTES = 4
+
+
+async def _opened_first(repository: OpenRepository, before: CarriedOut) -> WorkspaceState:
+    return repository.folded().workspaces.get(before.result)
+
+
+@once(_opened_first)
+async def open_workspace(repository: OpenRepository, branch: str, note: str = "", *, actor: Actor) -> WorkspaceState:
+    """Opens a workspace on the current head of the branch. Raises NotFound."""
+    tail = repository.ids.put_id()[:_TAIL_BYTES].hex()
+    id: str = await repository.submit(actor, WorkspaceOpened(branch, tail, note))
+    fp("workspace.opened")
+    return repository.folded().workspaces.get(id)
+
+
+async def find(repository: OpenRepository, id: str) -> WorkspaceState:
+    """Raises NotFound, and Refused for a closed one, which says what became of it."""
+    refs, _ = await repository.refs()
+    return refs.workspaces.get(id)
+
+
+async def opened(repository: OpenRepository, branch: str = "") -> list[WorkspaceState]:
+    """The open workspaces of one branch or of all, oldest first."""
+    refs, _ = await repository.refs()
+    return [each for each in refs.workspaces.all() if branch in ("", each.branch)]
+
+
+@once(nothing)
+async def drop(repository: OpenRepository, id: str, *, actor: Actor) -> None:
+    """Its content will never be committed. Garbage collection removes its files."""
+    await repository.submit(actor, WorkspaceDropped(id))
+
 
 _NONE: Mapping[str, str] = {}
-_STAGED_AT_ONCE = 500  # entries in one event; with paths of 1 KiB still far from the 4 MiB of a journal's entry
+_STAGED_AT_ONCE = 500  # entries in one event; with paths of 1 KiB still far below the 4 MiB of a journal entry
 _STAGED_MAX = 50_000  # they stay in the journal's state until the workspace is closed
 _HIDDEN_MAX = 200_000  # and so do the stamps of hidden files, which are shorter
-_WHOLE_BYTES_MAX = 8 << 20  # what fits one conditional put of any store
+_WHOLE_BYTES_MAX = 8 << 20  # the most that one conditional put of any store takes
 _PIECE_BYTES_MIN, _PIECE_BYTES_MAX = 256 << 10, 2 << 20
 _HASHING = Hashing()  # the threads are shared
 
@@ -49,15 +83,15 @@ async def put(
     metadata: Mapping[str, str] = _NONE,
     expected_md5: str | None = None,
 ) -> Entry:
-    """Raises Invalid for a path that no file can have, Refused for a closed workspace, and Unknown where the store did
-    not say whether it took the file: put it again."""
+    """Raises Invalid for a path that no file can have, Refused for a closed workspace, and Unknown if the store did not
+    say whether it took the file: put it again."""
     refs, mint = await repository.refs()
     refs.guard.check_writable()  # before the bytes are sent
     found = refs.workspaces.get(workspace)
     body = IncomingBody(path, content_type, headers, metadata, expected_md5, {})
     cutter = Cutter(chunks)
     entry = None
-    again = isinstance(actor, KeyedActor) and not actor.is_new  # then its key must be in an event, to be known by
+    again = isinstance(actor, KeyedActor) and not actor.is_new  # then an event must enter its key
     if not (content_type or headers or metadata or again):
         entry = await _put_file(repository, found, body, cutter, mint)
         if entry is not None and _is_in_folder(repository, found, entry):
@@ -79,7 +113,7 @@ async def put(
 
 
 async def named(repository: OpenRepository, ref: str) -> str:
-    """The id of the workspace that a ref to be written to names; empty for a branch, of which nothing is known yet."""
+    """The id of the workspace that a ref names. Empty for a branch, whether it exists or not."""
     if "+" not in ref:
         return ""
     found = (await repository.resolve(ref, workspaces=True)).workspace
@@ -87,7 +121,7 @@ async def named(repository: OpenRepository, ref: str) -> str:
 
 
 async def delete(repository: OpenRepository, workspace: str, paths: Sequence[str], *, actor: Actor) -> list[str]:
-    """Those of the paths that were there. What lies below is hidden by a tombstone, and a file by its stamp."""
+    """Returns the paths that existed. A tombstone hides what lies below, and a file is hidden by its stamp."""
     for path in paths:
         check_key(path)
     paths = list(dict.fromkeys(paths))
@@ -116,8 +150,8 @@ async def _delete(repository: OpenRepository, workspace: str, paths: Sequence[st
 async def stage(
     repository: OpenRepository, workspace: str, entries: Sequence[Entry], *, actor: Actor, read_at: int = 0
 ) -> None:
-    """Entries whose bytes are on the store already: uploads, and copies of the state `read_at`. A file that lies at
-    such a path is hidden by the entry."""
+    """Stages entries whose bytes are on the store already: uploads, and copies read from the state `read_at`. An entry
+    hides a file at the same path."""
     found = await find(repository, workspace)
     if found.layers.count + len(entries) > _STAGED_MAX:
         raise Refused(
@@ -133,7 +167,7 @@ async def stage(
 
 
 def check_hidden(workspace: WorkspaceState, more: int) -> None:
-    """Raises Refused where so many more hidden files would not fit the journal's state."""
+    """Raises Refused if so many more hidden files would not fit into the journal's state."""
     if more and len(workspace.hidden) + more > _HIDDEN_MAX:
         raise Refused(
             f"at most {_HIDDEN_MAX:,} files of a workspace can be deleted, replaced or reverted",
@@ -145,8 +179,8 @@ def check_hidden(workspace: WorkspaceState, more: int) -> None:
 async def _put_file(
     repository: OpenRepository, workspace: WorkspaceState, body: IncomingBody, cutter: Cutter, mint: int
 ) -> Entry | None:
-    """The entry of a new file: in the workspace's folder, or a fresh one beside it where the path is taken. None, and
-    nothing is taken from the cutter: the store cannot do that with a stream, or the path is taken."""
+    """The entry of a new file: in the workspace's folder, or elsewhere if the path is taken. None, with the cutter
+    untouched: the path is taken, or the store cannot do that with a stream."""
     file = repository.folder(workspace.id).address(body.path)
     sha256 = hashlib.sha256()
     feed = Feed(_HASHING, [*body.hashers, sha256])
@@ -166,7 +200,7 @@ async def _put_file(
 
 
 async def _put_small(repository: OpenRepository, file: str, data: bytes, body: IncomingBody, feed: Feed) -> bool:
-    """False: there is a file already, or a folder in the way. Raises BadDigest before the store has anything."""
+    """False: there is a file already, or a folder is in the way. Raises BadDigest before anything is stored."""
     await feed.add(data)
     await feed.done()
     body.verify()
@@ -174,7 +208,7 @@ async def _put_small(repository: OpenRepository, file: str, data: bytes, body: I
         await repository.store.put_if_absent(file, data)
     except (AlreadyExists, Invalid):
         return False
-    except Transient as error:  # the file may still come, so that to write it elsewhere now could do this twice
+    except Transient as error:  # the file may still appear, so writing it elsewhere now could write it twice
         raise Unknown(
             f"whether {body.path!r} was written is not known: {error.message}", hint="write it again"
         ) from error
@@ -182,7 +216,7 @@ async def _put_small(repository: OpenRepository, file: str, data: bytes, body: I
 
 
 async def _verified(chunks: AsyncIterable[bytes], feed: Feed, body: IncomingBody) -> AsyncIterator[bytes]:
-    """Raises BadDigest before the store has the whole of it, and so before it has anything."""
+    """Raises BadDigest before the last piece, so before the store has anything."""
     async for chunk in chunks:
         await feed.add(chunk)
         yield chunk
@@ -196,10 +230,10 @@ async def _pieces(cutter: Cutter) -> AsyncIterator[bytes]:
 
 
 async def _as_seen(repository: OpenRepository, entry: Entry) -> Entry:
-    """With the ETag that a view of the folder tells: the store's own, for nobody reads files of others for theirs."""
+    """With the ETag that a view of the folder shows: the store's own."""
     try:
         stat = await repository.store.head(entry.blocks[0].address)
-    except NotFound:  # somebody took it away, and whoever asks finds none
+    except NotFound:  # somebody has deleted it
         return entry
     return replace(entry, etag=plain_etag(stat.etag))
 
@@ -209,8 +243,8 @@ def _is_in_folder(repository: OpenRepository, workspace: WorkspaceState, entry: 
 
 
 async def _check_in_time(repository: OpenRepository, workspace: WorkspaceState, entry: Entry, actor: Actor) -> None:
-    """A commit that had its last look before the file was there is made to look again. Raises Refused if it landed
-    without the file."""
+    """Makes a commit that had its last look before the file was there look again. Raises Refused if it landed without
+    the file."""
     try:
         if (await find(repository, workspace.id)).sealed:
             await repository.submit(actor, WorkspaceStaged(workspace.id))
@@ -219,19 +253,19 @@ async def _check_in_time(repository: OpenRepository, workspace: WorkspaceState, 
             return
         raise Refused(
             f"{entry.path!r} was written too late: {error.message} meanwhile",
-            hint="it is no part of that; open a new workspace, and write it again",
+            hint="it is not part of the commit; open a new workspace and write it again",
         ) from error
 
 
 async def _is_committed(repository: OpenRepository, workspace: WorkspaceState, entry: Entry) -> bool:
-    """Whether the commit that closed the workspace saw the very file."""
+    """Whether the commit that closed the workspace has this very file."""
     refs = repository.folded()
     commit = refs.workspaces.committed_as(workspace.id)
     if commit is None:
         return False
     try:
         tree = await repository.tree(refs.commit(commit))
-    except LochanError:  # expired already: nobody can say that it was in there
+    except LochanError:  # expired already: nobody can tell
         return False
     there = await tree.get(entry.path)
     return there is not None and there.blocks == entry.blocks

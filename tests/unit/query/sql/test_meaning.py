@@ -214,7 +214,7 @@ def test_what_prunes() -> None:
         ("select * cross join p", "", ""),
         ("select id from p where id > (select avg(id))", "avg", "the query around it"),
         ("select array_agg(order by id) from p", "", ""),
-        ('select id from "p@{soon}"', '"p@{soon}"', "'soon' is no time"),
+        ('select id from "p@{soon}"', '"p@{soon}"', "'soon' is not a time"),
         (f"select {9:0>401} from p", f"{9:0>401}", "too large"),
         ("select id from p; select 2", "", "expected one query"),
         ("select id into x from p", "", ""),

@@ -41,7 +41,7 @@ from lochan.query.syntax.parse import parse
             "before the year 1",
             "years 1 to 9999",
         ),
-        ("from logs@{soon}", "{soon}", "'soon' is no time", "2 hours ago"),
+        ("from logs@{soon}", "{soon}", "'soon' is not a time", "2 hours ago"),
         ("from logs@", "@", "behind the @", ""),
         ("from", "", "expected a pool", "logs@dev"),
         ("from logs range a to b", "a", "one literal to another", ""),

@@ -32,8 +32,8 @@ def test_all_that_can_be_said() -> None:
         ('"memory": -1', "memory: '-1' is not a size, such as 256MB, 10GB or 1.5GiB"),
         ('"memory": 1.5', "$.memory"),
         ('"limit": "3"', "$.limit"),
-        ('"at": "a b"', "at: 'a b' is no ref"),
-        ('"at": "{never}"', "no time"),
+        ('"at": "a b"', "at: 'a b' is not a ref"),
+        ('"at": "{never}"', "is not a time"),
         ('"language": "sql"', "query: this is not SQL: it must begin with select or with"),
     ],
 )

@@ -19,12 +19,12 @@ from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.ingest.streams import Input, file_input
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.pools.commit_objects import add_objects, committed_objects, row_count
 from lochan.pools.facts import unparsed_times
 from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.settings import settings_of
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 

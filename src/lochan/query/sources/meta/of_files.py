@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from lochan.query.sources.in_memory import MOMENT
 from lochan.query.sources.meta.rows import MetaRows
 from lochan.tree.tree import Tree
-from lochan.versioning.diff import staged_table
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import staged_table
 
 _ENTRY_FIELDS = ("path", "size", "checksum", "etag", "mtime", "content_type", "metadata", "address", "blocks")
 _RANGE_FIELDS = ("id", "file", "min", "max", "count", "bytes")

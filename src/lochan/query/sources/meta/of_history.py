@@ -15,9 +15,9 @@ from lochan.pools.keys import Instant
 from lochan.pools.objects import SUFFIX, object_id
 from lochan.query.sources.meta.rows import MetaRows
 from lochan.tree.diff import ADDED, REMOVED, diff
-from lochan.versioning.history import history
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
+from lochan.versioning.revisions.log import history
 
 Readable = Callable[[pa.Array], Awaitable[pa.Array]]  # of each path, whether it may be shown
 

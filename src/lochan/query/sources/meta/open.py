@@ -18,10 +18,10 @@ from lochan.query.sources.meta.rows import MetaRows
 from lochan.query.sources.permissions import EVERYTHING, Permits
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
-from lochan.versioning.expression import parse
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
+from lochan.versioning.uri import parse_ref
 
 _OF_POOLS = ("settings", "indexrules", "objects", "partitions", "indexes")
 _OF_NO_COMMIT = ("branches", "tags", "branchlog", "journal", "settings", "indexrules")
@@ -156,7 +156,7 @@ def at(repository: OpenRepository, ref: str) -> str:
 
 def moment(ref: str, now: int) -> int:
     """Of `{…}`, in microseconds since 1970."""
-    said = parse(f"main@{ref}")
+    said = parse_ref(f"main@{ref}")
     return now - said.ago if said.ago is not None else said.time or 0
 
 

@@ -13,7 +13,7 @@ from lochan.errors import Invalid
 from lochan.query.language import is_sql
 from lochan.server.api.errors import HttpError
 from lochan.server.settings import QuerySettings
-from lochan.versioning.expression import parse as parse_ref
+from lochan.versioning.uri import parse_ref
 
 BODY_BYTES_MAX = 1 << 20
 _NOWHERE = ValueContext(Path("/"), Path("/"))

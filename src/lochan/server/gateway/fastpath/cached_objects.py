@@ -14,7 +14,7 @@ from lochan.server.gateway.request import Headers
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.revisions.resolve import ResolvedRef
 from lochan.versioning.state.branch import BranchState
 
 _BRANCHES_MAX = 256

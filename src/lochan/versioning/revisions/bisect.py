@@ -1,8 +1,8 @@
-"""Finding the commit that broke something, in as few tests as the shape of the history allows.
+"""Finding the commit that broke something, in as few tests as the history allows.
 
-Every commit that the bad one is made of, and no good one is, may be it. The one to test next has as near as can be
-half of these among its ancestors: whatever it turns out to be, about half of them are settled. On a line that is the
-middle; where lines were merged, ancestors must be counted.
+Every ancestor of the bad commit that is no ancestor of a good one is a candidate. The next one to test should have
+about half of the candidates among its ancestors: whatever the result is, about half of them are settled. On a line of
+commits that is the middle one; where lines were merged, ancestors must be counted.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,13 +10,13 @@ from functools import cache
 from typing import NamedTuple
 
 from lochan.errors import Invalid
-from lochan.versioning.graph import LookUp, is_ancestor, merge_bases
+from lochan.versioning.revisions.graph import LookUp, is_ancestor, merge_bases
 
-_NEAR = 1_024  # candidates, from which on a thousandth off the half is near enough
+_NEAR = 1_024  # from so many candidates on, a thousandth off the half is close enough
 
 
 class BisectMarks(NamedTuple):
-    """What is known, by commit id."""
+    """What is known so far, by commit id."""
 
     bad: str
     good: frozenset[str]
@@ -24,9 +24,9 @@ class BisectMarks(NamedTuple):
 
 
 class BisectRound(NamedTuple):
-    test: str  # the commit to be tested next; empty: none is left
-    candidates: tuple[str, ...]  # what may be the first bad commit, youngest first; one alone is it
-    left: int  # how many may be it after this test, at most
+    test: str  # the commit to test next; empty: none is left
+    candidates: tuple[str, ...]  # may be the first bad commit, newest first; a single one is it
+    left: int  # how many candidates this test leaves at most
 
 
 def step(look_up: LookUp, marks: BisectMarks) -> BisectRound:
@@ -43,17 +43,18 @@ def step(look_up: LookUp, marks: BisectMarks) -> BisectRound:
 
 
 def rounds(candidates: int) -> int:
-    """About how many more tests it takes."""
+    """About how many more tests are needed."""
     return (max(candidates, 1) - 1).bit_length()
 
 
 def _untested_base(look_up: LookUp, marks: BisectMarks) -> str:
-    """A good commit that is no ancestor of the bad one says nothing, unless where the two parted is good as well."""
+    """A good commit that is no ancestor of the bad one tells nothing, unless the commit where they parted is good
+    too."""
     for good in sorted(marks.good):
         if is_ancestor(look_up, marks.bad, good):
             raise Invalid(
-                f"commit {marks.bad[:12]} is bad, and {good[:12]}, which is made of it, is good",
-                hint="what was broken there has been mended since; have good and bad been swapped?",
+                f"commit {marks.bad[:12]} is bad, but its descendant {good[:12]} is good",
+                hint="it was fixed in between; have you swapped good and bad?",
             )
         if is_ancestor(look_up, good, marks.bad):
             continue
@@ -68,14 +69,15 @@ def _untested_base(look_up: LookUp, marks: BisectMarks) -> str:
 
 
 def _candidates(look_up: LookUp, marks: BisectMarks) -> list[str]:
-    """Youngest first: children stand before their parents."""
+    """Newest first: children come before their parents."""
     fine = _reached(look_up, marks.good, lambda parent: True)
     found = _reached(look_up, [marks.bad], lambda parent: parent not in fine)
     return sorted(found, key=lambda id: (-look_up(id).generation, id))
 
 
 def _weights(look_up: LookUp, candidates: list[str], marks: BisectMarks) -> dict[str, int]:
-    """For those that can be tested, how many candidates each is made of, itself counted. Ends early at the half."""
+    """For each candidate that can be tested, how many candidates are its ancestors, itself included. Stops early at one
+    that halves them."""
     among = set(candidates)
     total = len(candidates)
     counted: dict[str, int] = {}
@@ -84,7 +86,7 @@ def _weights(look_up: LookUp, candidates: list[str], marks: BisectMarks) -> dict
         parents = [parent for parent in dict.fromkeys(look_up(id).parents) if parent in among]
         if len(parents) < 2:
             counted[id] = 1 + (counted[parents[0]] if parents else 0)
-        else:  # what its parents share would count twice
+        else:  # ancestors that its parents share would count twice
             counted[id] = len(_reached(look_up, [id], among.__contains__))
         if id != marks.bad and id not in marks.skipped:
             weights[id] = counted[id]

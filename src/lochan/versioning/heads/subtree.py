@@ -1,6 +1,6 @@
-"""A listing of files compared with a commit's tree: what would have to change for the tree to hold the same.
+"""Compares a listing of files with a commit's tree: what would have to change for the tree to be the same.
 
-Both are in path order, so they are walked side by side, a range of the tree at a time.
+Both are in path order, so they are read side by side, one range of the tree at a time.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -28,17 +28,17 @@ class SubtreeChanges(NamedTuple):
 
     changes: pa.Table  # RUN_SCHEMA
     kinds: pa.Array  # added, changed, removed
-    before: pa.Array  # sizes in the tree; null for what was added
+    before: pa.Array  # sizes in the tree; null for an added object
 
 
 class SubtreeRequest(NamedTuple):
     prefix: str  # of all the paths
     same: Same = same_content
-    remove: bool = False  # what the tree has under the prefix and the listing has not
+    remove: bool = False  # objects that the tree has under the prefix and the listing has not
 
 
 def same_file(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
-    """As far as a listing can tell: by size and ETag."""
+    """Compares size and ETag, which is all that a listing shows."""
     same: Mask = np.ones(left.num_rows, np.bool_)
     for name in ("size", "etag"):
         same &= pc.equal(left.column(name), right.column(name)).to_numpy(zero_copy_only=False)
@@ -46,16 +46,16 @@ def same_file(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
 
 
 def common_prefix(prefixes: list[str]) -> str:
-    return commonprefix(prefixes)  # noqa: RUF071 - letter by letter is what is meant
+    return commonprefix(prefixes)  # noqa: RUF071 - letter by letter is intended
 
 
-async def compare(tree: Tree, files: pa.Table, wish: SubtreeRequest) -> AsyncIterator[SubtreeChanges]:
+async def compare(tree: Tree, files: pa.Table, request: SubtreeRequest) -> AsyncIterator[SubtreeChanges]:
     """`files` is ENTRY_SCHEMA in path order. No part is empty."""
     done = 0
     paths = files["path"]
-    async for batch in tree.scan(wish.prefix):
+    async for batch in tree.scan(request.prefix):
         end = done + _count_to(paths.slice(done), EntryRows(batch).path(batch.num_rows - 1))
-        part = _part(batch, as_batch(files.slice(done, end - done)), wish)
+        part = _part(batch, as_batch(files.slice(done, end - done)), request)
         done = end
         if len(part.changes):
             yield part
@@ -64,7 +64,7 @@ async def compare(tree: Tree, files: pa.Table, wish: SubtreeRequest) -> AsyncIte
 
 
 def _count_to(paths: pa.ChunkedArray, last: bytes) -> int:
-    """How many of the paths are not above `last`."""
+    """How many of the paths are not greater than `last`."""
     count = 0
     for chunk in paths.chunks:
         if not len(chunk):
@@ -82,16 +82,16 @@ def _count_to(paths: pa.ChunkedArray, last: bytes) -> int:
     return count
 
 
-def _part(here: pa.RecordBatch, there: pa.RecordBatch, wish: SubtreeRequest) -> SubtreeChanges:
+def _part(here: pa.RecordBatch, there: pa.RecordBatch, request: SubtreeRequest) -> SubtreeChanges:
     at, found = locate(here.column("path"), there.column("path"))
     both = np.flatnonzero(found)
-    same = wish.same(taken(here, at[both]), taken(there, both))
+    same = request.same(taken(here, at[both]), taken(there, both))
     kept = ~found
     kept[both[~same]] = True
     rows = np.flatnonzero(kept)
     alone = np.ones(here.num_rows, np.bool_)
     alone[at[both]] = False
-    gone = np.flatnonzero(alone) if wish.remove else np.zeros(0, np.int64)
+    gone = np.flatnonzero(alone) if request.remove else np.zeros(0, np.int64)
     changes = pa.concat_tables(
         [
             bulk.puts(pa.Table.from_batches([taken(there, rows)])),

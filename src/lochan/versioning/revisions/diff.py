@@ -1,4 +1,4 @@
-"""Differences: between two refs, and between a branch's head and what is staged on it; path by path, or counted."""
+"""Differences between two refs, and between a branch's head and its staged changes: path by path, or counted."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -12,13 +12,14 @@ from lochan.errors import Invalid
 from lochan.tree import diff as trees_diff
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, DiffCounts, Difference, differences_of
 from lochan.tree.tree import Tree
-from lochan.versioning.graph import merge_bases
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import resolve
+from lochan.versioning.revisions.graph import merge_bases
+from lochan.versioning.revisions.resolve import resolve
 
 
 class RollUp(NamedTuple):
-    """Counts for each folder: what lies between the prefix and the delimiter, or so many delimiters."""
+    """Counts for each folder: the paths are grouped up to the delimiter after the prefix, or up to the `depth`-th
+    one."""
 
     delimiter: str = "/"
     depth: int = 1
@@ -27,7 +28,7 @@ class RollUp(NamedTuple):
 async def diff(
     repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
 ) -> AsyncGenerator[Difference, None]:
-    """Committed on both sides. `three_dot`: what the right has changed since it left the left's history."""
+    """Compares what is committed. `three_dot`: what the right has changed since the two histories parted."""
     trees = await _trees(repository, left, right, three_dot)
     async with aclosing(trees_diff.diff(repository.trees, *trees, prefix)) as found:
         async for table in found:
@@ -70,14 +71,14 @@ class Uncommitted(NamedTuple):
 
 
 async def staged(repository: OpenRepository, branch: str, *, prefix: str = "") -> list[Uncommitted]:
-    """What a commit of the branch would change now."""
+    """What committing the branch would change now."""
     columns = (await staged_columns(repository, branch, prefix=prefix)).columns
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [Uncommitted(path, kind, size or 0) for path, kind, size in rows]
 
 
 async def staged_columns(repository: OpenRepository, branch: str, *, prefix: str = "") -> pa.Table:
-    """The same as a table; the size of what is removed is null."""
+    """The same as a table. The size of a removed object is null."""
     table = await staged_table(repository, branch, prefix)
     there = pc.not_equal(table["kind"], REMOVED)
     return pa.table(
@@ -96,12 +97,12 @@ async def roll_up_staged(
 
 
 async def staged_table(repository: OpenRepository, branch: str, prefix: str) -> pa.Table:
-    """Path, kind, and the sizes on the left (the head) and on the right (as staged); 0 where it is not there. Of a
-    workspace, on the left what it was opened on; its files are not read, so any of them counts as a change."""
+    """Path, kind, and the sizes on the left (the head) and on the right (as staged), 0 where there is none. For a
+    workspace, the left is the commit it was opened on. Its files are not read, so each of them counts as a change."""
     refs, _ = await repository.refs()
     found = resolve(refs, branch, workspaces=True)
     if found.workspace is None:
-        refs.branch(branch)  # and nothing else has something staged
+        refs.branch(branch)  # nothing else has staged changes
     changes = await (await repository.view(found)).changes(prefix)
     paths = changes["path"].combine_chunks()
     before = await (await repository.tree(found.commit)).sizes(paths)

@@ -1,13 +1,14 @@
-"""Rebase: what a branch has and `onto` has not, done once more on top of `onto`, and the branch moved there (rules S5,
-S6).
+"""Rebase: the commits that a branch has and `onto` has not are replayed on top of `onto`, and the branch moves there
+(rules S5, S6).
 
     o ─ a ─ b   branch              o ─ x ─ a' ─ b'   branch
      ╲                     ──▶
        x        onto
 
-Every commit is a three-way merge of trees: what it changed against its first parent, on what was replayed before it.
-Merges are left out, and what they brought in is replayed as one line with the rest; a commit that changes nothing any
-more is dropped, one that never did is kept. All of it is one event: a conflict anywhere, and nothing has moved.
+Every commit is a three-way merge of trees: what it changed against its first parent, applied to what was replayed
+before it. Merges are left out; the commits they brought in are replayed in one line with the rest. A commit that
+changes nothing any more is dropped; one that never changed anything is kept. All of it is one event: if there is a
+conflict anywhere, nothing has moved.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -21,25 +22,25 @@ from lochan.errors import NothingToDo, SameRef
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.tree.merge import MergeResult, conflicts, merge
-from lochan.versioning.graph import LookUp, only_left, topological
-from lochan.versioning.head_moves import PathConflicts
-from lochan.versioning.history_join import JoinResult, MoveBase
+from lochan.versioning.heads.joins import JoinResult, MoveBase
+from lochan.versioning.heads.land import PreparedMove, land
+from lochan.versioning.heads.moves import PathConflicts
 from lochan.versioning.idempotency import once
-from lochan.versioning.land import PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.graph import LookUp, only_left, topological
 from lochan.versioning.state.branch import dirty
 
 
 class RebaseOutcome(NamedTuple):
     head: str
-    replayed: int | None  # None: it was done before, under the same key, and nobody counted
-    dropped: int | None  # changed nothing any more
+    replayed: int | None  # None: it was done before, under the same key, and is not known
+    dropped: int | None  # commits that change nothing any more
 
 
 class ReplayConflicts(PathConflicts):
-    """A commit of the branch changed paths that `onto` changed as well, and not alike."""
+    """A commit of the branch and `onto` changed the same paths differently."""
 
     def __init__(
         self, id: str, commit: Commit, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]]
@@ -55,8 +56,8 @@ async def _rebased_first(repository: OpenRepository, before: CarriedOut) -> Reba
 
 @once(_rebased_first)
 async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> RebaseOutcome:
-    """Raises ReplayConflicts, Dirty if something is staged on the branch, NothingToDo, SameRef. Where the branch was
-    moved meanwhile every commit is replayed anew, on the same commit that `onto` named at first."""
+    """Raises ReplayConflicts, NothingToDo, SameRef, and Dirty if the branch has staged changes. If the branch was moved
+    meanwhile, every commit is replayed again, on the commit that `onto` named at first."""
     target = await repository.resolve(onto)
     if target.branch is not None and target.branch.name == branch:
         raise SameRef(f"branch {branch!r} cannot be rebased onto itself", hint="name another ref")
@@ -82,7 +83,7 @@ async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: A
 
 
 def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
-    """Oldest first; None: they stand in one line on top of `onto` as they are."""
+    """Oldest first. None: they are already one line on top of `onto`."""
     own = set(only_left(look_up, head, onto))
     line: list[str] = []
     for id, _ in topological(look_up, head):
@@ -90,8 +91,8 @@ def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
             break
         if id in own:
             line.append(id)
-    wanted = [(below,) for below in [*line, onto][1:]]
-    if (line or head == onto) and [look_up(id).parents for id in line] == wanted:
+    expected = [(below,) for below in [*line, onto][1:]]
+    if (line or head == onto) and [look_up(id).parents for id in line] == expected:
         return None
     return [id for id in reversed(line) if len(look_up(id).parents) < 2]
 
@@ -99,14 +100,14 @@ def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
 async def _replayed(
     repository: OpenRepository, look_up: LookUp, chosen: Sequence[str], since: tuple[str, str], mint: int, actor: Actor
 ) -> tuple[list[Commit], int]:
-    """The new commits, and the least mint of files that they are the first to name; 0 if there are none."""
+    """The new commits, and the lowest mint of the files that they are the first to name; 0 if there are none."""
     new: list[Commit] = []
     least = 0
     tip_id, tip = since[0], look_up(since[0])
     for id in chosen:
         commit = look_up(id)
         if not commit.parents:
-            continue  # a first commit holds nothing
+            continue  # a first commit is empty
         before = look_up(commit.parents[0])
         joined = await _replay(repository, MoveBase(tip_id, tip, look_up, mint), id, commit, since)
         ref = joined.tree.ref

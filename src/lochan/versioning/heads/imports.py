@@ -1,14 +1,14 @@
 """Files outside the lake become objects of a branch, without a copy, as one commit.
 
-    import   the files of some folders come in; what the branch has besides stays
-    ingest   one folder *is* the tree under a prefix from now on: what was added, changed and removed there since
+    import   adds the files of some folders; other objects of the branch stay
+    ingest   makes the tree under a prefix equal to one folder: adds, changes and removes objects
 
-Either is a head move of its own (rule S6): never staged, computed anew on the new head where somebody else was first,
-and refused where a path that it changes has something staged (rule S5).
+Both are head moves of their own (rule S6): nothing is staged, they are computed again if the head has moved, and they
+are refused if a path that they change has a staged change (rule S5).
 
 The files are gathered first: listed, made into entries, and kept in path order until the commit lands. A few are kept
-in memory, many in a file of this machine that is mapped: a listing of millions takes little room, and need not be made
-again when the branch has moved meanwhile.
+in memory, many in a mapped file on this machine. So a listing of millions takes little memory, and need not be repeated
+if the branch has moved meanwhile.
 """
 
 import os
@@ -21,35 +21,35 @@ import pyarrow.compute as pc
 
 from lochan.errors import Invalid, NotFound, NothingToDo
 from lochan.failpoints import fp
-from lochan.formats.commit import Commit
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
 from lochan.formats.run import ascends
-from lochan.journal.request_key import CarriedOut
+from lochan.journal.keys import CarriedOut
 from lochan.store.scratch import place
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.outside_files import OutsideFiles
-from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.heads.commit import commit_record
+from lochan.versioning.heads.land import PathTest, PreparedMove, land
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
+from lochan.versioning.heads.subtree import SubtreeChanges, SubtreeRequest, common_prefix, compare, same_file
 from lochan.versioning.idempotency import once
-from lochan.versioning.land import PathTest, PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.subtree import SubtreeChanges, SubtreeRequest, common_prefix, compare, same_file
 
 _IN_MEMORY_MAX = 100_000  # entries; 40 MB
 
-Seen = Callable[[int], None]  # told how many files more were found
+Seen = Callable[[int], None]  # called with the number of files that were found
 
 
-class ImportSource(NamedTuple):
+class ImportFolder(NamedTuple):
     url: str  # of a folder or prefix
-    to: str  # what the paths begin with, in place of it
+    to: str  # what the paths begin with instead of it
 
 
-async def gather(outside: OutsideFiles, sources: Sequence[ImportSource], seen: Seen) -> pa.Table:
-    """All files of the sources as entries (ENTRY_SCHEMA), in path order. Raises NotFound for a source without any,
-    Refused for files of a lake, Invalid for names that cannot be kept and for two files at one path."""
+async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: Seen) -> pa.Table:
+    """All files of the sources as entries (ENTRY_SCHEMA), in path order. Raises NotFound for an empty source, Refused
+    for files of a lake, and Invalid for names that cannot be stored and for two files at one path."""
     ordered = sorted(sources, key=lambda source: source.to.encode(errors="surrogatepass"))
     with _Gathered() as gathered:
         for source in ordered:
@@ -59,7 +59,7 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportSource], seen: S
         return _in_order(gathered.table())
 
 
-async def _listed_files(outside: OutsideFiles, source: ImportSource) -> AsyncIterator[pa.Table]:
+async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
     try:
         async for table in outside.files(source.url, source.to):
             yield table
@@ -78,7 +78,7 @@ class _Gathered:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Once it is mapped, the file needs no name."""
+        """A mapped file needs no name."""
         if self._writer is not None:
             self._writer.close()
         if self._path:
@@ -110,7 +110,7 @@ class _Gathered:
 
 
 def _in_order(entries: pa.Table) -> pa.Table:
-    """Each source comes in order; only where one's paths lie among another's is there anything to do."""
+    """Each source is in order already. Only if the paths of two sources interleave is there anything to do."""
     if _ascends(entries["path"]):
         return entries
     entries = entries.take(pc.sort_indices(entries["path"]))
@@ -122,7 +122,7 @@ def _in_order(entries: pa.Table) -> pa.Table:
 
 
 def _ascends(paths: pa.ChunkedArray) -> bool:
-    """Chunk by chunk, and from one to the next: the whole column at once would be copied."""
+    """Checks chunk by chunk: the whole column at once would be copied."""
     last = b""
     for chunk in paths.chunks:
         if not len(chunk):
@@ -137,7 +137,7 @@ class ImportCounts(NamedTuple):
     added: int = 0
     changed: int = 0
     removed: int = 0
-    bytes: int = 0  # of the objects that come in
+    bytes: int = 0  # of the objects that are added or changed
 
     def plus(self, part: SubtreeChanges) -> "ImportCounts":
         kinds = {each["values"]: each["counts"] for each in pc.value_counts(part.kinds).to_pylist()}
@@ -150,54 +150,54 @@ class ImportCounts(NamedTuple):
 
 
 class ImportPlan(NamedTuple):
-    """What was found outside, and how it is to come in."""
+    """The files that were found, and how to bring them in."""
 
     why: str  # import, ingest
-    sources: Sequence[ImportSource]
+    sources: Sequence[ImportFolder]
     files: pa.Table  # ENTRY_SCHEMA, in path order
-    wish: SubtreeRequest
+    request: SubtreeRequest
 
 
-class ImportResult(NamedTuple):
+class ImportOutcome(NamedTuple):
     commit: str
     counts: ImportCounts
 
 
 async def for_import(
-    repository: OpenRepository, sources: Sequence[ImportSource], seen: Seen = lambda count: None
+    repository: OpenRepository, sources: Sequence[ImportFolder], seen: Seen = lambda count: None
 ) -> ImportPlan:
     prefix = common_prefix([source.to for source in sources])
     return ImportPlan("import", sources, await _files(repository, sources, seen), SubtreeRequest(prefix))
 
 
 async def for_ingest(
-    repository: OpenRepository, source: ImportSource, *, keep_removed: bool = False, seen: Seen = lambda count: None
+    repository: OpenRepository, source: ImportFolder, *, keep_removed: bool = False, seen: Seen = lambda count: None
 ) -> ImportPlan:
-    """A source without a single file is refused: more likely it was mistyped than emptied."""
+    """A source without files is refused: it was more likely mistyped than emptied."""
     files = await _files(repository, [source], seen)
     return ImportPlan("ingest", [source], files, SubtreeRequest(source.to, same_file, not keep_removed))
 
 
 async def differences(repository: OpenRepository, branch: str, gathered: ImportPlan) -> AsyncIterator[SubtreeChanges]:
-    """What landing it would change now."""
+    """What landing the plan would change now."""
     refs, _ = await repository.refs()
     tree = await repository.tree(refs.commit(refs.branch(branch).head))
-    async for part in compare(tree, gathered.files, gathered.wish):
+    async for part in compare(tree, gathered.files, gathered.request):
         yield part
 
 
-async def _landed_first(repository: OpenRepository, before: CarriedOut) -> ImportResult:
+async def _landed_first(repository: OpenRepository, before: CarriedOut) -> ImportOutcome:
     made = repository.folded().recorded(before.result)
     trees = await repository.tree(repository.folded().recorded(made.parents[0])), await repository.tree(made)
     found = await count(repository.trees, *trees)
-    return ImportResult(before.result, ImportCounts(found.added, found.changed, found.removed, found.bytes_added))
+    return ImportOutcome(before.result, ImportCounts(found.added, found.changed, found.removed, found.bytes_added))
 
 
 @once(_landed_first)
 async def bring_in(
-    repository: OpenRepository, branch: str, gathered: ImportPlan, said: CommitMessage = NOTHING, *, actor: Actor
-) -> ImportResult:
-    """Raises NothingToDo, PathsInTheWay for paths with uncommitted changes."""
+    repository: OpenRepository, branch: str, gathered: ImportPlan, message: CommitMessage = NOTHING, *, actor: Actor
+) -> ImportOutcome:
+    """Raises NothingToDo, and PathsInTheWay for paths with uncommitted changes."""
     counts = ImportCounts()
 
     async def prepare(turn: str) -> PreparedMove:
@@ -211,7 +211,7 @@ async def bring_in(
         if tree.ref.id == base.ref.id:
             raise NothingToDo(f"branch {branch!r} has all of it already", hint="there is nothing to commit")
         fp("import.computed")
-        commit = _commit(tree, found.head, head, _said(gathered, said), actor, repository.clock.wall())
+        commit = commit_record(tree, {found.head: head}, _message(gathered, message), actor, repository.clock.wall())
         event = Moved(
             branch, found.incarnation, found.head, commit.id, gathered.why, (commit,), read_at=mint, turn=turn
         )
@@ -219,19 +219,22 @@ async def bring_in(
 
     id: str = await land(repository, branch, prepare, actor=actor)
     fp("import.landed")
-    return ImportResult(id, counts)
+    return ImportOutcome(id, counts)
 
 
-async def _files(repository: OpenRepository, sources: Sequence[ImportSource], seen: Seen) -> pa.Table:
+async def _files(repository: OpenRepository, sources: Sequence[ImportFolder], seen: Seen) -> pa.Table:
     if repository.outside is None:
-        raise Invalid("files outside the lake cannot be reached from here", hint="nobody told how to open them")
+        raise Invalid(
+            "files outside the lake cannot be reached from here",
+            hint="this lake was opened without access to other stores",
+        )
     return await gather(repository.outside, sources, seen)
 
 
 async def _changes(base: Tree, gathered: ImportPlan) -> tuple[pa.Table, ImportCounts]:
     counts = ImportCounts()
     tables = []
-    async for part in compare(base, gathered.files, gathered.wish):
+    async for part in compare(base, gathered.files, gathered.request):
         tables.append(part.changes)
         counts = counts.plus(part)
     return pa.concat_tables(tables) if tables else RUN_SCHEMA.empty_table(), counts
@@ -245,20 +248,6 @@ async def _test(repository: OpenRepository, branch: str, changed: pa.StringArray
     return test
 
 
-def _said(gathered: ImportPlan, said: CommitMessage) -> CommitMessage:
+def _message(gathered: ImportPlan, message: CommitMessage) -> CommitMessage:
     what = ", ".join(source.url for source in gathered.sources)
-    return said if said.message else said._replace(message=f"{gathered.why.capitalize()} {what}")
-
-
-def _commit(tree: Tree, id: str, head: Commit, said: CommitMessage, actor: Actor, now: int) -> Commit:
-    return Commit(
-        parents=(id,),
-        author=said.author or actor.name,
-        committer=actor.user,
-        message=said.message,
-        date=now if said.date is None else said.date,
-        metadata=dict(said.metadata),
-        tree=tree.ref.id,
-        tree_file=tree.ref.file,
-        generation=head.generation + 1,
-    )
+    return message if message.message else message._replace(message=f"{gathered.why.capitalize()} {what}")

@@ -1,8 +1,8 @@
-"""How a head move lands: computed on the head of a moment, appended if that is still the head, and else computed anew.
+"""How a head move lands: it is computed on a head, appended if that is still the head, and otherwise computed again.
 
-Whoever was refused once takes a turn (S1): while anybody waits, only the first in the queue may move the branch, so a
-commit lands under any stream of writes and moves. Puts and deletes never wait. Safety does not rest on the turn: the
-events are valid only where they were computed.
+A request that was refused once takes a turn (S1): while anybody waits, only the first in the queue may move the branch.
+So a commit lands under any stream of writes and moves. Puts and deletes never wait. Safety does not depend on the turn:
+each event is valid only for the head it was computed on.
 
     refused ──▶ queued (`branch_queue.py`) ──▶ first ──▶ computed, appended ──▶ landed: out of the queue
 """
@@ -20,25 +20,25 @@ from lochan.formats.record import Actor
 from lochan.formats.run import ascends
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
-from lochan.versioning.branch_queue import BranchQueue
+from lochan.versioning.heads.branch_queue import BranchQueue
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.refs_state import Busy
 from lochan.versioning.state.rules import RefsRules
 
 _LISTED = 1_000
-_TRIES_MAX = 1_000  # the first in the queue needs one, unless it is sent away; this ends what would go on for ever
+_TRIES_MAX = 1_000  # the first in the queue needs one, unless it is sent away; this ends an endless loop
 
 
 class LookAgain(ConcurrentCommit):
-    """More was staged than can be looked at in passing."""
+    """More was staged than can be checked at the append."""
 
 
 class PathTest:
-    """S5: a head move never changes a path that has something staged, which would hide what the move brought.
+    """S5: a head move never changes a path with a staged change, which would hide what the move brought.
 
-    Looking costs reads of the store, so it is done before the append; at the append, when no time may pass, only what
-    came to the staging since is looked at."""
+    Looking reads from the store, so it is done before the append. At the append, which must not wait, only changes that
+    were staged since are checked."""
 
     def __init__(self, branch: str, changed: pa.StringArray) -> None:
         self._branch = branch
@@ -46,18 +46,18 @@ class PathTest:
         self._looked: Layers | None = None
 
     async def look(self, view: View, layers: Layers) -> None:
-        """At the staging of one moment, and the view of it. Raises PathsInTheWay."""
+        """Looks at the staging of one moment, through a view of it. Raises PathsInTheWay."""
         staged = await view.paths_staged(self._changed)
         if len(staged):
             raise self._in_the_way(staged.slice(0, _LISTED).to_pylist(), len(staged))
         self._looked = layers
 
     def check(self, layers: Layers, rules: RefsRules) -> None:
-        """At the append. Raises PathsInTheWay or LookAgain."""
+        """Checks again at the append. Raises PathsInTheWay or LookAgain."""
         if not rules.moves_spare_staged_paths():
             return
         if self._looked is None:
-            raise LookAgain("what is staged was not looked at")
+            raise LookAgain("the staged changes were not checked")
         fresh = layers.fresh_since(self._looked)
         if fresh.runs:
             raise LookAgain("more was staged meanwhile", hint="try again")
@@ -97,8 +97,8 @@ class PreparedMove(NamedTuple):
     """A head move with all its files written."""
 
     event: Event
-    test: PathTest | None = None  # that no path it changes is staged
-    above: int = 0  # of a commit: the seal; only what was staged after it counts
+    test: PathTest | None = None  # checks that no path it changes is staged
+    above: int = 0  # for a commit: its seal; only changes staged after it count
 
 
 Prepare = Callable[[str], Awaitable[PreparedMove | None]]
@@ -113,8 +113,8 @@ async def land(
     key: str = "",
     fingerprint: bytes = b"",
 ) -> Any:
-    """What the event's fold answers. `prepare` is given the turn that its events must name, and asked again after every
-    lost race; None says that it saw itself that it lost. Its errors, but for those of a lost race, are the answer."""
+    """Returns the result of the event's fold. `prepare` gets the turn that its events must name, and is called again
+    after every lost race. It returns None if it has noticed itself that it lost. Its other errors are raised."""
     queue = BranchQueue(repository, branch, actor)
     try:
         for _ in range(_TRIES_MAX):
@@ -151,4 +151,4 @@ async def _append(
 
 
 class FinalConflict(ConcurrentCommit):
-    """What no second try can mend: the changes no longer apply."""
+    """No second attempt can succeed: the changes no longer apply."""

@@ -1,11 +1,11 @@
-"""The queue of a branch (S1): a request that was refused once waits here until it is the first, and then lands.
+"""The queue of a branch (S1): a request that was refused once waits here until it is first, and then lands.
 
     turned ──▶ renewed every 3 s ──▶ first ──▶ landed: out of the queue
-                     └── not renewed for 10 s ──▶ turn-over, by anybody who waits behind it
+                     └── not renewed for 10 s ──▶ turn-over, by any request that waits behind it
 
-An entry names its writer. All entries age at once, each from when the waiter first saw it or its last renewal, by the
-waiter's own boot-time clock; so any number of entries that dead writers left hold nobody up longer than one of them.
-Safety does not rest on any of this: a writer that was dropped too early queues again.
+An entry names its writer. All entries age at the same time, each since the waiter first saw it or its last renewal, by
+the waiter's own boot-time clock. So any number of entries of dead writers delay a request no longer than one of them
+would. Safety does not depend on any of this: a writer that was dropped too early queues again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Turned, TurnOver
-from lochan.journal.request_key import without_key
+from lochan.journal.keys import without_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import Turn
 from lochan.versioning.state.refs import Refs
@@ -28,11 +28,11 @@ from lochan.versioning.state.refs import Refs
 if TYPE_CHECKING:
     import asyncio  # nearly no request ever waits
 
-SILENT_S = 10.0  # after that a writer that has not shown itself is taken for dead
+SILENT_S = 10.0  # a writer that was silent for so long is taken for dead
 RENEW_S = 3.0
-FRONT_S = 60.0  # how long a living request may be the first in the queue; twice as long each time it is sent away
+FRONT_S = 60.0  # how long a living request may be first in the queue; doubles each time it is sent away
 _DOUBLED_MAX = 4
-_TELL_S = 2.0  # who waits longer than this is told for whom
+_TELL_S = 2.0  # a request that waits longer than this logs for whom
 _TELL_AGAIN_S = 30.0
 _POLL_S = 0.02
 _POLL_S_MAX = 0.5
@@ -45,7 +45,7 @@ class BranchQueue:
     def __init__(self, repository: OpenRepository, branch: str, actor: Actor) -> None:
         self._repository = repository
         self._branch = branch
-        self._actor = without_key(actor)  # it also leaves the queue for a twin that has landed
+        self._actor = without_key(actor)  # without its key: it also leaves the queue after a twin has landed
         self._request = ""
         self._sent_away = 0
         self._ages = WriterAges()
@@ -53,7 +53,7 @@ class BranchQueue:
 
     @property
     def turn(self) -> str:
-        """To be named by the events of this request; empty while it never was refused."""
+        """The events of this request name it. Empty if the request was never refused."""
         return self._request
 
     def landed(self) -> None:
@@ -63,11 +63,11 @@ class BranchQueue:
         if self._renewal is not None:
             self._renewal.cancel()
         if self._request:
-            with suppress(LochanError):  # then the others drop us, for we renew no more
+            with suppress(LochanError):  # then the others drop us, because we no longer renew
                 await self._repository.submit(self._actor, TurnOver(self._branch, self._request))
 
     async def wait(self) -> None:
-        """Until this request is the first. Raises NotFound when the branch is gone."""
+        """Waits until this request is first. Raises NotFound if the branch is gone."""
         pause, began = _POLL_S, self._now()
         tell_at = began + _TELL_S
         while True:
@@ -103,7 +103,7 @@ class BranchQueue:
         fp("land.turned")
 
     def _now(self) -> float:
-        """No age is judged by a wall clock: it jumps, and is another on every machine."""
+        """Ages are never measured by a wall clock: it jumps, and differs between machines."""
         return self._repository.clock.boot()
 
     def _turned(self) -> Turned:
@@ -111,24 +111,24 @@ class BranchQueue:
 
     # --- showing that we are alive -----------------------------------------------------------------------------------
     async def _keep_renewed(self) -> None:
-        """Also while the request computes what it will append, which may take minutes."""
+        """Runs also while the request computes what it will append, which may take minutes."""
         while True:
             await self._repository.clock.sleep(RENEW_S)
             with suppress(LochanError):
                 await self._repository.submit_decided(self._actor, self._renewed)
 
     def _renewed(self, refs: Refs) -> Sequence[Event]:
-        """Nothing for a request that has left the queue: to enter it again would leave an entry that nobody is behind;
-        and nothing where nobody else is there to see it."""
+        """Refuses for a request that has left the queue, which would leave an entry without a request, and if nobody
+        else is there to see the renewal."""
         found = refs.find_branch(self._branch)
         queued = [turn.request for turn in found.turns] if found is not None else []
         if self._request not in queued or len(queued) == 1:
-            raise Conflict("this request has nobody to show itself to")
+            raise Conflict("nobody else waits in the queue")
         return [self._turned()]
 
     # --- those who are not -------------------------------------------------------------------------------------------
     def _over(self, turns: Sequence[Turn], ahead: Sequence[Turn], now: float) -> Iterable[TurnOver]:
-        """What ends the entries in front of us that nobody is behind any more."""
+        """Events that end the entries in front of us whose writers are gone."""
         dead: set[str] = set()
         for turn in ahead:
             if turn.writer in dead:
@@ -145,7 +145,7 @@ class BranchQueue:
             yield TurnOver(self._branch, front.request)
 
     async def _drop(self, over: Sequence[TurnOver]) -> bool:
-        """False: one of them has shown itself meanwhile."""
+        """False: one of them was renewed meanwhile."""
         try:
             await self._repository.submit(self._actor, *over)
         except Conflict:
@@ -160,8 +160,8 @@ class BranchQueue:
         who = f"{front.user or 'somebody'} (writer {front.writer or 'unknown'})"
         silent_s = self._ages.silent_s([front], self._now())
         _log.warning(
-            "branch %r: waiting for %d requests in front of this one, for %.0f s now; the first is of %s, last heard "
-            "of %.0f s ago; a writer that is silent for %.0f s is dropped",
+            "branch %r: waiting for %d requests in front of this one, for %.0f s now; the first one is from %s, last "
+            "heard of %.0f s ago; a writer that is silent for %.0f s is dropped",
             self._branch,
             place,
             waited_s,
@@ -172,11 +172,11 @@ class BranchQueue:
 
 
 class WriterAges:
-    """How long ago each entry of a queue showed itself, as far as the one who looks can know."""
+    """How long ago each entry of a queue was renewed, as far as this process can know."""
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[int, float]] = {}  # request: its last renewal, and when that was first seen
-        self._front = "", 0.0  # who is first, and since when
+        self._front = "", 0.0  # the first request, and since when
 
     def look(self, turns: Sequence[Turn], now: float) -> None:
         before, self._since = self._since, {}
@@ -188,7 +188,7 @@ class WriterAges:
             self._front = turns[0].request, now
 
     def silent_s(self, turns: Iterable[Turn], now: float) -> float:
-        """Since the last of them showed itself."""
+        """Seconds since the last of them was renewed."""
         return now - max(self._since[turn.request][1] for turn in turns)
 
     def at_front_s(self, now: float) -> float:
@@ -196,5 +196,5 @@ class WriterAges:
 
 
 def _patience_s(turn: Turn) -> float:
-    """Entries of older versions name no writer and are not renewed: those who were dropped before get longer."""
+    """Entries of older versions name no writer and are not renewed: those that were dropped before get more time."""
     return SILENT_S if turn.writer else SILENT_S * (1 << min(turn.patience, _DOUBLED_MAX))

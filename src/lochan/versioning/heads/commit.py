@@ -1,12 +1,12 @@
-"""Committing what is staged on a branch (rules S1, S4).
+"""Committing the staged changes of a branch (rules S1, S4).
 
-    seal S ──▶ build the tree from what lies below S, off the journal ──▶ committed, valid only while S stands
+    seal S ──▶ build the tree from the layers below S, without the journal ──▶ committed, valid only while S stands
 
-Writers never wait: what they stage meanwhile lies above the seal, and stays staged.
+Writers never wait: what they stage meanwhile lies above the seal and stays staged.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,26 +16,55 @@ from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Committed, Sealed
-from lochan.journal.request_key import CarriedOut
-from lochan.staging import covering_tree as over
+from lochan.journal.keys import CarriedOut
+from lochan.staging import covering_tree
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.tree import Tree
-from lochan.versioning.globs import regex
+from lochan.versioning.heads.land import PreparedMove, land
 from lochan.versioning.idempotency import once
-from lochan.versioning.land import PreparedMove, land
+from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
 
 
 class CommitRequest(NamedTuple):
-    """What the commit is to say."""
-
     message: str
     metadata: Mapping[str, str] = {}
-    author: str = ""  # the actor, unless told otherwise
-    date: int | None = None  # now, unless told otherwise; microseconds since 1970
+    author: str = ""  # empty: the actor
+    date: int | None = None  # microseconds since 1970; None: now
     allow_empty: bool = False
-    paths: Sequence[str] = ()  # only these, exact or as globs; nothing: all
+    paths: Sequence[str] = ()  # only these, exact or as globs; empty: all
+
+
+class CommitText(Protocol):
+    """What users write into a commit."""
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+
+    @property
+    def author(self) -> str: ...
+
+    @property
+    def date(self) -> int | None: ...
+
+
+def commit_record(tree: Tree, parents: Mapping[str, Commit], text: CommitText, actor: Actor, now: int) -> Commit:
+    """A new commit of this tree. `parents` are in order, by id."""
+    return Commit(
+        parents=tuple(parents),
+        author=text.author or actor.name,
+        committer=actor.user,
+        message=text.message,
+        date=now if text.date is None else text.date,
+        metadata=dict(text.metadata),
+        tree=tree.ref.id,
+        tree_file=tree.ref.file,
+        generation=1 + max(parent.generation for parent in parents.values()),
+    )
 
 
 async def _committed_first(repository: OpenRepository, before: CarriedOut) -> tuple[str, Commit]:
@@ -43,11 +72,13 @@ async def _committed_first(repository: OpenRepository, before: CarriedOut) -> tu
 
 
 @once(_committed_first)
-async def commit(repository: OpenRepository, branch: str, wish: CommitRequest, *, actor: Actor) -> tuple[str, Commit]:
+async def commit(
+    repository: OpenRepository, branch: str, request: CommitRequest, *, actor: Actor
+) -> tuple[str, Commit]:
     """Raises NothingToDo if there is nothing to commit."""
 
     async def attempt(turn: str) -> PreparedMove | None:
-        event = await prepare(repository, branch, wish, turn, actor)
+        event = await prepare(repository, branch, request, turn, actor)
         return None if event is None else PreparedMove(event)
 
     id: str = await land(repository, branch, attempt, actor=actor)
@@ -56,10 +87,10 @@ async def commit(repository: OpenRepository, branch: str, wish: CommitRequest, *
 
 
 async def prepare(
-    repository: OpenRepository, branch: str, wish: CommitRequest, turn: str, actor: Actor
+    repository: OpenRepository, branch: str, request: CommitRequest, turn: str, actor: Actor
 ) -> Committed | None:
-    """The event, with all its files written; None: its seal has fallen already."""
-    await _check_something(repository, branch, wish)
+    """The event, with all its files written. None: its seal is gone already."""
+    await _check_something(repository, branch, request)
     seal: int = await repository.submit(actor, Sealed(branch, turn))
     fp("commit.sealed")
     refs, mint = await repository.refs()
@@ -69,21 +100,21 @@ async def prepare(
     parent = refs.commit(found.head)
     base = await repository.tree(parent)
     staged = View(found.layers.below(seal), base, repository.runs)
-    sieve = _Sieve(wish.paths)
+    sieve = _Sieve(request.paths)
     tree = await _built(repository, base, found.layers.below(seal), staged, sieve, mint)
     fp("commit.tree_written")
-    if tree.ref.id == base.ref.id and not wish.allow_empty:
+    if tree.ref.id == base.ref.id and not request.allow_empty:
         raise NothingToDo(f"what is staged on branch {branch!r} changes nothing", hint="there is nothing to commit")
     kept = await repository.runs.write_cut(sieve.rest(staged.scan_changes()), 1, mint) if sieve.left else ()
-    record = _record(tree, found.head, parent, wish, actor, repository.clock.wall())
+    record = commit_record(tree, {found.head: parent}, request, actor, repository.clock.wall())
     return Committed(branch, seal, record, kept, read_at=mint, turn=turn)
 
 
 async def _built(
     repository: OpenRepository, base: Tree, layers: Layers, staged: View, sieve: "_Sieve", mint: int
 ) -> Tree:
-    made = None if sieve.patterns else await over.committed(layers, base, repository.trees)
-    if made is not None:  # upkeep was here before
+    made = None if sieve.patterns else await covering_tree.committed(layers, base, repository.trees)
+    if made is not None:  # upkeep has made it before
         return made
     tree = await repository.trees.apply(base, sieve.chosen(staged.scan_changes()), mint)
     if sieve.patterns and not sieve.taken:
@@ -91,33 +122,19 @@ async def _built(
     return tree
 
 
-async def _check_something(repository: OpenRepository, branch: str, wish: CommitRequest) -> None:
+async def _check_something(repository: OpenRepository, branch: str, request: CommitRequest) -> None:
     refs, _ = await repository.refs()
-    if refs.branch(branch).layers.empty and not wish.allow_empty:
+    if refs.branch(branch).layers.empty and not request.allow_empty:
         raise NothingToDo(f"nothing is staged on branch {branch!r}", hint="there is nothing to commit")
 
 
-def _record(tree: Tree, head: str, parent: Commit, wish: CommitRequest, actor: Actor, now: int) -> Commit:
-    return Commit(
-        parents=(head,),
-        author=wish.author or actor.name,
-        committer=actor.user,
-        message=wish.message,
-        date=now if wish.date is None else wish.date,
-        metadata=dict(wish.metadata),
-        tree=tree.ref.id,
-        tree_file=tree.ref.file,
-        generation=parent.generation + 1,
-    )
-
-
 class _Sieve:
-    """Of what is staged, what is committed now and what stays. It is read once for either: to hold what stays while
-    the tree is built would be to hold, at worst, all."""
+    """Splits the staged changes into those that are committed now and those that stay. They are read once for each
+    part: holding the second part while the tree is built could mean holding all of them."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self.patterns = patterns
-        self.taken = self.left = 0  # changes, of those that were read
+        self.taken = self.left = 0  # counts of changes
 
     async def chosen(self, changes: AsyncIterator[pa.Table]) -> AsyncIterator[pa.Table]:
         async for table in changes:

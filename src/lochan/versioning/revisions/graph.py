@@ -1,7 +1,7 @@
 """Walking the commit graph: logs, ancestry and merge bases. Takes a function from id to commit, so a dict can test it.
 
-Commits carry a generation, one more than their parents': a walk by generation meets every child before its parent, and
-knows when to stop without seeing the whole history.
+A commit's generation is one more than the highest of its parents. So a walk by generation meets every child before its
+parents, and knows when to stop without seeing the whole history.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,13 +13,13 @@ LookUp = Callable[[str], Commit]
 
 
 def log(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, the youngest first across all lines of history; but no commit before its children, whatever
-    their dates say. Lazy: the first comes at once."""
+    """From `start` back, newest first across all lines of history, but no commit before its children, whatever their
+    dates are. Lazy: the first commit comes at once."""
     return _in_order(look_up, start, first_parent, _Youngest(look_up))
 
 
 def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, the greatest generation first. Lazy."""
+    """From `start` back, the highest generation first. Lazy."""
     queue: list[tuple[int, int, str, Commit]] = []
     seen: set[str] = set()
 
@@ -38,13 +38,13 @@ def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) ->
 
 
 def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, a line of history at a time: no commit before all of its children, and of a merge what it
-    brought in before what it went on from. Lazy: no further down than is needed to know that."""
+    """From `start` back, one line of history at a time: no commit before all of its children, and for a merge the side
+    it brought in before the side it continued. Lazy: looks no further down than it has to."""
     return _in_order(look_up, start, first_parent, _Newest())
 
 
 class _Newest:
-    """The one that became ready last comes first."""
+    """The commit that became ready last comes first."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
@@ -60,7 +60,7 @@ class _Newest:
 
 
 class _Youngest:
-    """The one with the latest date comes first."""
+    """The commit with the latest date comes first."""
 
     def __init__(self, look_up: LookUp) -> None:
         self._look_up = look_up
@@ -80,7 +80,7 @@ class _Youngest:
 def _in_order(
     look_up: LookUp, start: str, first_parent: bool, ready: _Newest | _Youngest
 ) -> Iterator[tuple[str, Commit]]:
-    """Commits whose children have all been shown are `ready`, which says who of them is next."""
+    """Commits whose children have all been shown are `ready`; that object chooses which of them is next."""
     children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation walked to
     unseen = [(-look_up(start).generation, start)]
 
@@ -116,23 +116,23 @@ def is_ancestor(look_up: LookUp, ancestor: str, of: str) -> bool:
 
 
 def merge_bases(look_up: LookUp, left: str, right: str) -> list[str]:
-    """The best common ancestors: those that are not ancestors of another common ancestor. Several after a criss-cross,
-    none for unrelated histories; greatest generation first."""
+    """The best common ancestors: those that are no ancestors of another common ancestor. There are several after a
+    criss-cross, and none for unrelated histories. Highest generation first."""
     return [id for id, colours in _painted(look_up, left, right) if colours == _BOTH]
 
 
 def only_left(look_up: LookUp, left: str, right: str) -> list[str]:
-    """What the left is made of and the right is not: children before parents."""
+    """The ancestors of the left that are no ancestors of the right: children before parents."""
     return [id for id, colours in _painted(look_up, left, right) if colours == _LEFT]
 
 
 _LEFT, _RIGHT, _BOTH = 1, 2, 3
-_STALE = 4  # below a common ancestor: nothing better is to be found there
+_STALE = 4  # below a common ancestor: nothing better can be found there
 
 
 def _painted(look_up: LookUp, left: str, right: str) -> Iterator[tuple[str, int]]:
-    """Both histories at once, children before parents, each commit with the sides that reach it; all of its children
-    were met before, so nothing is added to that later. Ends when only stale ones are left."""
+    """Both histories at once, children before parents, each commit with the sides that reach it. All of its children
+    were met before, so this is final. Ends when only stale commits are left."""
     colours: dict[str, int] = {}
     queue: list[tuple[int, int, str]] = []
     fresh = 0  # in the queue, and not stale

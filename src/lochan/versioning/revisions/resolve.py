@@ -1,15 +1,15 @@
-"""What a ref expression names, in the refs of one moment: a branch, else a tag, else a unique prefix of a commit id; or
-where a branch of that name was at an earlier moment."""
+"""What a ref expression names: a branch, else a tag, else a unique prefix of a commit id; or where a branch of that
+name was at an earlier time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lochan.errors import Ambiguous, Invalid, NotFound
 from lochan.formats.commit import Commit
-from lochan.versioning.expression import Expression, parse
 from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.uri import Expression, parse_ref
 
 _PREFIX_MIN = 4
 
@@ -17,17 +17,17 @@ _PREFIX_MIN = 4
 class ResolvedRef(NamedTuple):
     commit_id: str
     commit: Commit
-    branch: BranchState | None  # if it names a branch itself, and not something behind it
+    branch: BranchState | None  # if it names the branch itself, and not a commit behind it
     committed_only: bool = False
-    workspace: WorkspaceState | None = None  # if it names one; the commit is then the one that it was opened on
+    workspace: WorkspaceState | None = None  # if it names one; then the commit is the one it was opened on
     staged_only: bool = False
 
 
 def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None = None) -> ResolvedRef:
-    """Raises NotFound for what is not there, Invalid for what is no ref or names several commits. A workspace is a
-    place to read and write, and no commit: it is Invalid too, unless `workspaces` are asked for. `now`, in microseconds
-    since 1970, is what "2 hours ago" is counted from."""
-    expression = parse(text)
+    """Raises NotFound if there is no such ref, and Invalid for text that is no ref or names several commits. A
+    workspace is a place to read and write, and no commit: it is Invalid too, unless `workspaces` are allowed. `now`, in
+    microseconds since 1970, is what "2 hours ago" is relative to."""
+    expression = parse_ref(text)
     if expression.workspace:
         return _workspace(refs, expression, text, workspaces)
     time = _time(expression, text, now)
@@ -37,16 +37,16 @@ def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None 
     branch = refs.find_branch(expression.name)
     id = branch.head if branch else refs.find_tag(expression.name) or _by_prefix(refs, expression.name)
     if expression.only and branch is None:
-        raise Invalid(f"{text!r}: only a branch has something staged")
+        raise Invalid(f"{text!r}: only a branch has staged changes")
     id = _stepped(refs, id, expression.steps, text)
     plain = branch is not None and not expression.steps
     only = expression.only
     return ResolvedRef(id, refs.commit(id), branch if plain else None, only == "@", staged_only=only == "$")
 
 
-def _workspace(refs: Refs, expression: Expression, text: str, wanted: bool) -> ResolvedRef:
-    if not wanted:
-        raise Invalid(f"{text!r} is a workspace, and a commit is wanted here", hint="commit the workspace first")
+def _workspace(refs: Refs, expression: Expression, text: str, allowed: bool) -> ResolvedRef:
+    if not allowed:
+        raise Invalid(f"{text!r} is a workspace, but a commit is needed here", hint="commit the workspace first")
     found = refs.workspaces.get(expression.workspace)
     if found.branch != expression.name:
         raise Invalid(f"{text!r}: this is a workspace of branch {found.branch!r}", hint=f"write {found.ref}")
@@ -65,7 +65,7 @@ def _by_prefix(refs: Refs, name: str) -> str:
 
 def _time(expression: Expression, text: str, now: int | None) -> int | None:
     if expression.only == "$" and (expression.time, expression.ago) != (None, None):
-        raise Invalid(f"{text!r}: what was staged at an earlier moment is not kept", hint="leave out the $")
+        raise Invalid(f"{text!r}: changes that were staged at an earlier time are not kept", hint="leave out the $")
     if expression.ago is None:
         return expression.time
     if now is None:
@@ -74,7 +74,7 @@ def _time(expression: Expression, text: str, now: int | None) -> int | None:
 
 
 def _at(refs: Refs, name: str, time: int, text: str) -> str:
-    """Where the branch of that name was. A moment to come is now."""
+    """Where the branch of that name was. A time in the future means now."""
     head = refs.reflog.at(name, time)
     if head:
         return head
@@ -83,8 +83,8 @@ def _at(refs: Refs, name: str, time: int, text: str) -> str:
     first = refs.reflog.first(name)
     if first is not None:
         made = (_1970 + timedelta(microseconds=first)).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        raise NotFound(f"{text!r}: branch {name!r} was made later, at {made}", hint=_MOVES)
-    if refs.find_branch(name) is not None:  # its moves come from a checkpoint that was made before they were kept
+        raise NotFound(f"{text!r}: branch {name!r} was created later, at {made}", hint=_MOVES)
+    if refs.find_branch(name) is not None:  # its checkpoint is older than the log of moves
         raise NotFound(f"{text!r}: where branch {name!r} was is not known so far back", hint=_MOVES)
     if refs.find_tag(name) is not None:
         raise Invalid(f"{text!r}: {name!r} is a tag, and only branches move", hint=f"{name} alone names its commit")

@@ -1,10 +1,11 @@
 """Head moves that are computed from trees: merge, revert, cherry-pick (rules S5, S6).
 
-A move is one event, valid only while the head is the one it was computed on. Whoever loses that race computes anew on
-the new head, never re-applies a difference. Nothing of it is ever staged, so it cannot commit a neighbour's writes.
+A move is one event, valid only while the head is the one it was computed on. A move that loses this race is computed
+again on the new head; a difference is never re-applied. Nothing of it is ever staged, so it cannot commit the writes of
+others.
 
-What is staged on the branch refuses it, unless it is told to commit that first: then both commits land in one event,
-`committed … then`, since as two they need never succeed under steady writes.
+A move is refused if the branch has staged changes, unless the request commits them first. Then both commits land in one
+event, `committed … then`, because two events might never succeed under steady writes.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -23,32 +24,31 @@ from lochan.tree import merge as trees_merge
 from lochan.tree.diff import diff
 from lochan.tree.merge import MergeResult, Strategy
 from lochan.tree.tree import Tree
-from lochan.versioning.commit import CommitRequest
-from lochan.versioning.commit import prepare as prepare_commit
-from lochan.versioning.graph import is_ancestor
-from lochan.versioning.history_join import JoinResult, NewObjects
-from lochan.versioning.history_join import MoveBase as On
+from lochan.versioning.heads.commit import CommitRequest, commit_record
+from lochan.versioning.heads.commit import prepare as prepare_commit
+from lochan.versioning.heads.joins import JoinResult, NewObjects, base_tree
+from lochan.versioning.heads.joins import MoveBase as On
+from lochan.versioning.heads.land import LookAgain, PathTest, PreparedMove, land
 from lochan.versioning.idempotency import once, same
-from lochan.versioning.land import LookAgain, PathTest, PreparedMove, land
-from lochan.versioning.merge_base import base_tree
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.revisions.graph import is_ancestor
+from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.branch import dirty
 from lochan.versioning.state.rules import RefsRules
 
 ASK = Strategy()
 
 
-# What can be done where both sides changed a path, by what was to be done.
+# What to do if both sides changed a path, by verb.
 _RESOLVE = {
-    "merge": "change them on the source to what they are to be, or choose --strategy source-wins or dest-wins",
-    "revert": "they were changed since: revert the later commits first, or write what they are to be and commit that",
-    "cherry-pick": "pick the commits before it first, or write what they are to be and commit that",
+    "merge": "change them on the source as they should be, or choose --strategy source-wins or dest-wins",
+    "revert": "they were changed since: revert the later commits first, or write the version you want and commit it",
+    "cherry-pick": "pick the commits before it first, or write the version you want and commit it",
 }
 
 
 class PathConflicts(PathsInTheWay):
-    """Both sides changed the same paths, and not alike."""
+    """Both sides changed the same paths differently."""
 
     def __init__(
         self, what: str, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]], hint: str = ""
@@ -61,11 +61,11 @@ class PathConflicts(PathsInTheWay):
             hint=hint or _RESOLVE[what],
         )
         self.merged = merged
-        self.every = every  # conflict, also those that the merge did not list: as tables, while the repository is open
+        self.every = every  # all conflicts as tables, while the repository is open; the merge lists only the first
 
 
 class CommitMessage(NamedTuple):
-    """What the new commit is to say; what is left out is said by the verb."""
+    """What the user says about the new commit. The verb fills in what is left out."""
 
     message: str = ""
     metadata: Mapping[str, str] = {}
@@ -92,7 +92,7 @@ async def merge(
     repository: OpenRepository,
     source: str,
     branch: str,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     strategy: Strategy = ASK,
@@ -100,8 +100,8 @@ async def merge(
     staged_source: bool = False,
     commit_first: CommitRequest | None = None,
 ) -> str:
-    """Returns the new head. Raises PathConflicts, Dirty for uncommitted changes on the branch (unless they are to be
-    committed first) or on the source (unless `staged_source`), NothingToDo, SameRef."""
+    """Returns the new head. Raises PathConflicts, NothingToDo, SameRef, and Dirty for uncommitted changes on the branch
+    (unless `commit_first`) or on the source (unless `staged_source`)."""
     theirs = await _source(repository, source, branch, staged_source)
 
     async def compute(on: On) -> MovePlan:
@@ -109,13 +109,13 @@ async def merge(
         parents = (on.id,) if squash else (on.id, theirs.commit_id)
         return MovePlan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new)
 
-    return await move(repository, branch, "merge", compute, said, actor=actor, commit_first=commit_first)
+    return await move(repository, branch, "merge", compute, message, actor=actor, commit_first=commit_first)
 
 
 async def rehearse_merge(
     repository: OpenRepository, source: str, branch: str, *, strategy: Strategy = ASK, staged_source: bool = False
 ) -> tuple[Tree, Tree]:
-    """What the merge would make: the head's tree and the merged one. Raises as `merge` does; nothing is moved."""
+    """The head's tree and the merged one, without moving anything. Raises what `merge` raises."""
     theirs = await _source(repository, source, branch, staged_source)
     refs, mint = await repository.refs()
     found = refs.branch(branch)
@@ -131,14 +131,14 @@ async def revert(
     repository: OpenRepository,
     branch: str,
     ref: str,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     parent: int = 1,
     commit_first: CommitRequest | None = None,
 ) -> str:
-    """Takes back what that commit changed against its parent. Raises PathConflicts where something else changed the
-    same paths since."""
+    """Takes back what that commit changed against its parent. Raises PathConflicts if the same paths were changed
+    since."""
     undone = await repository.resolve(ref)
     title = undone.commit.message.partition("\n")[0]
 
@@ -151,7 +151,7 @@ async def revert(
             joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "revert"))
         return MovePlan(joined.tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})", new=joined.new)
 
-    return await move(repository, branch, "revert", compute, said, actor=actor, commit_first=commit_first)
+    return await move(repository, branch, "revert", compute, message, actor=actor, commit_first=commit_first)
 
 
 @once(same)
@@ -159,13 +159,13 @@ async def cherry_pick(
     repository: OpenRepository,
     branch: str,
     ref: str,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     parent: int = 1,
     commit_first: CommitRequest | None = None,
 ) -> str:
-    """Puts what that commit changed against its parent on top of the branch."""
+    """Applies what that commit changed against its parent to the branch."""
     picked = await repository.resolve(ref)
 
     async def compute(on: On) -> MovePlan:
@@ -177,7 +177,7 @@ async def cherry_pick(
             joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "cherry-pick"))
         return MovePlan(joined.tree, (on.id,), picked.commit.message, picked.commit.author, joined.new)
 
-    return await move(repository, branch, "cherry-pick", compute, said, actor=actor, commit_first=commit_first)
+    return await move(repository, branch, "cherry-pick", compute, message, actor=actor, commit_first=commit_first)
 
 
 async def move(
@@ -185,12 +185,12 @@ async def move(
     name: str,
     why: str,
     compute: Compute,
-    said: CommitMessage,
+    message: CommitMessage,
     *,
     actor: Actor,
     commit_first: CommitRequest | None = None,
 ) -> str:
-    """Land what `compute` makes of the head, as one new commit on a branch that has nothing staged."""
+    """Lands what `compute` makes of the head, as one new commit on a branch with nothing staged."""
 
     async def prepare(turn: str) -> PreparedMove | None:
         refs, mint = await repository.refs()
@@ -198,9 +198,9 @@ async def move(
         if not branch.layers.empty:
             if commit_first is None:
                 raise dirty(name)
-            return await _after_commit(repository, name, why, compute, said, commit_first, turn, actor)
+            return await _after_commit(repository, name, why, compute, message, commit_first, turn, actor)
         on = On(branch.head, refs.commit(branch.head), refs.commit, mint)
-        commit, new = await _computed(repository, name, why, compute, said, on, actor)
+        commit, new = await _computed(repository, name, why, compute, message, on, actor)
         event = Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn)
         return PreparedMove(
             event if new is None else msgspec.structs.replace(event, mint=new.mint, closes=new.closes),
@@ -213,7 +213,7 @@ async def move(
 
 
 class _StillClean(PathTest):
-    """For a move before which all that is staged is to be committed: of what came to a clean branch meanwhile, too."""
+    """For a move that commits staged changes first: also those that were staged on a clean branch meanwhile."""
 
     def check(self, layers: Layers, rules: RefsRules) -> None:
         if not layers.empty:
@@ -225,14 +225,14 @@ async def _after_commit(
     name: str,
     why: str,
     compute: Compute,
-    said: CommitMessage,
-    wish: CommitRequest,
+    message: CommitMessage,
+    request: CommitRequest,
     turn: str,
     actor: Actor,
 ) -> PreparedMove | None:
-    """S5: what is staged is committed first, and the move is computed on top of that."""
+    """S5: the staged changes are committed first, and the move is computed on top of that."""
     try:
-        committed = await prepare_commit(repository, name, wish, turn, actor)
+        committed = await prepare_commit(repository, name, request, turn, actor)
     except NothingToDo:
         refs, _ = await repository.refs()
         if refs.branch(name).layers.empty:
@@ -243,7 +243,7 @@ async def _after_commit(
     refs, mint = await repository.refs()
     first = committed.commit
     on = On(first.id, first, lambda id: first if id == first.id else refs.commit(id), mint)
-    then, _ = await _computed(repository, name, why, compute, said, on, actor)
+    then, _ = await _computed(repository, name, why, compute, message, on, actor)
     test = await _test(repository, refs.branch(name).layers, committed, then)
     if test is None:
         return None
@@ -251,8 +251,8 @@ async def _after_commit(
 
 
 async def _test(repository: OpenRepository, layers: Layers, committed: Committed, then: Commit) -> PathTest | None:
-    """That nothing left over by the commit, or staged after its seal, is on a path that the move changes; None: the
-    seal has fallen."""
+    """Checks that no path that the move changes was left over by the commit or staged after its seal. None: the seal is
+    gone."""
     if committed.seal not in layers.seals:
         return None
     changed = await changed_paths(repository, await repository.tree(committed.commit), await repository.tree(then))
@@ -272,23 +272,15 @@ async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> 
 
 
 async def _computed(
-    repository: OpenRepository, name: str, why: str, compute: Compute, said: CommitMessage, on: On, actor: Actor
+    repository: OpenRepository, name: str, why: str, compute: Compute, message: CommitMessage, on: On, actor: Actor
 ) -> tuple[Commit, NewObjects | None]:
     plan = await compute(on)
     if plan.tree.ref.id == on.head.tree and len(plan.parents) == 1:
         raise NothingToDo(f"the {why} would change nothing on branch {name!r}")
     fp("move.computed")
-    commit = Commit(
-        parents=plan.parents,
-        author=said.author or plan.author or actor.name,
-        committer=actor.user,
-        message=said.message or plan.message,
-        date=repository.clock.wall() if said.date is None else said.date,
-        metadata=dict(said.metadata),
-        tree=plan.tree.ref.id,
-        tree_file=plan.tree.ref.file,
-        generation=1 + max(on.look_up(parent).generation for parent in plan.parents),
-    )
+    text = message._replace(message=message.message or plan.message, author=message.author or plan.author)
+    parents = {parent: on.look_up(parent) for parent in plan.parents}
+    commit = commit_record(plan.tree, parents, text, actor, repository.clock.wall())
     return commit, plan.new
 
 
@@ -309,7 +301,7 @@ async def _merged(
         raise NothingToDo(f"everything in {source!r} is there already", hint="there is nothing to merge")
     if repository.joins is not None:
         return await repository.joins.merge(on, theirs.commit_id, strategy)
-    base = await base_tree(repository, on.look_up, on.id, theirs.commit_id, on.mint)
+    base = await base_tree(repository.trees, on.look_up, on.id, theirs.commit_id, on.mint)
     return JoinResult(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
 
 

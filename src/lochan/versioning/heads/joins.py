@@ -1,0 +1,108 @@
+"""How the trees of two histories become one.
+
+Files are joined path by path (`tree/merge.py`), against the tree of the merge base, or of all merge bases after a
+criss-cross:
+
+    a ─ b ─┬─ m     m and n have two best common ancestors, b and c. Against b alone, what c changed would look like a
+      ╲   ╳         change of both sides, and a later change back to b's version like no change at all. So b and c are
+        c ─┴─ n     merged first, over their own bases. Where they conflict, neither counts: the version before stands.
+
+The tree of such a merge is written for the comparison only. Nothing names it, so it is garbage from the start.
+
+A pool's objects are not paths: two objects of different names may hold the same rows (S7). Whoever opens a pool gives
+its repository another way to join them, the protocol `HistoryJoins`.
+"""
+
+from typing import NamedTuple, Protocol
+
+from lochan.errors import Invalid
+from lochan.formats.commit import Commit
+from lochan.formats.metarange import EMPTY, TreeRef
+from lochan.tree.merge import BASE, Strategy, merge
+from lochan.tree.tree import Tree
+from lochan.tree.trees import Trees
+from lochan.versioning.revisions.graph import LookUp, merge_bases
+
+_DEPTH_MAX = 100  # criss-crosses below criss-crosses; below that the first base stands for all
+_NEITHER = Strategy(BASE)
+
+
+class MoveBase(NamedTuple):
+    """What a move is computed on: a head, the history behind it, and the number of the state they are from."""
+
+    id: str
+    head: Commit
+    look_up: LookUp
+    mint: int
+
+
+class NewObjects(NamedTuple):
+    """Data objects that no commit has named before (G3)."""
+
+    mint: int  # the lowest of their files
+    closes: tuple[str, ...] = ()  # jobs that hold them open
+
+
+class JoinResult(NamedTuple):
+    tree: Tree
+    new: NewObjects | None = None
+
+
+class HistoryJoins(Protocol):
+    """Each method returns the head's tree with the change of another history in it. Commits are named by id."""
+
+    async def merge(self, on: MoveBase, theirs: str, strategy: Strategy) -> JoinResult:
+        """Adds what `theirs` changed since the two histories parted. REQUIRES: it is no ancestor of the head."""
+
+    async def pick(self, on: MoveBase, before: str, after: str) -> JoinResult:
+        """Adds what `after` changed against `before`."""
+
+    async def revert(self, on: MoveBase, before: str, after: str) -> JoinResult:
+        """Takes back what `after` changed against `before`."""
+
+    async def replay(self, on: MoveBase, before: str, after: str, since: tuple[str, str]) -> JoinResult:
+        """Like `pick`, for one commit of a rebase. `since` is the commit it goes onto and the one that is rebased."""
+
+
+async def base_tree(trees: Trees, look_up: LookUp, ours_id: str, theirs_id: str, mint: int) -> Tree:
+    """The tree that a merge compares both sides with. Raises Invalid if the two have no history in common."""
+    bases = merge_bases(look_up, ours_id, theirs_id)
+    if not bases:
+        raise Invalid(f"commits {ours_id[:12]} and {theirs_id[:12]} have no history in common")
+    return await _MergedBases(trees, look_up, mint).tree(bases)
+
+
+class _MergedBases:
+    """Merge bases as trees. A merge of several is a commit that is in no journal, and is named by them."""
+
+    def __init__(self, trees: Trees, look_up: LookUp, mint: int) -> None:
+        self._files = trees
+        self._recorded = look_up
+        self._mint = mint
+        self._made: dict[str, Commit] = {}
+        self._trees: dict[str, Tree] = {}
+
+    async def tree(self, bases: list[str], depth: int = 0) -> Tree:
+        if not bases:  # the two bases have nothing in common themselves
+            return await self._files.open(EMPTY)
+        first, *others = bases
+        if depth < _DEPTH_MAX:
+            for other in others:
+                first = await self._merged(first, other, depth)
+        commit = self._look_up(first)
+        return self._trees.get(first) or await self._files.open(TreeRef(commit.tree, commit.tree_file))
+
+    async def _merged(self, one: str, other: str, depth: int) -> str:
+        name = f"{one}+{other}"
+        if name not in self._trees:
+            base = await self.tree(merge_bases(self._look_up, one, other), depth + 1)
+            sides = await self.tree([one]), await self.tree([other])
+            result = await merge(self._files, base, *sides, mint=self._mint, strategy=_NEITHER)
+            assert result.tree is not None, "where the base wins there is no conflict"
+            generation = 1 + max(self._look_up(id).generation for id in (one, other))
+            self._made[name] = Commit((one, other), "", "", "", 0, {}, "", "", generation)
+            self._trees[name] = result.tree
+        return name
+
+    def _look_up(self, id: str) -> Commit:
+        return self._made.get(id) or self._recorded(id)
