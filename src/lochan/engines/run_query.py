@@ -21,7 +21,7 @@ from lochan.errors import Invalid, Refused
 from lochan.formats.record import Actor
 from lochan.query.checkpoint import checked_by
 from lochan.query.prepare import Prepared, prepare
-from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.catalog import EVERYTHING, Permits
 
 if TYPE_CHECKING:
     from lochan.engines.spark.run import SparkRun

@@ -14,11 +14,10 @@ from lochan.query import ast
 from lochan.query.compile import Plan, compile
 from lochan.query.compile.plan import OpenSource
 from lochan.query.errors import QueryError, UnknownField
-from lochan.query.language import is_sql
-from lochan.query.sources.catalog import Catalog
-from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.resolve import Opening, ReadFiles
 from lochan.query.syntax.parse import parse
+from lochan.query.syntax.tokens import is_sql
 
 LENGTH_MAX = 500_000  # letters: a longer one takes longer to be read than most queries take to run
 

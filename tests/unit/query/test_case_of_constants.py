@@ -11,7 +11,7 @@ from lochan.query import ast
 from lochan.query.compile import Plan, compile
 from lochan.query.dialects import render
 from lochan.query.leaves import ScanRequest
-from lochan.query.output.rows import rows
+from lochan.query.output.formats import rows
 from lochan.query.sql.query import read
 from lochan.query.syntax.parse import parse
 from tests.unit.query.toy_source import ToySource

@@ -19,9 +19,9 @@ from lochan.journal.request_key import CarriedOut
 from lochan.pools.commit_objects import Swap, change_objects
 from lochan.pools.repeated_result import landed_first
 from lochan.query import ast
+from lochan.query.compile.plan import row_test
 from lochan.query.sources.bounds import of_expression
 from lochan.query.sources.pool import PoolSource
-from lochan.query.sources.row_test import row_test
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse_expression
 from lochan.tree.tree import Tree

@@ -26,9 +26,9 @@ from lochan.pools.faults import FAIL, Faults
 from lochan.pools.forms import Form
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, lay_out
 from lochan.pools.shape import Object
+from lochan.query.compile.plan import RowTest
 from lochan.query.dialects import render
 from lochan.query.sources.knowledge import Knowledge
-from lochan.query.sources.row_test import RowTest
 from lochan.query.sources.values import absent, value
 
 _FILE = "scanned file"  # what the files are called in SQL: no field's name should be taken for it

@@ -9,11 +9,10 @@ from sqlglot import exp
 
 from lochan.pools.shape import BOOL, FLOAT, INT, NULL, TIME
 from lochan.query.compile import decimals, numbers
-from lochan.query.compile.aggregated import Aggregated
-from lochan.query.compile.collect import collect, first, fused_type, last, union
+from lochan.query.compile.calls import Aggregated
+from lochan.query.compile.collect import collect, first, fused_type, greatest, last, least, ordering, union
 from lochan.query.compile.exact_sums import exact_average, exact_total
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.extremes import greatest, least, ordering
 from lochan.query.compile.moments import exact_text
 from lochan.query.compile.scope import refused
 from lochan.query.compile.sql import (

@@ -19,8 +19,7 @@ from math import isfinite
 from lochan.pools.shape import FLOAT, INT, NULL, STRING, TIME
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile import decimals, numbers
-from lochan.query.compile.alternates import Alternates
-from lochan.query.compile.size import check_value
+from lochan.query.compile.scope import check_value
 from lochan.query.compile.sql import (
     DECIMAL,
     DURATION,
@@ -40,7 +39,7 @@ from lochan.query.compile.sql import (
     text,
     time_at,
 )
-from lochan.query.compile.value import EVERY_NUMBER, MISSING, Exact, Value, literal, nulled, present
+from lochan.query.compile.value import EVERY_NUMBER, MISSING, Alternates, Exact, Value, literal, nulled, present
 from lochan.query.dialects.neutral import neutral
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder"}

@@ -3,18 +3,20 @@ smaller or greater; of null there is only one."""
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from collections.abc import Iterator
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.compile import decimals, moments, numbers
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
     INT_MAX,
     INT_MIN,
+    IP,
     TRUE,
     Sql,
     all_of,
@@ -29,10 +31,11 @@ from lochan.query.compile.sql import (
     number,
     op,
     surely,
+    text,
     try_cast,
 )
 from lochan.query.compile.texts import json_text, order_text
-from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, nulled, settled, valued
+from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, address_digits, nulled, settled, valued
 from lochan.query.dialects.neutral import neutral
 
 OPERATORS: dict[str, type[exp.Binary]] = {
@@ -191,3 +194,24 @@ def _class(value: Value, simple: list[str], rest: list[str]) -> Sql:
 
 def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
     return exp.Ordered(this=value.copy(), desc=descending, nulls_first=nulls_first)
+
+
+# ── addresses in networks ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def in_network(network: str, value: Value) -> Sql:
+    """An address lies between the first and the last of the network. Addresses are kept as digits that order as they
+    do."""
+    net = ipaddress.ip_network(network, strict=False)
+    tests = []
+    for address in _addresses(value):
+        low, high = (text(address_digits(str(each))) for each in (net.network_address, net.broadcast_address))
+        tests.append(all_of([op(exp.GTE, address, low), op(exp.LTE, address, high)]))
+    return any_of(tests)
+
+
+def _addresses(value: Value) -> list[Sql]:
+    found = [value.alts[IP]] if IP in value.alts else []
+    if STRING in value.alts:
+        found.append(neutral("ip_digits", value.alts[STRING]))
+    return found

@@ -15,7 +15,7 @@ from sqlglot import exp
 from lochan.pools.decimals import DIGITS_MAX
 from lochan.pools.shape import FLOAT, INT, NULL
 from lochan.query.compile import decimals, numbers
-from lochan.query.compile.aggregated import Aggregated
+from lochan.query.compile.calls import Aggregated
 from lochan.query.compile.scope import refused
 from lochan.query.compile.sql import (
     DECIMAL,

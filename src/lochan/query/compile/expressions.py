@@ -10,13 +10,11 @@ from lochan.pools.shape import ARRAY, BOOL, INT, JSON, NULL, STRING
 from lochan.query import ast
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
-from lochan.query.compile.cases import chosen
-from lochan.query.compile.comparison import OPERATORS, compared, total
-from lochan.query.compile.constructors import array_of, record_of
+from lochan.query.compile.comparison import OPERATORS, compared, in_network, total
+from lochan.query.compile.constructors import array_of, chosen, record_of
 from lochan.query.compile.fields import array_items, element, is_array_text, member, opened, typed
-from lochan.query.compile.networks import in_network
+from lochan.query.compile.patterns import found
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.search import found
 from lochan.query.compile.sql import (
     FALSE,
     Sql,

@@ -6,8 +6,7 @@ from sqlglot import exp
 
 from lochan.errors import Refused
 from lochan.query.checkpoint import checkpoint
-from lochan.query.dialects.form import Forms
-from lochan.query.dialects.neutral import Neutral
+from lochan.query.dialects.neutral import Forms, Neutral
 
 
 def render(query: exp.Expr, dialect: str) -> str:

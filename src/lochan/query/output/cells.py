@@ -5,7 +5,7 @@ A string is its own text, everything else is written as in JSON; null is an empt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,3 +62,55 @@ def tab_separated(batch: pa.RecordBatch, row: Column) -> Iterator[bytes]:
     if found and len(batch):
         lines = pc.binary_join_element_wise(*found, pa.scalar("\t", pa.large_string()))
         yield "\n".join(lines.to_pylist()).encode() + b"\n"
+
+
+# ── CSV ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_TEXT = pa.large_string()
+_QUOTE = pa.scalar('"', _TEXT)
+
+
+def csv(batches: Iterable[pa.RecordBatch], row: Column) -> Iterator[bytes]:
+    """A header, then a line for each row. Cells are quoted where they must be; `""` is an empty string."""
+    names = pa.array(titles(row), _TEXT)
+    yield ",".join(_quoted(names).to_pylist()).encode() + b"\r\n"
+    for batch in batches:
+        if len(batch) and len(names):
+            found = [pc.fill_null(_quoted(each), "") for each in cells(batch, row)]
+            lines = pc.binary_join_element_wise(*found, pa.scalar(",", _TEXT))
+            yield "\r\n".join(lines.to_pylist()).encode() + b"\r\n"
+
+
+def _quoted(values: pa.Array) -> pa.Array:
+    needs = pc.match_substring_regex(values, r'[",\r\n]|^$|^\s|\s$')
+    if not pc.any(needs).as_py():
+        return values
+    doubled = pc.replace_substring(values, '"', '""')
+    return pc.if_else(needs, pc.binary_join_element_wise(_QUOTE, doubled, _QUOTE, pa.scalar("", _TEXT)), values)
+
+
+# ── tables for a terminal, a page at a time ──────────────────────────────────────────────────────────────────────────
+
+
+ROWS_AT_ONCE = 1_000
+
+
+def table_pages(batches: Iterable[pa.RecordBatch], row: Column) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Titles and cells of at most ROWS_AT_ONCE rows; at least one page, which may be empty."""
+    names = titles(row)
+    page: list[list[str]] = []
+    shown = False
+    for batch in batches:
+        for start in range(0, len(batch), ROWS_AT_ONCE):
+            page += _lines(batch.slice(start, ROWS_AT_ONCE), row)
+            if len(page) >= ROWS_AT_ONCE:
+                yield names, page
+                page, shown = [], True
+    if page or not shown:
+        yield names, page
+
+
+def _lines(batch: pa.RecordBatch, row: Column) -> list[list[str]]:
+    columns = [[text or "" for text in each.to_pylist()] for each in cells(batch, row)]
+    return [list(line) for line in zip(*columns, strict=True)] if columns else [[] for _ in range(len(batch))]

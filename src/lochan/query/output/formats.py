@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO
+from typing import IO, Any
 
+import orjson
 import pyarrow as pa
 
+from lochan.pools.json_row import read_value
+from lochan.pools.shape import JSON
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import texts
+from lochan.query.output.texts import DECIMAL, texts
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -30,7 +33,7 @@ def json(batches: Batches, row: Column) -> Iterator[bytes]:
 
 
 def csv(batches: Batches, row: Column) -> Iterator[bytes]:
-    from lochan.query.output import csv
+    from lochan.query.output import cells as csv
 
     return csv.csv(batches, row)
 
@@ -78,3 +81,22 @@ def write(form: str, batches: Batches, row: Column, sink: IO[bytes]) -> None:
     else:
         for piece in TEXTS[form](batches, row):
             sink.write(piece)
+
+
+# ── Python values ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rows(batch: pa.RecordBatch, row: Column) -> Iterator[Any]:
+    """As a JSON reader gives them; ints of any size, and times as they were written."""
+    read = read_value if _has_texts(row) else orjson.loads
+    for text in texts(batch, row).to_pylist():
+        yield read(text)
+
+
+def _has_texts(row: Column) -> bool:
+    """Only in texts that were kept as they came numbers can be that a double does not hold."""
+    return (
+        row.body is not None
+        or bool({JSON, DECIMAL} & set(row.kinds))
+        or any(_has_texts(member) for _, member in row.members)
+    )

@@ -16,12 +16,12 @@ from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Object
 from lochan.pools.snapshot import Indices, Snapshot
 from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
 from lochan.query.leaves import Digits, KeyPart, LeafInfo, ScanRequest
-from lochan.query.sources import key_order, key_range, scans, values, whole_row
-from lochan.query.sources.groups import ScanGroup, ScanPart, grouped
+from lochan.query.sources import key_order, key_range, scans, values
+from lochan.query.sources import key_order as whole_row
 from lochan.query.sources.key_range import ALL_KEYS, KeyRange
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.object_selection import Choice
-from lochan.query.sources.scans import FileScan, Scans
+from lochan.query.sources.scans import FileScan, ScanGroup, ScanPart, Scans, grouped
 from lochan.query.sources.sql_bounds import of_sql
 
 PRESORTED = "presorted"  # said of an order that rows have already if the files are read one after the other

@@ -3,29 +3,28 @@ one snapshot of each."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Invalid, LochanError, NotFound
-from lochan.pools.row_tests import ANY_ROW
+from lochan.pools.row_tests import ANY_ROW, Test, both
 from lochan.pools.settings import settings_of
 from lochan.pools.snapshot import Snapshot, Snapshots, merged
 from lochan.pools.tree_pruning import classes
 from lochan.query import ast
 from lochan.query.errors import QueryError, did_you_mean
 from lochan.query.leaves import Source
-from lochan.query.sources.catalog import Catalog
-from lochan.query.sources.constants import Constant, constant
+from lochan.query.sources.bounds import Constant, constant, of_expression
+from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.in_memory import of_rows, of_table
 from lochan.query.sources.key_range import KeyRange, converted
 from lochan.query.sources.meta.open import at, dated, lake_rows, rows_of
 from lochan.query.sources.object_selection import reach_of
-from lochan.query.sources.permissions import EVERYTHING, Permits
 from lochan.query.sources.pool import PoolSource
-from lochan.query.sources.pushdown import Wanted, wanted
 from lochan.query.sources.scans import Scans
 from lochan.versioning.globs import regex
 from lochan.versioning.open_repository import OpenRepository
@@ -238,3 +237,63 @@ def _end(value: ast.Expr | None) -> Constant | None:
     if found is None:
         raise Invalid("a range is one of the key's first field", hint="such as range 10 to 20")
     return found
+
+
+# ── what a query needs of each source ────────────────────────────────────────────────────────────────────────────────
+
+
+class Wanted(NamedTuple):
+    source: ast.Source
+    test: Test = ANY_ROW
+    first: int | None = None
+
+
+def wanted(pipe: ast.Pipe, now: int | None = None) -> Iterator[Wanted]:
+    """Each source of the query, wherever it stands, with what its first operators need of it. So a source can leave out
+    what cannot matter:
+
+        from logs | status >= 500 | cut host     only objects that may hold such a status
+        from logs | head 5                       only objects that may hold one of the first five rows
+
+    `now` is when the query began, in microseconds since 1970.
+    """
+    for node in _pipes(pipe):
+        operators = node.operators
+        if operators and isinstance(operators[0], ast.From):
+            test, first = _narrowed(operators[1:], now)
+            for source in operators[0].sources:
+                yield Wanted(source, test, first)
+
+
+def _narrowed(operators: tuple[ast.Operator, ...], now: int | None) -> tuple[Test, int | None]:
+    tests: list[Test] = []
+    as_read = True  # the rows have the fields that the source gives them
+    for operator in operators:
+        match operator:
+            case ast.Where(test) if as_read:
+                tests.append(of_expression(test, now))
+            case ast.Where():
+                return both(tests), None
+            case ast.Cut() | ast.Put() | ast.Drop() | ast.Rename():
+                as_read = False
+            case ast.Head(count):
+                filtered = any(isinstance(each, ast.Where) for each in operators)
+                return both(tests), None if filtered else count
+            case _:
+                break
+    return both(tests), None
+
+
+def _pipes(node: ast.Node) -> Iterator[ast.Pipe]:
+    if isinstance(node, ast.Pipe):
+        yield node
+    for name in node.__struct_fields__:
+        yield from _below(getattr(node, name))
+
+
+def _below(value: object) -> Iterator[ast.Pipe]:
+    if isinstance(value, ast.Node):
+        yield from _pipes(value)
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _below(each)

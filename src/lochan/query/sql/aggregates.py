@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from lochan.pools.shape import BOOL, NULL, STRING
 from lochan.query import ast
-from lochan.query.compile.aggregated import Aggregated
 from lochan.query.compile.aggregates import aggregate
+from lochan.query.compile.calls import Aggregated
 from lochan.query.compile.scope import Scope as PipeScope
 from lochan.query.compile.sql import Sql, all_of, is_set
 from lochan.query.compile.value import SIMPLE, Value, fixed, literal, valued

@@ -11,8 +11,7 @@ from lochan.pools.json_row import exact_number
 from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
-from lochan.query.compile.cases import agreed
-from lochan.query.compile.constructors import array_of
+from lochan.query.compile.constructors import agreed, array_of
 from lochan.query.compile.fields import element
 from lochan.query.compile.fields import member as member_of
 from lochan.query.compile.sql import (

@@ -39,8 +39,7 @@ from lochan.query.errors import did_you_mean
 from lochan.query.functions import AGGREGATES, FUNCTIONS
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.literals import INT_MAX, regexp_at
-from lochan.query.syntax.tokens import LITERAL, QUOTED_NAME, RESERVED, WORD, Token
-from lochan.query.syntax.words import glob_at
+from lochan.query.syntax.tokens import LITERAL, QUOTED_NAME, RESERVED, WORD, Token, glob_at
 
 OR, AND, NOT, COMPARE, ADD, MULTIPLY = range(1, 7)
 LEVELS = {"or": OR, "and": AND, "in": COMPARE, "like": COMPARE, "between": COMPARE, "~": COMPARE}

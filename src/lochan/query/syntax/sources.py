@@ -15,7 +15,7 @@ from lochan.query.errors import did_you_mean
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import additive
 from lochan.query.syntax.literals import regexp_at, string_at
-from lochan.query.syntax.words import is_glob
+from lochan.query.syntax.tokens import is_glob
 from lochan.versioning.expression import parse as parse_ref
 
 LAKE_META = ("pools", "repositories", "branches", "tags", "users", "jobs")

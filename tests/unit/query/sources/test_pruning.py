@@ -17,7 +17,7 @@ from lochan.pools.row_tests import Compare
 from lochan.pools.statistics import StatisticsTest
 from lochan.query.sources.key_range import KeyRange
 from lochan.query.sources.pool import PoolSource
-from lochan.query.sources.pushdown import wanted
+from lochan.query.sources.resolve import wanted
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse
 from tests.unit.query.sources.objects import BY_K, Row, snapshot

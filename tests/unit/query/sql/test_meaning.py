@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from lochan.query import ast
 from lochan.query.errors import QueryError
-from lochan.query.language import is_sql
-from lochan.query.sources.pushdown import Wanted, wanted
+from lochan.query.sources.resolve import Wanted, wanted
 from lochan.query.sql.query import read
+from lochan.query.syntax.tokens import is_sql
 from tests.unit.query.sql.asking import ask, planned
 from tests.unit.query.toy_source import ToySource
 

@@ -18,9 +18,9 @@ from lochan.query.compile import moments
 from lochan.query.compile.sql import Sql
 from lochan.query.dialects import render
 from lochan.query.leaves import LeafInfo as KnownLeaf
+from lochan.query.sources.key_order import Texts
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.values import value as value_of
-from lochan.query.sources.whole_row import Texts
 
 _CLASSES = {BOOL: 1, INT: 2, FLOAT: 2, TIME: 3, STRING: 4, OBJECT: 5, ARRAY: 5, JSON: 5}
 _COMPOSITE = (OBJECT, ARRAY, JSON)
@@ -143,7 +143,7 @@ def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> Found:
 
 
 def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
-    """As queries order it (query/sources/whole_row.py): what is at the path, NULL where that is a scalar."""
+    """As queries order it (query/sources/key_order.py): what is at the path, NULL where that is a scalar."""
     form = Form({id: shape for id, shape in shapes.items() if _holds(layout.members, shape)}, (), False, layout)
     if not path:
         form.see_all()

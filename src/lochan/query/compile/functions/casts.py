@@ -17,7 +17,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
-from lochan.query.compile.functions.call import Function, FunctionCall
+from lochan.query.compile.calls import Function, FunctionCall
 from lochan.query.compile.numbers import equals, nearest, normal
 from lochan.query.compile.sql import (
     DECIMAL,
@@ -43,8 +43,7 @@ from lochan.query.compile.sql import (
 from lochan.query.compile.sql import op as binary
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Value, nulled, present
-from lochan.query.dialects.form import YEAR
-from lochan.query.dialects.neutral import neutral
+from lochan.query.dialects.neutral import YEAR, neutral
 
 Make = Callable[[Sql], Sql]
 

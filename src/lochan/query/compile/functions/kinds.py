@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, is_told, kind_of
-from lochan.query.compile.cases import chosen
+from lochan.query.compile.calls import Function, FunctionCall
+from lochan.query.compile.constructors import chosen
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.functions.call import Function, FunctionCall
 from lochan.query.compile.sql import (
     DECIMAL,
     ERROR,

@@ -14,8 +14,7 @@ from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import member
 from lochan.query.compile.functions.kinds import type_text
-from lochan.query.compile.relations import Picked
-from lochan.query.compile.rows import Rows, ascending, numbered, over, sealed
+from lochan.query.compile.relations import Picked, Rows, ascending, numbered, over, sealed
 from lochan.query.compile.scope import Scope
 from lochan.query.compile.sql import Sql, any_of, coalesce, is_constant, number, op
 from lochan.query.compile.value import Value, fixed

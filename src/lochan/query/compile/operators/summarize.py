@@ -9,16 +9,14 @@ from sqlglot import exp
 
 from lochan.pools.leaf import Path
 from lochan.query import ast
-from lochan.query.compile.aggregated import Aggregated
 from lochan.query.compile.aggregates import aggregate
+from lochan.query.compile.calls import Aggregated, FunctionCall
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.functions.call import FunctionCall
-from lochan.query.compile.functions.times import bucketed, clock_field
+from lochan.query.compile.functions.numbers import bucketed, clock_field
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.operators.projection import built, path_of
-from lochan.query.compile.relations import Picked, Relation
-from lochan.query.compile.rows import Rows, numbered
+from lochan.query.compile.relations import Picked, Relation, Rows, numbered
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.sql import Sql, is_constant, number, op
 from lochan.query.compile.value import Record, Value, mapped, settled

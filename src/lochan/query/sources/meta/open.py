@@ -11,11 +11,13 @@ from lochan.errors import Invalid
 from lochan.pools.row_tests import Test
 from lochan.pools.snapshot import Snapshots
 from lochan.query import ast
-from lochan.query.sources.catalog import Catalog
-from lochan.query.sources.meta import of_files, of_history, of_objects, of_refs
-from lochan.query.sources.meta.of_lake import of_lake, pool_row
-from lochan.query.sources.meta.rows import MetaRows
-from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
+from lochan.query.sources.meta import MetaRows
+from lochan.query.sources.meta import contents as of_files
+from lochan.query.sources.meta import contents as of_objects
+from lochan.query.sources.meta import history as of_history
+from lochan.query.sources.meta import history as of_refs
+from lochan.query.sources.meta.lake import of_lake, pool_row
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
 from lochan.versioning.expression import parse

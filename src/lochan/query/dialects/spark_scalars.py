@@ -1,13 +1,12 @@
-"""Times and durations, as Spark writes and reads them."""
+"""Times and floats as texts, as Spark writes and reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lochan.pools import times
-from lochan.query.dialects.durations import parsed_duration, written_duration
-from lochan.query.dialects.form import RFC3339, Forms, in_years, named, plain, within_years
+from lochan.query.dialects.neutral import RFC3339, Forms, in_years, named, plain
 from lochan.query.dialects.spark_words import let, matches, quoted
 
 _LETTERS = {
@@ -53,16 +52,6 @@ def _utc_text(sql: str) -> str:
     return f"CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + MAKE_DT_INTERVAL(0, 0, 0, {seconds}) AS STRING)"
 
 
-def duration_text(sql: str) -> str:
-    return written_duration(
-        sql, lambda of, by: f"({of} DIV {by})", "STRING", lambda of: f"TRIM(TRAILING '0' FROM {of})"
-    )
-
-
-def _parse_duration(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return let(arguments[0], lambda text: parsed_duration(text, quoted, lambda pattern: matches([text], (pattern,))))
-
-
 def _strftime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"DATE_FORMAT({arguments[0]}, {_java(options[0])})"
 
@@ -71,10 +60,10 @@ def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     """Six digits of the fraction; the rest is cut off, not rounded."""
     text = arguments[0]
     cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '$1')"
-    zoned = matches([text], (r"([Zz]|[+-][0-9]{2}:[0-9]{2})\z",))
+    zoned = matches(text, r"([Zz]|[+-][0-9]{2}:[0-9]{2})\z")
     rest = f"CASE WHEN {zoned} THEN '' WHEN LENGTH({text}) = 10 THEN 'T00:00:00Z' ELSE 'Z' END"
     time = in_years(f"TRY_CAST({cut} || {rest} AS TIMESTAMP)", text, "UNIX_MICROS")
-    return f"CASE WHEN {matches([text], (RFC3339,))} THEN {time} END"
+    return f"CASE WHEN {matches(text, RFC3339)} THEN {time} END"
 
 
 def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -100,15 +89,52 @@ def _java_text(text: str) -> str:
 
 
 FORMS: Forms = {
-    "micros": named("UNIX_MICROS"),
     "from_micros": named("TIMESTAMP_MICROS"),
-    "within_years": lambda arguments, options: let(arguments[0], within_years),
-    "in_years": lambda arguments, options: in_years(arguments[0], arguments[1], "UNIX_MICROS"),
-    "time_text": lambda arguments, options: time_text(arguments[0]),
-    "duration_text": lambda arguments, options: duration_text(arguments[0]),
-    "parse_duration": _parse_duration,
     "strftime": _strftime,
     "strptime": _strptime,
     "rfc3339": _rfc3339,
     "finer_digits": plain("TRIM(TRAILING '0' FROM REGEXP_EXTRACT({0}, '[.][0-9]{{6}}([0-9]+)', 1))"),
 }
+
+
+# ── floats ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def float_text(value: str) -> str:
+    """As JSON, the way DuckDB writes it; NULL of NULL. It has the fewest digits that say which float it is.
+
+        1e7       10000000.0      up to 1e20
+        1.25e-5   0.0000125       down to 1e-6
+        1.5e300   1.5e300         beyond
+
+    Java has another notation, and before version 19 more digits than it needs for some: 1.9999999999999998E23 for 2e23.
+    Fifteen digits are enough for what people write, seventeen for all.
+    """
+    return f"CASE WHEN {value} IS NOT NULL THEN {let('it', shortest(value), _of_text('it'))} END"
+
+
+def shortest(value: str) -> str:
+    """Always with a power of ten, and zeros behind the digits."""
+    arms = [f"WHEN TRY_CAST({text} AS DOUBLE) = {value} THEN {text}" for text in map(_digits(value), (15, 16))]
+    return f"CASE {' '.join(arms)} ELSE {_digits(value)(17)} END"
+
+
+def _digits(value: str) -> Callable[[int], str]:
+    return lambda count: f"FORMAT_STRING('%.{count - 1}e', {value})"
+
+
+def _of_text(java: str) -> str:
+    """Of a text such as 1.50000000000000e+300; Infinity and NaN have no power, and stay what they are."""
+    sign = f"CASE WHEN {java} LIKE '-%' THEN '-' ELSE '' END"
+    digits = f"REGEXP_REPLACE(REGEXP_REPLACE(SPLIT_PART({java}, 'e', 1), '[-.]', ''), '0+$', '')"
+    power = f"TRY_CAST(SPLIT_PART({java}, 'e', 2) AS INT)"
+    large = (
+        f"CASE WHEN LENGTH({digits}) > {power} + 1 "
+        f"THEN CONCAT(SUBSTRING({digits}, 1, {power} + 1), '.', SUBSTRING({digits}, {power} + 2)) "
+        f"ELSE CONCAT(RPAD({digits}, {power} + 1, '0'), '.0') END"
+    )
+    small = f"CONCAT('0.', REPEAT('0', -{power} - 1), {digits})"
+    rest = f"CASE WHEN LENGTH({digits}) > 1 THEN CONCAT('.', SUBSTRING({digits}, 2)) ELSE '' END"
+    other = f"CONCAT(SUBSTRING({digits}, 1, 1), {rest}, 'e', {power})"
+    near = f"WHEN {power} BETWEEN 0 AND 20 THEN {large} WHEN {power} BETWEEN -6 AND -1 THEN {small}"
+    return f"CASE WHEN {power} IS NULL THEN {java} ELSE CONCAT({sign}, CASE {near} ELSE {other} END) END"
