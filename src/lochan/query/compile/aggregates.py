@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import DURATION, SIMPLE
 from lochan.pools.shape import BOOL, FLOAT, INT, NULL, TIME
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.calls import Aggregated
@@ -17,7 +18,6 @@ from lochan.query.compile.moments import exact_text
 from lochan.query.compile.scope import refused
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     ERROR,
     TRUE,
     Sql,
@@ -33,7 +33,7 @@ from lochan.query.compile.sql import (
     text,
 )
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import NUMBERS, SIMPLE, Value, valued
+from lochan.query.compile.value import NUMBERS, Value, valued
 from lochan.query.dialects.neutral import neutral
 
 

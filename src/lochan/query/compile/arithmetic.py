@@ -16,13 +16,13 @@ from decimal import Decimal
 from itertools import product
 from math import isfinite
 
+from lochan.pools.kind_order import DURATION, EVERY_NUMBER
 from lochan.pools.shape import FLOAT, INT, NULL, STRING, TIME
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.scope import check_value
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     ERROR,
     FALSE,
     Sql,
@@ -39,7 +39,7 @@ from lochan.query.compile.sql import (
     text,
     time_at,
 )
-from lochan.query.compile.value import EVERY_NUMBER, MISSING, Alternates, Exact, Value, literal, nulled, present
+from lochan.query.compile.value import MISSING, Alternates, Exact, Value, literal, nulled, present
 from lochan.query.dialects.neutral import neutral
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder"}

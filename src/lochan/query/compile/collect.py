@@ -6,18 +6,17 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.kind_order import COMPOSITE, DURATION, EVERY_NUMBER, IP, SIMPLE
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, SCALARS, STRING, TIME
 from lochan.query.compile import numbers
 from lochan.query.compile.calls import Aggregated, one_format
-from lochan.query.compile.comparison import exact
+from lochan.query.compile.comparison import exact, kind_place
 from lochan.query.compile.exact_sums import extreme_decimal, extreme_number
 from lochan.query.compile.functions.kinds import type_text
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     ERROR,
-    IP,
     TRUE,
     Sql,
     all_of,
@@ -34,10 +33,8 @@ from lochan.query.compile.sql import (
     text,
 )
 from lochan.query.compile.texts import json_text, order_text
-from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Exact, Value, present, valued
+from lochan.query.compile.value import NUMBERS, Exact, Value, present, valued
 from lochan.query.dialects.neutral import neutral
-
-_TYPED = (BOOL, INT, FLOAT, STRING, TIME)
 
 
 def first(each: Aggregated) -> Value:
@@ -80,20 +77,13 @@ def union(each: Aggregated) -> Value:
     if kind is not None:
         made = neutral("sorted_list", each.over(neutral("collect_distinct", value.alts[kind]), *tests))
         return Value({ARRAY: _or_empty(made, kind)}, "", kind)
-    keys = [_class(value), _size(value), _letters(value), json_text(value)]
+    keys = [coalesce(kind_place(value), number(0)), _size(value), _letters(value), json_text(value)]
     texts = neutral("sorted_texts", each.over(neutral("collect_keyed", *keys), *tests))
     return Value({JSON: _json_list(texts)})
 
 
-def _class(value: Value) -> Sql:
-    """What a value is sorted by before all else: its kind."""
-    places = {kind: at for at, kind in enumerate(SIMPLE)} | dict.fromkeys((FLOAT, DECIMAL), SIMPLE.index(INT))
-    arms = [(is_set(sql), number(places.get(kind, len(places)))) for kind, sql in value.alts.items() if kind != NULL]
-    return coalesce(case(*arms), number(0))
-
-
 def _size(value: Value) -> Sql:
-    """Then, if it is one, its number."""
+    """What a value is sorted by after its kind: its number, if it is one."""
     sizes: dict[str, Callable[[Sql], Sql]] = {
         BOOL: lambda sql: cast(cast(sql, INT), FLOAT),
         INT: lambda sql: cast(sql, FLOAT),
@@ -109,7 +99,7 @@ def _size(value: Value) -> Sql:
 def _letters(value: Value) -> Sql:
     """Then its text, or what orders as it does."""
     exact = [numbers.key(value.only((DECIMAL,)))] if DECIMAL in value.alts else []
-    composite = value.only((ARRAY, OBJECT, JSON))
+    composite = value.only(COMPOSITE)
     nested = [order_text(composite)] if composite.alts else []
     return coalesce(*(value.alts[kind] for kind in (STRING, IP) if kind in value.alts), *exact, *nested, text(""))
 
@@ -133,7 +123,7 @@ def _single(value: Value) -> str | None:
     if value.original is not None:
         return None
     kind = next(iter(kinds), None)
-    return kind if len(kinds) == 1 and kind in _TYPED else None
+    return kind if len(kinds) == 1 and kind in SCALARS else None
 
 
 def _or_empty(made: Sql, kind: str) -> Sql:
@@ -168,7 +158,7 @@ def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> V
     value = each.value
     ends = {kind: each.over(function(this=ordering(value, kind))) for kind in SIMPLE if kind in value.alts}
     ends, as_decimal = _of_numbers(each, ends, function, least=least)
-    composite = value.only((ARRAY, OBJECT, JSON))
+    composite = value.only(COMPOSITE)
     if composite.alts:
         ends[JSON] = _composite(each, composite, least=least)
     order = list(ends) if least else list(reversed(ends))

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.kind_order import COMPOSITE, EVERY_NUMBER, IP, PLACES, SIMPLE
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, TIME
 from lochan.query.compile import decimals, moments, numbers
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
     INT_MAX,
     INT_MIN,
-    IP,
     TRUE,
     Sql,
     all_of,
@@ -35,7 +35,7 @@ from lochan.query.compile.sql import (
     try_cast,
 )
 from lochan.query.compile.texts import json_text, order_text
-from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, address_digits, nulled, settled, valued
+from lochan.query.compile.value import NUMBERS, Value, address_digits, nulled, settled, valued
 from lochan.query.dialects.neutral import neutral
 
 OPERATORS: dict[str, type[exp.Binary]] = {
@@ -46,9 +46,6 @@ OPERATORS: dict[str, type[exp.Binary]] = {
     ">": exp.GT,
     ">=": exp.GTE,
 }
-
-
-COMPOSITE = frozenset((ARRAY, OBJECT, JSON))
 
 
 def compared(op_: str, left: Value, right: Value) -> Sql:
@@ -93,13 +90,13 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
     simple = [kind for kind in SIMPLE if kind in value.alts]
     rest = [kind for kind in value.alts if kind in COMPOSITE]
     if len(set(simple) - set(EVERY_NUMBER)) + bool(set(simple) & set(EVERY_NUMBER)) + bool(rest) > 1:
-        keys.append(_ordered(_class(value, simple, rest), descending, nulls_first))
+        keys.append(_ordered(kind_place(value), descending, nulls_first))
     if DECIMAL in simple:
         by_number = decimals.keys(value) or [numbers.key(value)]
         keys.extend(_ordered(each, descending, nulls_first) for each in by_number)
         simple = [kind for kind in simple if kind not in EVERY_NUMBER]
     elif set(NUMBERS) <= set(simple):
-        keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value))
+        keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value.alts[INT], value.alts[FLOAT]))
         simple = [kind for kind in simple if kind not in NUMBERS]
     for kind in simple:
         keys.append(_ordered(value.alts[kind], descending, nulls_first))
@@ -112,10 +109,20 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
     return keys
 
 
-def number_keys(value: Value) -> tuple[Sql, Sql]:
-    """Two columns that order whole numbers and floats among each other."""
-    whole, real = value.alts[INT], value.alts[FLOAT]
-    return coalesce(cast(whole, FLOAT), real), coalesce(whole, try_cast(real, INT))
+def kind_place(value: Value) -> Sql:
+    """A number by which values of different kinds are ordered."""
+    return case(*((is_set(sql), number(PLACES[kind])) for kind, sql in value.alts.items() if kind in PLACES))
+
+
+def number_keys(whole: Sql, real: Sql) -> tuple[Sql, ...]:
+    """Columns that order ints and floats among each other: as near as a double comes; then, of ints and floats that are
+    one double, as ints. A float may be just above the greatest int."""
+    beyond = op(exp.GTE, real, number(_BEYOND_INTS))
+    return (
+        coalesce(cast(whole, FLOAT), real),
+        coalesce(whole, try_cast(real, INT), case((is_set(real), number(INT_MAX)))),
+        case((beyond, number(1)), (any_of([is_set(whole), is_set(real)]), number(0))),
+    )
 
 
 def _as_texts(op_: str, left: Value, right: Value) -> Sql:
@@ -161,6 +168,7 @@ def _simple(op_: str, kind: str, left: Sql, right: Sql) -> Sql:
     return op(OPERATORS[op_], left, right)
 
 
+_BEYOND_INTS = float(INT_MAX)  # the least double that is greater than every int
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -180,16 +188,6 @@ def _against_float(op_: str, whole: Sql, real: float) -> Sql:
     if op_[0] == "<":
         return op(exp.LTE, whole, number(math.floor(real)))
     return op(exp.GTE, whole, number(math.ceil(real)))
-
-
-def _class(value: Value, simple: list[str], rest: list[str]) -> Sql:
-    """The place of its kind among the kinds: all numbers have one, and so have all that are no scalars."""
-    places = {kind: at for at, kind in enumerate([*simple, *rest])}
-    some = [kind for kind in EVERY_NUMBER if kind in simple]
-    if some:
-        places |= dict.fromkeys(some, places[some[0]])
-    places |= dict.fromkeys(rest, len(simple))
-    return case(*((is_set(value.alts[kind]), number(at)) for kind, at in places.items()))
 
 
 def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:

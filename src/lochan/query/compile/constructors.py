@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, TIME, Type
+from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, SCALARS, TIME, Type
 from lochan.query.compile.decimals import from_texts
 from lochan.query.compile.sql import DECIMAL, ERROR, FALSE, TRUE, Sql, case, cast, coalesce, eq, flag, number, text
 from lochan.query.compile.texts import json_array, json_text
@@ -118,8 +118,6 @@ def _format(arms: Sequence[tuple[Sql, Value]]) -> Format | None:
 
 # ── arrays and objects ───────────────────────────────────────────────────────────────────────────────────────────────
 
-_PLAIN = ("bool", "int", "float", "string", "time")
-
 
 def array_of(items: Sequence[Value]) -> Value:
     """Typed where all items are of one kind; else JSON text. An item that is missing is null, so that all others keep
@@ -127,7 +125,7 @@ def array_of(items: Sequence[Value]) -> Value:
     if not items:
         return Value({JSON: exp.Literal.string("[]")})
     kinds = {kind for item in items for kind in item.alts} - {NULL, ERROR}
-    if len(kinds) == 1 and (kind := next(iter(kinds))) in _PLAIN and all(item.original is None for item in items):
+    if len(kinds) == 1 and (kind := next(iter(kinds))) in SCALARS and all(item.original is None for item in items):
         sqls = [item.alts.get(kind) or cast(exp.Null(), kind) for item in items]
         return Value({ARRAY: neutral("list_of", *sqls)}, element=kind, constant=[item.constant for item in items])
     return Value({JSON: json_array([_in_place(item) for item in items])})

@@ -14,6 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from sqlglot import exp
 
 from lochan.pools.decimals import DIGITS_MAX
+from lochan.pools.kind_order import EVERY_NUMBER
 from lochan.pools.shape import FLOAT, INT, STRING
 from lochan.query.compile.sql import (
     DECIMAL,
@@ -33,7 +34,7 @@ from lochan.query.compile.sql import (
     text,
     try_cast,
 )
-from lochan.query.compile.value import EVERY_NUMBER, Exact, Value
+from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Digits
 

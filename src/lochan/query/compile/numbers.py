@@ -19,6 +19,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import EVERY_NUMBER
 from lochan.pools.shape import FLOAT, INT, JSON, STRING
 from lochan.query.compile import decimals
 from lochan.query.compile.sql import (
@@ -38,7 +39,7 @@ from lochan.query.compile.sql import (
     op,
     text,
 )
-from lochan.query.compile.value import EVERY_NUMBER, Exact, Value
+from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.decimals import MIDDLE
 from lochan.query.dialects.neutral import neutral
 

@@ -16,11 +16,12 @@ from decimal import Decimal
 import orjson
 from sqlglot import exp
 
+from lochan.pools.kind_order import IP
 from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, OBJECT, STRING, Array, Object, Type
 from lochan.query import ast
 from lochan.query.compile.numbers import equals
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import DECIMAL, IP, Sql, all_of, any_of, eq, is_set, number
+from lochan.query.compile.sql import DECIMAL, Sql, all_of, any_of, eq, is_set, number
 from lochan.query.compile.value import Record, Shaped, Value, present
 from lochan.query.dialects.neutral import neutral
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from lochan.pools import shape
 from lochan.pools.decimals import DIGITS_MAX, scale_of
+from lochan.pools.kind_order import DURATION, IP
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
@@ -32,7 +33,7 @@ Sql = exp.Expr
 TRUE, FALSE = exp.true(), exp.false()
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 DECIMAL = shape.DECIMAL  # of a value: the text of a number that neither 64 bits nor a double hold (`numbers.py`)
-DURATION, IP, ERROR = "duration", "ip", "error"  # kinds that a query has, but no file
+ERROR = "error"  # the kind of what has no result: its value is a message
 
 _TYPES = {
     NULL: "boolean",

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lochan.pools.kind_order import IP, SIMPLE
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Type
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     ERROR,
     FALSE,
-    IP,
     TRUE,
     Sql,
     all_of,
@@ -38,17 +37,6 @@ from lochan.query.leaves import Digits
 
 MISSING = "missing"
 NUMBERS = (INT, FLOAT)
-EVERY_NUMBER = (INT, FLOAT, DECIMAL)
-SIMPLE = (
-    BOOL,
-    INT,
-    FLOAT,
-    DECIMAL,
-    TIME,
-    DURATION,
-    IP,
-    STRING,
-)  # in their order: values of different kinds sort by kind
 KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
 
 

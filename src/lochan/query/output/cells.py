@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Refused
+from lochan.pools.kind_order import DURATION, IP
 from lochan.pools.shape import NULL, OBJECT, STRING, TIME
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import DURATION, IP, duration_texts, kind_texts, times_of
+from lochan.query.output.texts import duration_texts, kind_texts, times_of
 
 VALUE = "value"  # the only column of rows that are no records
 

@@ -9,9 +9,9 @@ import orjson
 import pyarrow as pa
 
 from lochan.pools.json_row import read_value
-from lochan.pools.shape import JSON
+from lochan.pools.shape import DECIMAL, JSON
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import DECIMAL, texts
+from lochan.query.output.texts import texts
 
 Batches = Iterable[pa.RecordBatch]
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from math import isfinite
 
 from lochan.pools import times
+from lochan.pools.kind_order import DURATION
 from lochan.pools.leaf import Path
 from lochan.pools.row_tests import (
     ANY_ROW,
@@ -24,7 +25,7 @@ from lochan.pools.row_tests import (
     Valued,
     both,
 )
-from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, TIME
+from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, NULL, STRING, TIME
 from lochan.pools.times import Moment
 from lochan.query import ast
 
@@ -189,9 +190,7 @@ def _behind(begin: str) -> str:
 
 Constant = tuple[str, Scalar]  # kind, value; a time is microseconds since 1970
 
-_DURATION = "duration"
-DECIMAL = "decimal"
-_KINDS = (BOOL, INT, FLOAT, STRING, TIME, _DURATION, DECIMAL)
+_KINDS = (BOOL, INT, FLOAT, STRING, TIME, DURATION, DECIMAL)
 _NUMBERS = (INT, FLOAT)
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -206,7 +205,7 @@ def constant(e: ast.Expr, now: int | None = None) -> Constant | None:
     `time("2026-11-01")`. Only what every engine computes alike is known here. `now` is when the query began, in
     microseconds since 1970."""
     found = _folded(e, now)
-    return None if found is None or found[0] == _DURATION else found
+    return None if found is None or found[0] == DURATION else found
 
 
 def _folded(e: ast.Expr, now: int | None) -> Constant | None:
@@ -240,7 +239,7 @@ def _computed(op: str, one: Constant, other: Constant) -> Constant | None:
         return None
     if left in _NUMBERS and right in _NUMBERS:
         return _number(op, mine, theirs)
-    if op == "*" or right != _DURATION or left not in (TIME, _DURATION):
+    if op == "*" or right != DURATION or left not in (TIME, DURATION):
         return None
     return _fitting(left, mine + theirs if op == "+" else mine - theirs)
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import SIMPLE
 from lochan.pools.shape import BOOL, NULL, STRING
 from lochan.query import ast
 from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.calls import Aggregated
 from lochan.query.compile.scope import Scope as PipeScope
 from lochan.query.compile.sql import Sql, all_of, is_set
-from lochan.query.compile.value import SIMPLE, Value, fixed, literal, valued
+from lochan.query.compile.value import Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.functions import AGGREGATES as SIGNATURES
 from lochan.query.sql.expressions import test_of, value_of

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import DURATION
 from lochan.pools.shape import INT, NULL, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.functions import called as called_in_pipe
 from lochan.query.compile.patterns import Unsupported, shared_regexp
 from lochan.query.compile.scope import Scope as PipeScope
-from lochan.query.compile.sql import DURATION, FALSE
+from lochan.query.compile.sql import FALSE
 from lochan.query.compile.value import Value, fixed, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import did_you_mean

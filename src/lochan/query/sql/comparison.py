@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import SIMPLE
 from lochan.pools.shape import INT, STRING, TIME
 from lochan.query.compile.comparison import compared as compared_by_kind
 from lochan.query.compile.sql import FALSE, Sql, all_of, any_of, case, moment, negate, surely
-from lochan.query.compile.value import MISSING, SIMPLE, Value, valued
+from lochan.query.compile.value import MISSING, Value, valued
 from lochan.query.sql.sources import time_of
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from lochan.pools.json_row import exact_number
+from lochan.pools.kind_order import DURATION, SIMPLE
 from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
@@ -16,7 +17,6 @@ from lochan.query.compile.fields import element
 from lochan.query.compile.fields import member as member_of
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     FALSE,
     INT_MAX,
     TRUE,
@@ -30,7 +30,7 @@ from lochan.query.compile.sql import (
     null_of,
     surely,
 )
-from lochan.query.compile.value import NUMBERS, SIMPLE, Value, fixed, literal, valued
+from lochan.query.compile.value import NUMBERS, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql import comparison
 from lochan.query.sql.scope import SqlScope, of_test, plain

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import SIMPLE
 from lochan.pools.shape import DECIMAL, NULL, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.moments import exact_text
@@ -15,7 +16,7 @@ from lochan.query.compile.plan import OpenSource, Plan, shown
 from lochan.query.compile.relations import Names, Scan, total_order
 from lochan.query.compile.scope import Query, check_plan
 from lochan.query.compile.sql import Sql, sql_type
-from lochan.query.compile.value import SIMPLE, Value, fixed
+from lochan.query.compile.value import Value, fixed
 from lochan.query.leaves import Source
 from lochan.query.sql.parse import Text, check_parts, parsed
 from lochan.query.sql.scope import Made, SqlScope

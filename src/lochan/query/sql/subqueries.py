@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import EVERY_NUMBER, SIMPLE
 from lochan.pools.shape import FLOAT, INT, JSON, NULL
 from lochan.query.compile.decimals import from_text
 from lochan.query.compile.numbers import number_text
@@ -22,7 +23,7 @@ from lochan.query.compile.sql import (
     surely,
     try_cast,
 )
-from lochan.query.compile.value import EVERY_NUMBER, SIMPLE, Value, valued
+from lochan.query.compile.value import Value, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql.expressions import value_of
 from lochan.query.sql.scope import Made, SqlScope

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import SIMPLE
 from lochan.pools.shape import FLOAT, INT, NULL
 from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.sql import ERROR, Sql, is_constant
-from lochan.query.compile.value import SIMPLE, Value
+from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import AGGREGATES as NEUTRAL
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.sql.expressions import value_of

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from lochan.pools.kind_order import DURATION
 from lochan.pools.shape import FLOAT, INT, STRING, TIME
 from lochan.pools.times import MICROS_MIN
 from lochan.query.compile import decimals
@@ -15,7 +16,7 @@ from lochan.query.compile.fields import member
 from lochan.query.compile.functions.casts import made, time_of
 from lochan.query.compile.numbers import nearest
 from lochan.query.compile.patterns import quoted
-from lochan.query.compile.sql import DECIMAL, DURATION, Sql, case, cast, coalesce, moment, time_at
+from lochan.query.compile.sql import DECIMAL, Sql, case, cast, coalesce, moment, time_at
 from lochan.query.compile.value import MISSING, Value
 from lochan.query.dialects.neutral import YEAR, neutral
 
