@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import lochan
-from lochan.query.dialects import scalar_texts
+from lochan.query.dialects import shared_texts as scalar_texts
 from lochan.query.dialects.backtracking import EXPONENTIAL, growth
 from lochan.query.sql.parse import _DASHED, _quoted
 from lochan.query.syntax.tokens import is_sql

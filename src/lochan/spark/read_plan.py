@@ -17,8 +17,8 @@ from lochan.pools.leaf import Path
 from lochan.pools.shape import FLOAT, INT, NULL
 from lochan.query import ast
 from lochan.query.compile import compile
-from lochan.query.output.cells import fields
 from lochan.query.output.columns import Column
+from lochan.query.output.formats import fields
 from lochan.query.sources.resolve import Opening
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse

@@ -22,7 +22,7 @@ from lochan.pools.leaf import Path
 from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, TIME, Array, Object, Type
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
-from lochan.query.dialects.spark_scalars import time_in_format
+from lochan.query.dialects.spark_texts import time_in_format
 from lochan.query.dialects.spark_words import name_sql
 from lochan.query.dialects.spark_words import quoted as text_sql
 from lochan.query.output.columns import Column

@@ -44,7 +44,7 @@ def test_queries_order_kinds_as_the_table_does(direction: str) -> None:
 
 @pytest.mark.parametrize("keys, expected", [("x", [1, 2]), ("-r x", [2, 1]), ("x nulls first", [1, 2])])
 def test_the_float_just_above_the_greatest_int(keys: str, expected: list[int]) -> None:
-    rows = [{"x": 2**63 - 1, "id": 1}, {"x": float(2**63), "id": 2}, {"x": "other"}]
+    rows: list[dict[str, Any]] = [{"x": 2**63 - 1, "id": 1}, {"x": float(2**63), "id": 2}, {"x": "other"}]
     assert ask(f'from p | where kind(x) != "string" | sort {keys} | yield id', rows) == expected
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sqlglot import exp
 
 from lochan.pools.kind_order import COMPOSITE, DURATION, EVERY_NUMBER, IP, SIMPLE
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, SCALARS, STRING, TIME
-from lochan.query.compile import numbers
+from lochan.query.compile import decimals, numbers
 from lochan.query.compile.calls import Aggregated, one_format
 from lochan.query.compile.comparison import exact, kind_place
-from lochan.query.compile.exact_sums import extreme_decimal, extreme_number
 from lochan.query.compile.functions.kinds import type_text
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.sql import (
     DECIMAL,
     ERROR,
+    FALSE,
     TRUE,
     Sql,
     all_of,
@@ -30,6 +31,7 @@ from lochan.query.compile.sql import (
     negate,
     null_of,
     number,
+    op,
     text,
 )
 from lochan.query.compile.texts import json_text, order_text
@@ -184,11 +186,41 @@ def _of_numbers(
             FLOAT: case((all_of([is_set(real), any_of([is_null(whole), negate(coalesce(first, exp.false()))])]), real)),
         }
     if value.exact is not None:
-        found = extreme_decimal(ends, value.exact, least=least)
+        found = _extreme_decimal(ends, value.exact, least=least)
         return ends | found.ends, found.exact
     if DECIMAL in ends:
-        return ends | extreme_number(ends, each.over(function(this=numbers.key(value)))), None
+        return ends | _extreme_number(ends, each.over(function(this=numbers.key(value)))), None
     return ends, None
+
+
+def _extreme_number(ends: dict[str, Sql], best: Sql) -> dict[str, Sql]:
+    """Of the least or greatest of each kind of number, a decimal's as its key: each NULL but the one that is it. `best`
+    is the key of the least or greatest of all."""
+    key = ends[DECIMAL]
+    others = [kind for kind in (INT, FLOAT) if kind in ends]
+    if not others:
+        return {DECIMAL: neutral("number_text", key)}
+    first = coalesce(op(exp.EQ, key, best), FALSE)
+    found: dict[str, Sql] = {kind: case((negate(first), ends[kind])) for kind in others}
+    return {**found, DECIMAL: case((first, neutral("number_text", key)))}
+
+
+class _Extreme(NamedTuple):
+    ends: dict[str, Sql]
+    exact: Exact
+
+
+def _extreme_decimal(ends: dict[str, Sql], of: Exact, *, least: bool) -> _Extreme:
+    """The same where the decimal is one."""
+    exact = Exact(ends[DECIMAL], of.digits)
+    others = [kind for kind in (INT, FLOAT) if kind in ends]
+    if not others:
+        return _Extreme({DECIMAL: decimals.shown(exact)}, exact)
+    first = decimals.best(exact, [(kind, ends[kind]) for kind in others], least=least)
+    found: dict[str, Sql] = {kind: case((negate(first), ends[kind])) for kind in others}
+    return _Extreme(
+        {**found, DECIMAL: case((first, decimals.shown(exact)))}, Exact(case((first, exact.sql)), of.digits)
+    )
 
 
 def _composite(each: Aggregated, value: Value, *, least: bool) -> Sql:

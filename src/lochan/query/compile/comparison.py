@@ -13,11 +13,13 @@ from lochan.pools.kind_order import COMPOSITE, EVERY_NUMBER, IP, PLACES, SIMPLE
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, TIME
 from lochan.query.compile import decimals, moments, numbers
 from lochan.query.compile.sql import (
+    COMPARISONS,
     DECIMAL,
     FALSE,
     INT_MAX,
     INT_MIN,
     TRUE,
+    TURNED,
     Sql,
     all_of,
     any_of,
@@ -37,15 +39,6 @@ from lochan.query.compile.sql import (
 from lochan.query.compile.texts import json_text, order_text
 from lochan.query.compile.value import NUMBERS, Value, address_digits, nulled, settled, valued
 from lochan.query.dialects.neutral import neutral
-
-OPERATORS: dict[str, type[exp.Binary]] = {
-    "==": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
 
 
 def compared(op_: str, left: Value, right: Value) -> Sql:
@@ -71,13 +64,13 @@ def exact(op_: str, whole: Sql, real: Sql) -> Sql:
     """A whole number against a float. Rounding keeps the order, so only where both round to the same the float, which
     is whole then, is compared as a whole number; the one that is too great for that lies above all."""
     rounded = neutral("rounded", whole) if isinstance(whole, exp.Column) else cast(whole, FLOAT)
-    node = OPERATORS[op_]
+    node = COMPARISONS[op_]
     if op_ == "==":
         return all_of([eq(rounded, real), eq(whole, try_cast(real, INT))])
     if op_ == "!=":
         same = all_of([eq(rounded, real), eq(whole, try_cast(real, INT))])
         return all_of([is_set(whole), is_set(real), negate(coalesce(same, FALSE))])
-    strict = OPERATORS[op_[0]]
+    strict = COMPARISONS[op_[0]]
     above = TRUE if op_[0] == "<" else FALSE
     ties = all_of([eq(rounded, real), coalesce(op(node, whole, try_cast(real, INT)), above)])
     return any_of([op(strict, rounded, real), ties])
@@ -129,9 +122,9 @@ def _as_texts(op_: str, left: Value, right: Value) -> Sql:
     """Arrays are equal element by element, and objects field by field, the fields in the same order; numbers within
     them as numbers are."""
     if left.kinds & COMPOSITE == right.kinds & COMPOSITE == {ARRAY} and left.element == right.element:
-        return op(OPERATORS[op_], left.alts[ARRAY], right.alts[ARRAY])
+        return op(COMPARISONS[op_], left.alts[ARRAY], right.alts[ARRAY])
     one, other = left.only(COMPOSITE), right.only(COMPOSITE)
-    test = op(OPERATORS[op_], order_text(one), order_text(other))
+    test = op(COMPARISONS[op_], order_text(one), order_text(other))
     if op_ == "==" or (one.kinds == other.kinds and one.kinds in ({ARRAY}, {OBJECT})):
         return test
     kinds = [neutral("first_character", json_text(each)) for each in (one, other)]  # an array is no record
@@ -158,18 +151,17 @@ def _pair(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
             return _against_float(op_, mine, right.constant)
         return exact(op_, mine, theirs)
     if isinstance(left.constant, float):
-        return _against_float(_TURNED[op_], theirs, left.constant)
-    return exact(_TURNED[op_], theirs, mine)
+        return _against_float(TURNED[op_], theirs, left.constant)
+    return exact(TURNED[op_], theirs, mine)
 
 
 def _simple(op_: str, kind: str, left: Sql, right: Sql) -> Sql:
     if kind == BOOL and op_ == "==" and right in (TRUE, FALSE):
         return left if right == TRUE else negate(left)
-    return op(OPERATORS[op_], left, right)
+    return op(COMPARISONS[op_], left, right)
 
 
 _BEYOND_INTS = float(INT_MAX)  # the least double that is greater than every int
-_TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _against_float(op_: str, whole: Sql, real: float) -> Sql:
@@ -177,7 +169,7 @@ def _against_float(op_: str, whole: Sql, real: float) -> Sql:
     if math.isnan(real) or math.isinf(real):
         return exact(op_, whole, number(real))
     if real.is_integer() and INT_MIN <= real <= INT_MAX:
-        return op(OPERATORS[op_], whole, number(int(real)))
+        return op(COMPARISONS[op_], whole, number(int(real)))
     if not INT_MIN <= real <= INT_MAX:
         below = real > 0
         return all_of(

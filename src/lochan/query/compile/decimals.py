@@ -17,6 +17,7 @@ from lochan.pools.decimals import DIGITS_MAX
 from lochan.pools.kind_order import EVERY_NUMBER
 from lochan.pools.shape import FLOAT, INT, STRING
 from lochan.query.compile.sql import (
+    COMPARISONS,
     DECIMAL,
     FALSE,
     TRUE,
@@ -38,14 +39,6 @@ from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Digits
 
-NODES: dict[str, type[exp.Binary]] = {
-    "==": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
 _COMPUTED: dict[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
 _WIDE = Context(prec=1_000)
 _INT_DIGITS = 19  # of 64 bits
@@ -111,7 +104,7 @@ def against(op_: str, exact: Exact, by: float | Decimal) -> Sql | None:
     step = Decimal(1).scaleb(-scale)
     below, above = (value.quantize(step, way, _WIDE) for way in (ROUND_FLOOR, ROUND_CEILING))
     if below == above:
-        return op(NODES[op_], exact.sql, literal(below, scale))
+        return op(COMPARISONS[op_], exact.sql, literal(below, scale))
     if op_ in ("==", "!="):
         return all_of([is_set(exact.sql), TRUE if op_ == "!=" else FALSE])
     if op_[0] == "<":
@@ -127,7 +120,7 @@ def _with_decimal(op_: str, one: Exact, other: Exact) -> Sql | None:
     both = common([one.digits, other.digits])
     if both is None:
         return None
-    return op(NODES[op_], widened(one, both).sql, widened(other, both).sql)
+    return op(COMPARISONS[op_], widened(one, both).sql, widened(other, both).sql)
 
 
 def common(digits: Sequence[Digits]) -> Digits | None:
@@ -144,17 +137,17 @@ def widened(exact: Exact, digits: Digits) -> Exact:
 
 def _with_int(op_: str, exact: Exact, whole: Sql) -> Sql:
     same = neutral("try_decimal", whole, options=(exact.digits.scale,))
-    return _or_beyond(op_, exact, op(NODES[op_], exact.sql, same), same, whole, number(0))
+    return _or_beyond(op_, exact, op(COMPARISONS[op_], exact.sql, same), same, whole, number(0))
 
 
 def _with_float(op_: str, exact: Exact, real: Sql) -> Sql:
     near = nearest(exact)
     tie = eq(near, real)
     same = neutral("float_decimal", real, options=(exact.digits.scale,))
-    tied = _or_beyond(op_, exact, op(NODES[op_], exact.sql, same), same, real, number(0.0))
+    tied = _or_beyond(op_, exact, op(COMPARISONS[op_], exact.sql, same), same, real, number(0.0))
     if op_ == "==":
         return all_of([tie, tied])
-    return case((tie, tied), other=op(NODES[op_], near, real))
+    return case((tie, tied), other=op(COMPARISONS[op_], near, real))
 
 
 def _or_beyond(op_: str, exact: Exact, test: Sql, same: Sql, by: Sql, zero: Sql) -> Sql:

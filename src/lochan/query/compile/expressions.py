@@ -10,12 +10,13 @@ from lochan.pools.shape import ARRAY, BOOL, INT, JSON, NULL, STRING
 from lochan.query import ast
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
-from lochan.query.compile.comparison import OPERATORS, compared, in_network, total
+from lochan.query.compile.comparison import compared, in_network, total
 from lochan.query.compile.constructors import array_of, chosen, record_of
 from lochan.query.compile.fields import array_items, element, is_array_text, member, opened, typed
 from lochan.query.compile.patterns import found
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.sql import (
+    COMPARISONS,
     FALSE,
     Sql,
     all_of,
@@ -64,7 +65,7 @@ def value_of(e: ast.Expr, scope: Scope) -> Value:
             return boolean(surely(_in(left, right, scope)))
         case ast.Binary("like", left, right):
             return boolean(surely(_like(e, left, right, scope)))
-        case ast.Binary(op_, left, right) if op_ in OPERATORS:
+        case ast.Binary(op_, left, right) if op_ in COMPARISONS:
             return boolean(total(op_, value_of(left, scope), value_of(right, scope)))
         case ast.Binary(op_, left, right):
             return arithmetic(op_, value_of(left, scope), value_of(right, scope))
@@ -93,7 +94,7 @@ def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
             return all_of([test_of(left, scope, total=total), test_of(right, scope, total=total)])
         case ast.Binary("or", left, right):
             return any_of([test_of(left, scope, total=total), test_of(right, scope, total=total)])
-        case ast.Binary(op_, left, right) if op_ in OPERATORS and not total:
+        case ast.Binary(op_, left, right) if op_ in COMPARISONS and not total:
             return compared(op_, value_of(left, scope), value_of(right, scope))
         case ast.Binary("in", left, right) if not total:
             return _in(left, right, scope)

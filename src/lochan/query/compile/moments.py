@@ -13,18 +13,10 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from lochan.pools.shape import TIME
-from lochan.query.compile.sql import Sql, all_of, any_of, case, coalesce, concat, is_null, is_set, op, text
+from lochan.query.compile.sql import COMPARISONS, Sql, all_of, any_of, case, coalesce, concat, is_null, is_set, op, text
 from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import neutral
 
-_NODES: dict[str, type[exp.Binary]] = {
-    "==": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
 _MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
 
 
@@ -64,8 +56,8 @@ def compared(op_: str, left: Value, right: Value) -> Sql:
         return all_of([same, op(exp.EQ, mine, theirs)])
     if op_ == "!=":
         return any_of([op(exp.NEQ, one, other), all_of([same, op(exp.NEQ, mine, theirs)])])
-    near = op(_NODES[f"{op_[0]}="], one, other)  # says nothing new, but engines and plans prune by it
-    return all_of([near, any_of([op(_NODES[op_[0]], one, other), op(_NODES[op_], mine, theirs)])])
+    near = op(COMPARISONS[f"{op_[0]}="], one, other)  # says nothing new, but engines and plans prune by it
+    return all_of([near, any_of([op(COMPARISONS[op_[0]], one, other), op(COMPARISONS[op_], mine, theirs)])])
 
 
 def by_moment(value: Value) -> Value:

@@ -49,6 +49,15 @@ _TYPES = {
     IP: "varchar",
     ERROR: "varchar",
 }
+COMPARISONS: dict[str, type[exp.Binary]] = {
+    "==": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # with the sides exchanged
 _TOTAL = (exp.Is, exp.Boolean)  # tests that are never NULL
 _LOOSE = (exp.Binary, exp.Connector, exp.Not, exp.Neg, exp.Is, exp.Between, exp.In, exp.Case)
 

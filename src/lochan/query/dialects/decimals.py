@@ -32,9 +32,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lochan.query.dialects.json_forms import json_merged, merged_parts
-from lochan.query.dialects.neutral import Forms, plain
-from lochan.query.dialects.words import Words
+from lochan.query.dialects.neutral import Forms, Words, plain
+from lochan.query.dialects.shared_texts import json_merged, merged_parts
 
 WHOLE_DIGITS, REST_DIGITS = 38, 27  # of the parts that are summed
 MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts

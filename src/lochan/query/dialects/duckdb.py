@@ -8,9 +8,8 @@ from typing import Any
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, kind_of
 from lochan.query.dialects import duckdb_text
 from lochan.query.dialects.duckdb_text import matches, quoted
-from lochan.query.dialects.neutral import RFC3339, Forms, by_option, in_years, named, plain, slice_ends
+from lochan.query.dialects.neutral import RFC3339, Forms, Words, by_option, in_years, named, plain, slice_ends
 from lochan.query.dialects.shared_forms import DIVIDE_FLOATS, FLOAT_REMAINDER, NEGATIVE_DECIMAL, shared_forms
-from lochan.query.dialects.words import Words
 
 TYPES = {
     INT: "BIGINT",

@@ -7,11 +7,11 @@ from typing import Any
 
 from lochan.pools.shape import BOOL, FLOAT, INT, TIME
 from lochan.query.dialects import decimals
-from lochan.query.dialects.json_forms import json_order
 from lochan.query.dialects.neutral import (
     CAPITALS,
     SMALL,
     Forms,
+    Words,
     by_option,
     in_years,
     named,
@@ -20,8 +20,7 @@ from lochan.query.dialects.neutral import (
     slice_ends,
     within_years,
 )
-from lochan.query.dialects.scalar_texts import duration_text, ip_digits, ip_text, parse_duration
-from lochan.query.dialects.words import Words
+from lochan.query.dialects.shared_texts import duration_text, ip_digits, ip_text, json_order, parse_duration
 
 NEGATIVE_DECIMAL = plain("CASE WHEN SUBSTRING({0}, 1, 1) = '-' THEN SUBSTRING({0}, 2) ELSE '-' || {0} END")
 DIVIDE_FLOATS = plain("CASE WHEN {1} <> 0 THEN ({0}) / ({1}) END")

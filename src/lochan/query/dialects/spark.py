@@ -8,12 +8,14 @@ from typing import Any
 from orjson import dumps
 
 from lochan.pools.shape import FLOAT, INT, TIME, Array, Object, Type, kind_of
-from lochan.query.dialects import spark_json, spark_scalars
+from lochan.query.dialects import spark_texts as spark_json
+from lochan.query.dialects import spark_texts as spark_scalars
 from lochan.query.dialects.neutral import (
     CAPITALS,
     SMALL,
     Form,
     Forms,
+    Words,
     by_option,
     folded,
     folds_alike,
@@ -29,9 +31,8 @@ from lochan.query.dialects.shared_forms import (
     scalar_json,
     shared_forms,
 )
-from lochan.query.dialects.spark_scalars import float_text, shortest, time_text
+from lochan.query.dialects.spark_texts import float_text, shortest, time_text
 from lochan.query.dialects.spark_words import TYPES, let, matches, pattern, quoted
-from lochan.query.dialects.words import Words
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

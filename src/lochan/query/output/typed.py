@@ -33,8 +33,8 @@ from lochan.pools.shape import (
     Type,
     kind_of,
 )
-from lochan.query.output.cells import cell_texts, fields
 from lochan.query.output.columns import Column
+from lochan.query.output.formats import cell_texts, fields
 from lochan.query.output.texts import kind_texts
 
 _TIME = pa.timestamp("us", "UTC")

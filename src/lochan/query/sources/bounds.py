@@ -28,8 +28,8 @@ from lochan.pools.row_tests import (
 from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, NULL, STRING, TIME
 from lochan.pools.times import Moment
 from lochan.query import ast
+from lochan.query.compile.sql import TURNED
 
-_TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LAST = chr(0x10FFFF)
 
 
@@ -69,7 +69,7 @@ class _Bounds:
                 return both(_like(field(left), pattern)[0])
             case ast.Binary("!=", left, right):
                 return self._differing(left, right)
-            case ast.Binary(op, left, right) if op in _TURNED:
+            case ast.Binary(op, left, right) if op in TURNED:
                 return self._compared(left, op, right)
             case ast.Between(of, low, high):
                 return both((self._compared(of, ">=", low), self._compared(of, "<=", high)))
@@ -95,7 +95,7 @@ class _Bounds:
                 return _either(tuple(map(_unlike, tests))) if exact and tests else ANY_ROW
             case ast.Binary("!=", left, right):
                 return ANY_ROW  # other kinds are neither equal nor unequal
-            case ast.Binary(op, left, right) if op in _TURNED:
+            case ast.Binary(op, left, right) if op in TURNED:
                 return self._unequal(left, right) if op == "==" else _unlike(self._compared(left, op, right))
             case ast.Between(of, low, high):
                 tests = [self._compared(of, ">=", low), self._compared(of, "<=", high)]
@@ -114,7 +114,7 @@ class _Bounds:
     def _compared(self, left: ast.Expr, op: str, right: ast.Expr) -> Test:
         path, value = field(left), self._constant(right)
         if not path:
-            return self._compared(right, _TURNED[op], left) if field(right) else ANY_ROW
+            return self._compared(right, TURNED[op], left) if field(right) else ANY_ROW
         if op == "==" and _is_null(right):
             return IsNull(path)
         if value is None:

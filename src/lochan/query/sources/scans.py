@@ -42,10 +42,6 @@ class Scans:
         self.tables[name] = table
         return name
 
-    def next_files(self) -> str:
-        """The name that the next scan of files will get."""
-        return f"scan {len(self.files) + 1}"
-
 
 def table(name: str) -> exp.Table:
     return exp.Table(this=exp.to_identifier(name, quoted=True))

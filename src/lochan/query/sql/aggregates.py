@@ -55,8 +55,7 @@ def aggregated(node: exp.Expr, scope: SqlScope) -> Value:
     if isinstance(call, exp.WithinGroup):
         return _within_group(call, WindowOver(call, inner, test))
     over = WindowOver(call, inner, test, isinstance(call.this, exp.Distinct))
-    name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
-    handler = NAMED_AGGREGATES.get(name) if name else AGGREGATES.get(type(call), ("", None))[1]
+    handler = AGGREGATES.get(type(call), ("", None))[1]
     if handler is None:
         raise scope.refused(node, f"`{call.key}` is no aggregate that can be called here")
     value = _known(handler(call, over))
@@ -198,4 +197,3 @@ AGGREGATES: dict[type[exp.Expr], tuple[str, Handler]] = {
     exp.ArgMax: ("arg_max", _at_end("last_by")),
     exp.ArgMin: ("arg_min", _at_end("first_by")),
 }
-NAMED_AGGREGATES: dict[str, Handler] = {}

@@ -18,7 +18,7 @@ from lochan.query.compile.value import Value, fixed, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import did_you_mean
 from lochan.query.functions import FUNCTIONS as FUNCTIONS_OF_PIPES
-from lochan.query.sql.aggregates import AGGREGATES, NAMED_AGGREGATES, aggregated
+from lochan.query.sql.aggregates import AGGREGATES, aggregated
 from lochan.query.sql.expressions import choice, value_of
 from lochan.query.sql.scope import SqlScope, of_test, plain
 from lochan.query.sql.sources import time_of
@@ -31,8 +31,6 @@ def called(node: exp.Expr, scope: SqlScope) -> Value:
         return aggregated(node, scope)
     if isinstance(node, exp.Anonymous):
         name = node.name.lower()
-        if name in NAMED_AGGREGATES:
-            return aggregated(node, scope)
         if name in BY_NAME:
             return BY_NAME[name](node, scope)
         raise scope.refused(node, f"unknown function `{name}`{did_you_mean(name, names())}", _HINT)
@@ -49,7 +47,7 @@ def called(node: exp.Expr, scope: SqlScope) -> Value:
 
 def names() -> list[str]:
     """As a user writes them."""
-    return sorted({*SHOWN, *BY_NAME, *NAMED_AGGREGATES, *(name for name, _ in AGGREGATES.values())})
+    return sorted({*SHOWN, *BY_NAME, *(name for name, _ in AGGREGATES.values())})
 
 
 def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: SqlScope) -> Value:

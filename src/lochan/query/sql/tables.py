@@ -14,7 +14,6 @@ from lochan.query.compile.value import Record, Value, mapped
 from lochan.query.sql.comparison import compared
 from lochan.query.sql.expressions import first_of, test_of
 from lochan.query.sql.scope import Made, Maker, SqlScope, SqlTable, plain
-from lochan.query.sql.sources import SOURCE
 
 _SIDES = ("", "LEFT", "RIGHT", "FULL")
 _KINDS = ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
@@ -139,10 +138,6 @@ def placeholder(alias: str) -> exp.Subquery:
 def cte_name(name: str) -> str:
     """In the plan: no name of ours begins so."""
     return f"with {name}"
-
-
-def source_of(table: exp.Table) -> object:
-    return table.meta[SOURCE]
 
 
 def _record(scan: Scan) -> Record:
