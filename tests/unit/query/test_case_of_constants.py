@@ -28,7 +28,7 @@ class StoredSource(ToySource):
         self.folder = folder
 
     def select(self, asked: ScanRequest) -> exp.Query:
-        place = self.folder / f"{len(self.asked)}.parquet"
+        place = self.folder / f"{len(self.request)}.parquet"
         CONNECTION.sql(render(super().select(asked), "duckdb")).write_parquet(str(place))
         found = parse_one(f"select * from read_parquet('{place}')", read="duckdb")
         assert isinstance(found, exp.Query)

@@ -51,7 +51,7 @@ class ToySource:
         self.grows = grows
         self.key = key
         self.key_parts = () if key is None else (KeyPart(key, descending, nulls_first=descending),)
-        self.asked: list[ScanRequest] = []
+        self.request: list[ScanRequest] = []
         self._types = [_typed(row, times_at) for row in rows]
         self.shapes: Mapping[int, Object] = {} if body else numbered(self._types)
         self.has_body = body
@@ -83,10 +83,10 @@ class ToySource:
                 names.update(dict.fromkeys(type.names()))
         return tuple(names)
 
-    def select(self, asked: ScanRequest) -> exp.Query:
-        self.asked.append(asked)
-        columns: list[tuple[str, Any]] = [(leaf.column, leaf) for leaf in asked.leaves]
-        columns += [("_shape", None)] * asked.shape + [("_body", "")] * asked.body
+    def select(self, request: ScanRequest) -> exp.Query:
+        self.request.append(request)
+        columns: list[tuple[str, Any]] = [(leaf.column, leaf) for leaf in request.leaves]
+        columns += [("_shape", None)] * request.shape + [("_body", "")] * request.body
         if not self.rows:
             nothing = [self._null(leaf).as_(name, quoted=True) for name, leaf in columns] or [number(1).as_("_")]
             return exp.select(*nothing).where(exp.false())

@@ -156,15 +156,15 @@ def matched(
 def tested_sql(form: Form, knowledge: Knowledge, test: RowTest, shown: str, files: str) -> str:
     """A subquery with the leaves that the test asks for, and what is to be shown beside them."""
     leaves = []
-    for leaf in test.asked.leaves:
+    for leaf in test.request.leaves:
         place, element = knowledge.place(form, leaf), knowledge.element(leaf)
         sql = value(place, leaf, _FILE, element) if place else absent(leaf, element)
         leaves.append(f"{render(exp.Paren(this=sql), 'duckdb')} AS {name_sql(leaf.column)}")
-    if test.asked.shape:
+    if test.request.shape:
         numbers = knowledge.renumbered(form)
         arms = " ".join(f"WHEN {there} THEN {here}" for there, here in numbers.items())
         leaves.append(f"CASE {SHAPE_COLUMN} {arms} ELSE {SHAPE_COLUMN} END AS {SHAPE_COLUMN}" if arms else SHAPE_COLUMN)
-    if test.asked.body:
+    if test.request.body:
         leaves.append(BODY_COLUMN if form.body else f"NULL::VARCHAR AS {BODY_COLUMN}")
     return f"(SELECT {', '.join([shown, *leaves])} FROM {files} AS {name_sql(_FILE)}) AS {test.alias}"
 

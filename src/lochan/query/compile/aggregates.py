@@ -102,7 +102,7 @@ def quantile(each: Aggregated) -> Value:
         raise refused(
             each.scope.query,
             each.call.arguments[1],
-            "a quantile is a number between 0 and 1 that the query itself says",
+            "the quantile must be a constant between 0 and 1",
         )
     real = _reals(each.value)
     if real is None:
@@ -215,8 +215,8 @@ def _parts(each: Aggregated) -> _Parts:
         raise refused(
             each.scope.query,
             each.call,
-            f"`{each.call.name}` of distinct values takes no field that may hold numbers of so many digits",
-            "say float64(…) for the nearest floats",
+            f"`{each.call.name}` of distinct values does not work on a field that may hold numbers of so many digits",
+            "use float64(…) for the nearest floats",
         )
     if each.value.exact is not None:
         return _decimal_parts(each, each.value.exact)

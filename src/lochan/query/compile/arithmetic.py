@@ -85,7 +85,7 @@ def negative(value: Value) -> Value:
     others = [kind for kind in value.alts if kind not in some.alts]
     wrong = any_of([is_set(value.alts[kind]) for kind in others])
     if wrong != FALSE:
-        message = case((wrong, text("no number to turn the sign of")))
+        message = case((wrong, text("only a number can be negated")))
         alts[ERROR] = coalesce(alts[ERROR], message) if ERROR in alts else message
     return Value(alts, value.nothing, exact=value.exact and decimals.negated(value.exact))
 
@@ -190,7 +190,7 @@ def _failed(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done
     arms = [(all_of([some, *nothing]), text(_OVERFLOW.get(op, _TOO_LARGE)))]
     if not done or _mixed(left, right, done):
         both = all_of([_there(left), _there(right), *nothing])
-        arms.append((both, text(f"`{op}` does not go with these kinds")))
+        arms.append((both, text(f"`{op}` does not work with these kinds")))
     if any(test != FALSE for test, _ in arms):
         errors.append(case(*arms))
     return coalesce(*errors) if errors else null_of(ERROR)

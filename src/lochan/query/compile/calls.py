@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
@@ -18,6 +18,8 @@ from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.sql import DECIMAL, ERROR, FALSE, TRUE, Sql, all_of, any_of, case, coalesce, is_null, is_set
 from lochan.query.compile.sql import text as text_
 from lochan.query.compile.value import Format, Value
+
+T = TypeVar("T")
 
 
 class FunctionCall:
@@ -37,17 +39,15 @@ class FunctionCall:
     def __len__(self) -> int:
         return len(self.arguments)
 
-    def constant(self, at: int, type: type, what: str) -> object:
-        """An argument that the query itself must say."""
+    def constant(self, at: int, type: type[T], what: str) -> T:
+        """An argument that must be a constant."""
         value = self.values[at].constant
         if not isinstance(value, type) or (isinstance(value, bool) and type is not bool):
-            raise refused(
-                self.scope.query, self.arguments[at], f"`{self.name}` takes {what} that the query itself says"
-            )
+            raise refused(self.scope.query, self.arguments[at], f"`{self.name}` takes {what} as a constant")
         return value
 
     def text(self, at: int, what: str = "a text") -> str:
-        return str(self.constant(at, str, what))
+        return self.constant(at, str, what)
 
     def refuse(self, message: str, hint: str = "", at: int | None = None) -> NoReturn:
         raise refused(self.scope.query, self.e if at is None else self.arguments[at], message, hint)
@@ -78,15 +78,15 @@ def by_kind(call: FunctionCall, value: Value, handlers: Handlers, *, may_fail: s
     handled = (*handlers, *((DECIMAL,) if FLOAT in handlers else ()))
     wrong = any_of([is_set(sql) for kind, sql in value.alts.items() if kind not in (*handled, NULL, ERROR)])
     if wrong != FALSE:
-        failed.append((wrong, text_(f"`{call.name}` does not go with this kind")))
+        failed.append((wrong, text_(f"`{call.name}` does not work with this kind")))
     if failed:
         message = case(*failed)
         alts[ERROR] = coalesce(alts[ERROR], message) if ERROR in alts else message
     return Value(alts, value.nothing)
 
 
-def _fails(given: Sql, made: Sql) -> Sql:
-    return all_of([is_set(given), is_null(made)])
+def _fails(argument: Sql, made: Sql) -> Sql:
+    return all_of([is_set(argument), is_null(made)])
 
 
 # ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────────

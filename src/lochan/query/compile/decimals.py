@@ -211,9 +211,9 @@ def rounded(exact: Exact, name: str, scale: int = 0) -> Exact:
 
 def _operand(kind: str, value: Value) -> Exact | None:
     """A float that the query says is the number that it says; others are not exact."""
-    said = value.constant
-    if isinstance(said, int | float) and not isinstance(said, bool):
-        number = Decimal(repr(said))
+    constant = value.constant
+    if isinstance(constant, int | float) and not isinstance(constant, bool):
+        number = Decimal(repr(constant))
         scale = max(-int(number.as_tuple().exponent), 0) if number.is_finite() else DIGITS_MAX
         whole = max(number.adjusted() + 1, 0)
         return Exact(literal(number, scale), Digits(whole, scale)) if whole + scale <= DIGITS_MAX else None

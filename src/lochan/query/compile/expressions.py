@@ -84,7 +84,7 @@ def value_of(e: ast.Expr, scope: Scope) -> Value:
             return record_of([(name, value_of(value, scope)) for name, value in fields])
         case ast.Term(what):
             return boolean(surely(found(what, scope.this, scope, e)))
-    raise refused(scope.query, e, "no pattern can stand here")
+    raise refused(scope.query, e, "a pattern cannot be used here")
 
 
 def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
@@ -132,7 +132,7 @@ def _first_names(names: tuple[str, ...]) -> str:
 def _indexed(e: ast.Index, scope: Scope) -> Value:
     of, at = value_of(e.of, scope), value_of(e.at, scope)
     if isinstance(at.constant, bool) or not isinstance(at.constant, int | str):
-        raise refused(scope.query, e.at, "an index is a number or a name that the query itself says")
+        raise refused(scope.query, e.at, "an index must be a constant number or name")
     if isinstance(at.constant, str):
         return _named(of, at.constant, e, scope, "field")
     return element(of, at.constant)
@@ -144,7 +144,7 @@ def _sliced(e: ast.Slice, scope: Scope) -> Value:
     for end in (e.start, e.stop):
         value = None if end is None else value_of(end, scope).constant
         if end is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise refused(scope.query, end, "the ends of a slice are numbers that the query itself says")
+            raise refused(scope.query, end, "the ends of a slice must be constant numbers")
         ends.append(value)
     alts: dict[str, Sql] = {}
     if STRING in of.alts:
@@ -237,9 +237,11 @@ def _one_of(one: Value, items: list[Value]) -> Sql:
 def _like(e: ast.Expr, left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
     pattern = value_of(right, scope).constant
     if not isinstance(pattern, str):
-        raise refused(scope.query, right, "the pattern of `like` is a text that the query itself says")
+        raise refused(scope.query, right, "the pattern of `like` must be a constant text")
     if re.search(r"\\(?![\\%_])", re.sub(r"\\\\", "", pattern)):
-        raise refused(scope.query, right, "a backslash in a pattern of `like` stands before %, _ or another backslash")
+        raise refused(
+            scope.query, right, "a backslash in a pattern of `like` must stand before %, _ or another backslash"
+        )
     one = value_of(left, scope)
     return neutral("like", one.alts[STRING], options=(pattern,)) if STRING in one.alts else exp.false()
 

@@ -39,8 +39,8 @@ def finer(original: Sql) -> Sql:
 
 
 def finer_of(value: Value) -> Sql:
-    said = getattr(value.constant, "finer", "")
-    return text(said) if said or value.original is None else finer(value.original)
+    digits = getattr(value.constant, "finer", "")
+    return text(digits) if digits or value.original is None else finer(value.original)
 
 
 def is_fine(value: Value) -> bool:
@@ -64,8 +64,8 @@ def by_moment(value: Value) -> Value:
     """For where values are told apart: one moment is one value, however it was written, whatever its row's shape is."""
     if value.original is not None:
         value = replace(value, original=exact_text(value), text=None)
-    told = value.format is not None and value.format.number is not None
-    return replace(value, format=None) if told else value
+    varies = value.format is not None and value.format.number is not None
+    return replace(value, format=None) if varies else value
 
 
 def exact_text(value: Value) -> Sql | None:

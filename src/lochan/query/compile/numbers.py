@@ -198,5 +198,5 @@ def nearest(sql: Sql) -> Sql:
 def refused_where_set(sql: Sql, what: str, kind: str) -> Sql:
     """Nothing, where no row has such a number; else the query ends with these words."""
     types = {FLOAT: "DOUBLE", INT: "BIGINT"}
-    message = f"{what} does not go with a number of so many digits (float64(…) takes the nearest float)"
+    message = f"{what} does not work with a number of so many digits (float64(…) takes the nearest float)"
     return neutral("refuse", sql, options=(message, types[kind]))

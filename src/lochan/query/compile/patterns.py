@@ -307,7 +307,7 @@ def pattern_of(what: ast.Regexp | ast.Glob, scope: Scope, at: ast.Node) -> str:
         return shared_regexp(what.pattern)
     except Unsupported as unsupported:
         place = what if what.span.stop else at
-        raise refused(scope.query, place, f"this pattern cannot be taken: {unsupported}") from None
+        raise refused(scope.query, place, f"this pattern is not supported: {unsupported}") from None
 
 
 def _has_one(shaped: Shaped, names: list[str]) -> Sql:

@@ -45,7 +45,7 @@ class Plan:
         try:
             return render(self.query, dialect)
         except RecursionError:
-            raise Refused("the query is too deep to be written out", hint="compute it in several steps") from None
+            raise Refused("the query is nested too deeply", hint="compute it in several steps") from None
 
 
 def compile(
@@ -82,7 +82,9 @@ class _Compiler:
         if operators and isinstance(operators[0], ast.From):
             rows = self._from(operators)
         if rows is None:
-            raise refused(self.query, pipe, "the query says not where its rows come from", "begin it with: from POOL")
+            raise refused(
+                self.query, pipe, "the query does not say where its rows come from", "begin it with: from POOL"
+            )
         for operator in operators:
             rows = self._operator(operator, rows)
         return rows
@@ -160,9 +162,9 @@ class _Compiler:
                 return switch(operator, rows, scope, self.pipe)
             case ast.Load():
                 raise refused(
-                    self.query, operator, "`load` ends a query: nothing can follow it, and it stands in no branch"
+                    self.query, operator, "`load` must be the last operator of a query, and cannot be in a branch"
                 )
-        raise refused(self.query, operator, "this operator cannot stand here")
+        raise refused(self.query, operator, "this operator cannot be used here")
 
 
 # ── a test of rows without a query around it ─────────────────────────────────────────────────────────────────────────
@@ -171,7 +173,7 @@ class _Compiler:
 @dataclass(frozen=True)
 class RowTest:
     sql: str  # of DuckDB; NULL counts as false
-    asked: ScanRequest  # the columns that it needs
+    request: ScanRequest  # the columns that it needs
     alias: str  # of the table that has these
 
 
@@ -181,7 +183,7 @@ def row_test(source: Source, test: ast.Expr, text: str, now: int) -> RowTest:
     scan = Scan(noting, "tested")
     sql = test_of(test, Scope(Query(text, now, Names()), row_of(scan), source.key))
     scan.query(columns_of([sql], scan.alias), ordered=False)
-    return RowTest(render(exp.Paren(this=sql), "duckdb"), noting.asked, scan.alias)
+    return RowTest(render(exp.Paren(this=sql), "duckdb"), noting.request, scan.alias)
 
 
 class _Noting:
@@ -197,10 +199,10 @@ class _Noting:
         self.key_parts = source.key_parts
         self.known = source.known
         self.members = source.members
-        self.asked = ScanRequest(())
+        self.request = ScanRequest(())
 
-    def select(self, asked: ScanRequest) -> exp.Query:
-        self.asked = asked
+    def select(self, request: ScanRequest) -> exp.Query:
+        self.request = request
         return exp.select("1")
 
 

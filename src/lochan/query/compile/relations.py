@@ -40,7 +40,7 @@ class Relation(Protocol):
     @property
     def alias(self) -> str: ...
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
         """With these columns; if `ordered`, its rows come in their order."""
 
 
@@ -62,19 +62,19 @@ class Scan:
     def body(self) -> Sql:
         return exp.column(BODY_COLUMN, self.alias, quoted=True)
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
-        return self.asked(wanted, ordered, (), None)
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
+        return self.tested(columns, ordered, (), None)
 
-    def asked(self, wanted: Iterable[str], ordered: bool, tests: Sequence[Sql], first: int | None) -> exp.Query:
-        """Tests that the rows are put to outside are told to the source, which may leave out what fails them."""
-        names = set(wanted)
-        told = all_of(_bare(each, self.alias) for each in tests if not is_constant(each))
+    def tested(self, columns: Iterable[str], ordered: bool, tests: Sequence[Sql], first: int | None) -> exp.Query:
+        """The source learns which tests its rows must pass later, and may leave out rows that fail them."""
+        names = set(columns)
+        test = all_of(_bare(each, self.alias) for each in tests if not is_constant(each))
         return self.source.select(
             ScanRequest(
                 leaves=[leaf for column, leaf in self._leaves.items() if column in names],
                 shape=SHAPE_COLUMN in names,
                 body=BODY_COLUMN in names,
-                test=None if told == TRUE else told,
+                test=None if test == TRUE else test,
                 ordered=ordered,
                 first=first if ordered else None,
             )
@@ -91,7 +91,7 @@ class Picked:
     group: tuple[Sql, ...] | None = None
     having: Sql | None = None
     numbered: bool = False  # a column counts the inner rows, so these must come in order
-    spread: str = ""  # the column that makes rows of one: it is there even if nobody asks for it
+    spread: str = ""  # the column that makes rows of one: it is there even if no query selects it
     columns: dict[str, Sql] = field(default_factory=dict)
 
     def column(self, value: Sql) -> Sql:
@@ -100,18 +100,18 @@ class Picked:
             return value
         return exp.column(_named(self.columns, value), self.alias, quoted=True)
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
-        names = dict.fromkeys([*wanted, *([self.spread] if self.spread else [])])
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
+        names = dict.fromkeys([*columns, *([self.spread] if self.spread else [])])
         shown = [self.columns[name].copy().as_(name, quoted=True) for name in names]
         sorted_here = self._total(names) if self.order and (ordered or self.limit is not None) else ()
         used = [*shown, *self.tests, *sorted_here, *(self.group or ()), self.having]
         inner_ordered = self.numbered or (not self.order and self.group is None and (ordered or self.limit is not None))
-        columns = columns_of(used, self.inner.alias)
+        needed = columns_of(used, self.inner.alias)
         if isinstance(self.inner, Scan):
             first = self.limit if not self.tests and self.group is None and not self.numbered else None
-            source = self.inner.asked(columns, inner_ordered, self.tests, first)
+            source = self.inner.tested(needed, inner_ordered, self.tests, first)
         else:
-            source = self.inner.query(columns, inner_ordered)
+            source = self.inner.query(needed, inner_ordered)
         select = exp.select(*(shown or [exp.Literal.number(1).as_("_")]), copy=False)
         if self.group == () and all(is_constant(each) for each in shown):
             select = select.select(exp.Count(this=exp.Star()).as_("_rows"), copy=False)  # so that it is one row
@@ -166,8 +166,8 @@ class Stacked:
             self.types[found] = type
         return exp.column(found, self.alias, quoted=True)
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
-        names = list(wanted)
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
+        names = list(columns)
         return _stacked([self._arm(number, names, ordered) for number in range(len(self.arms))])
 
     def _arm(self, number: int, names: list[str], ordered: bool) -> exp.Query:
@@ -188,7 +188,7 @@ class Joined:
 
     left: Picked
     right: Picked
-    how: str  # inner, left, right, anti
+    kind: str  # inner, left, right, anti
     on: Sql
     alias: str
     columns: dict[str, Sql] = field(default_factory=dict)
@@ -196,16 +196,16 @@ class Joined:
     def column(self, value: Sql) -> Sql:
         return exp.column(_named(self.columns, value), self.alias, quoted=True)
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
-        shown = [self.columns[name].copy().as_(name, quoted=True) for name in wanted]
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
+        shown = [self.columns[name].copy().as_(name, quoted=True) for name in columns]
         used = [*shown, self.on]
         left = self.left.query(columns_of(used, self.left.alias), False).subquery(self.left.alias, copy=False)
         right = self.right.query(columns_of(used, self.right.alias), False).subquery(self.right.alias, copy=False)
         select = exp.select(*(shown or [exp.Literal.number(1).as_("_")]), copy=False).from_(left, copy=False)
         join = exp.Join(this=right, on=self.on.copy())
-        if self.how in ("left", "right"):
-            join.set("side", self.how.upper())
-        elif self.how == "anti":
+        if self.kind in ("left", "right"):
+            join.set("side", self.kind.upper())
+        elif self.kind == "anti":
             join.set("side", "LEFT")
             join.set("kind", "ANTI")
         return select.join(join, copy=False)

@@ -30,9 +30,9 @@ class Query:
         """Raises the error, or notes it where the rows of tomorrow may have the field."""
         if not (self.tolerant and may_come):
             raise error
-        said = f"{error.message} (line {error.line}, column {error.column}): no row has it, so it is missing"
-        if said not in self.warnings:
-            self.warnings.append(said)
+        warning = f"{error.message} (line {error.line}, column {error.column}): no row has it, so it is missing"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def check_value(alternates: Iterable[Sql]) -> None:
     """Raises Invalid."""
     if any(_count(each, VALUE_NODES_MAX) >= VALUE_NODES_MAX for each in alternates):
         raise Invalid(
-            "an expression is too large: it computes with fields of many kinds, and what they may be multiplies",
+            "an expression is too large: it computes with fields of several kinds, and the combinations multiply",
             hint="cast the fields first, such as int64(a) + int64(b); or compute it in several steps",
         )
 
@@ -78,7 +78,7 @@ def check_plan(query: Sql) -> None:
     if _count(query, PLAN_NODES_MAX) >= PLAN_NODES_MAX:
         raise Invalid(
             f"the query is too large: its plan has more than {PLAN_NODES_MAX:,} parts",
-            hint="ask for less at once: fewer terms, fewer fields of many kinds",
+            hint="use fewer terms, or fewer fields of several kinds",
         )
 
 

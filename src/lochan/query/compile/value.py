@@ -243,8 +243,8 @@ def nulled(value: Value) -> Sql:
 
 def valued(value: Value, kinds: Iterable[str] | None = None) -> Sql:
     """Whether there is a value, neither null nor an error; of these kinds, if they are given."""
-    wanted = set(kinds) if kinds is not None else set(KINDS) - {NULL, ERROR}
-    found = [each for kind, each in value.alts.items() if kind in wanted]
+    counted = set(kinds) if kinds is not None else set(KINDS) - {NULL, ERROR}
+    found = [each for kind, each in value.alts.items() if kind in counted]
     if found and len(found) == len(value.alts) and not value.nothing:
         return TRUE
     return any_of(is_set(each) for each in found)

@@ -24,7 +24,7 @@ def written(query: exp.Expr, dialect: str) -> exp.Expr:
         checkpoint()
         form = forms.get(node.this)
         if form is None:
-            raise Refused(f"{dialect} cannot carry out this query: it has no form for `{node.this}`")
+            raise Refused(f"{dialect} cannot run this query: it has no form for `{node.this}`")
         text = form([each.sql(dialect=dialect, comments=False) for each in node.expressions], node.options)
         made = exp.Var(this=text)
         if node is query:
@@ -52,5 +52,5 @@ def _forms(dialect: str) -> Forms:
     elif dialect == "spark":
         from lochan.query.dialects.spark import FORMS
     else:
-        raise Refused(f"there is no engine {dialect!r}", hint="take duckdb or spark")
+        raise Refused(f"there is no engine {dialect!r}", hint="use duckdb or spark")
     return FORMS

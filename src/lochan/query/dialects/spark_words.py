@@ -58,8 +58,8 @@ def _check_growth(regexp: str) -> None:
         ways = EXPONENTIAL
     if ways > _GROWTH_MAX:
         raise Refused(
-            f"Spark cannot match {_short(regexp)}: it would try very many ways, and cannot be stopped meanwhile",
-            hint="run it on duckdb, or write the pattern without repetitions of what repeats itself",
+            f"Spark cannot match {_short(regexp)}: it may take very long, and cannot be stopped meanwhile",
+            hint="run it on duckdb, or write the pattern without repetitions inside repetitions",
         )
 
 

@@ -94,8 +94,8 @@ def fields(row: Column) -> tuple[tuple[str, Column], ...]:
     """Raises Refused for rows that are kept as text: they have no columns in common."""
     if row.body is not None:
         raise Refused(
-            "these rows are kept as text, and each has fields of its own: they make no table",
-            hint="choose fields with cut, or take ndjson or json",
+            "these rows are kept as text and have no columns in common, so they make no table",
+            hint="choose fields with cut, or use ndjson or json",
         )
     return row.members if set(row.kinds) == {OBJECT} else ((VALUE, row),)
 

@@ -217,14 +217,14 @@ class TableSource:
         below = [each.leaf.path for each in self._known if len(each.leaf.path) > len(path)]
         return list(dict.fromkeys(each[len(path)] for each in below if each[: len(path)] == path))
 
-    def select(self, asked: ScanRequest) -> exp.Query:
-        made = [self._value(leaf).as_(leaf.column, quoted=True) for leaf in asked.leaves]
-        if asked.shape:
+    def select(self, request: ScanRequest) -> exp.Query:
+        made = [self._value(leaf).as_(leaf.column, quoted=True) for leaf in request.leaves]
+        if request.shape:
             made.append(exp.column(SHAPE_COLUMN, quoted=True).as_(SHAPE_COLUMN, quoted=True))
-        if asked.body:
+        if request.body:
             made.append(null_of(JSON).as_(BODY_COLUMN, quoted=True))
         query = exp.select(*made or [exp.Literal.number(1)], copy=False).from_(table(self._name), copy=False)
-        return query.order_by(exp.column(_ROW, quoted=True), copy=False) if asked.ordered else query
+        return query.order_by(exp.column(_ROW, quoted=True), copy=False) if request.ordered else query
 
     def _value(self, leaf: Leaf) -> Sql:
         column = exp.column(leaf.column, quoted=True)

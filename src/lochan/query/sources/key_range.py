@@ -97,7 +97,7 @@ def _as(end: End, place: int, path: Path) -> End:
     found = _parsed(value, place) if kind == STRING and isinstance(value, str) else None
     if found is None:
         raise Invalid(
-            f"the key {path_text(path)} is of kind {CLASSES[place][0]}, and {value!r} is none",
+            f"the key {path_text(path)} is of kind {CLASSES[place][0]}, and {value!r} is not",
             hint="give the range in that kind",
         )
     return found

@@ -30,7 +30,7 @@ class Why:
             self._steps.append((among, kept, reason))
         return kept
 
-    def told(self, snapshot: Snapshot, read: Indices) -> list[Skipped]:
+    def skipped(self, snapshot: Snapshot, read: Indices) -> list[Skipped]:
         """By reason, of all but those that are read; the first reason counts."""
         seen = np.zeros(snapshot.count, np.bool_)
         seen[read] = True
@@ -65,12 +65,12 @@ class Choice:
         self._never_opened = pruning.BY_KEY if first is None or test is not ANY_ROW else pruning.BY_FIRST
 
     def skipped(self, read: Indices) -> list[Skipped]:
-        told = {each.why: each for each in self.why.told(self._snapshot, read)}
+        skipped = {each.why: each for each in self.why.skipped(self._snapshot, read)}
         more = self._snapshot.left_out
         if more.objects:
-            _, objects, size = told.get(self._never_opened, Skipped("", 0, 0))
-            told[self._never_opened] = Skipped(self._never_opened, objects + more.objects, size + more.bytes)
-        return list(told.values())
+            _, objects, size = skipped.get(self._never_opened, Skipped("", 0, 0))
+            skipped[self._never_opened] = Skipped(self._never_opened, objects + more.objects, size + more.bytes)
+        return list(skipped.values())
 
     def narrowed(self, test: Test) -> Indices:
         """Of those that were kept, the ones that may have rows which pass this test too."""

@@ -76,8 +76,8 @@ class ScanGroup(NamedTuple):
     @property
     def with_gaps(self) -> set[str]:
         """The columns that are read in part, and have a gap there."""
-        asked = (path for place in self.places.values() if place for path in place.paths)
-        return {path[0] for path in asked if any(path[:depth] in self.gaps for depth in range(2, len(path)))}
+        paths = (path for place in self.places.values() if place for path in place.paths)
+        return {path[0] for path in paths if any(path[:depth] in self.gaps for depth in range(2, len(path)))}
 
     @property
     def body(self) -> bool:

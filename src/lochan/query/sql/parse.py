@@ -60,7 +60,7 @@ def parsed(text: str) -> tuple[Text, exp.Query]:
     """Raises QueryError."""
     known, statements = _read(text)
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise known.error("expected one query", 0, 1, hint="only SELECT can be asked here, and one at a time")
+        raise known.error("expected one query", 0, 1, hint="only SELECT is supported, one query at a time")
     return known, statements[0]
 
 
@@ -80,7 +80,7 @@ def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
             raise known.error("a quote or a comment is never closed", len(known.quoted), len(known.quoted)) from None
         except RecursionError:
             raise known.error("the query is nested too deeply", 0, 1) from None
-    raise known.error(f"more than {_DASHED_MAX} names with dashes stand without quotes", 0, 1, 'such as "web-logs"')
+    raise known.error(f"more than {_DASHED_MAX} names with dashes are not quoted", 0, 1, 'such as "web-logs"')
 
 
 def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
@@ -130,11 +130,11 @@ def _explained(text: Text, error: ParseError) -> QueryError:
     known = error.errors[0] if error.errors else {}
     word = known.get("highlight") or ""
     start, stop = _stumbled(text, error)
-    said = known.get("description") or ""
-    if said.startswith("Expecting"):
-        message = f"expected {said.removeprefix('Expecting').strip()}, but found `{word}`"
-    elif "missing" in said:
-        message = f"something is missing behind `{word}`"
+    description = known.get("description") or ""
+    if description.startswith("Expecting"):
+        message = f"expected {description.removeprefix('Expecting').strip()}, but found `{word}`"
+    elif "missing" in description:
+        message = f"something is missing after `{word}`"
     else:
         message = f"`{word}` was not expected here" if word else "this is no SQL"
     return text.error(
@@ -216,7 +216,7 @@ def check_parts(text: Text, tree: exp.Query) -> None:
         extra = [key for key, value in node.args.items() if value and key not in known]
         if extra:
             word = extra[0].rstrip("_").replace("_", " ").upper()
-            raise text.refused(node, f"{word} is not understood here", "the page on SQL lists what there is")
+            raise text.refused(node, f"{word} is not supported here", "the page on SQL lists what is supported")
         lacking = [key for key, needed in node.arg_types.items() if needed and node.args.get(key) in (None, [])]
         if lacking and isinstance(node, exp.Func):
-            raise text.refused(node, f"`{node.sql_name().lower()}` lacks an argument")
+            raise text.refused(node, f"`{node.sql_name().lower()}` needs an argument")

@@ -106,12 +106,12 @@ class _Planner(Opener):
         if found is None:
             return {}
         if found.args.get("recursive"):
-            raise scope.refused(found, "WITH RECURSIVE is not known here")
+            raise scope.refused(found, "WITH RECURSIVE is not supported")
         known: dict[str, Made] = {}
         self.ctes.append(known)
         for each in found.expressions:
             if self.named(each.alias) is not None:
-                raise scope.refused(each, f"`{each.alias}` is given twice")
+                raise scope.refused(each, f"`{each.alias}` is defined twice")
             made = self.made(each.this, None)
             known[each.alias] = made
             self.written.append((each.alias, made.query))
@@ -152,7 +152,7 @@ def combined(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -
     """Columns match by their place, each with the kinds that it has on either side. Beside a time stands how it was
     written, where microseconds do not say it all; where rows are told apart, only what they leave out."""
     if type(node) not in _KINDS or node.args.get("by_name"):
-        raise scope.refused(node, "this way to put queries together is not known", "UNION, INTERSECT, EXCEPT")
+        raise scope.refused(node, "queries cannot be combined in this way", "use UNION, INTERSECT or EXCEPT")
     if len(left.columns) != len(right.columns):
         counts = f"{len(left.columns)} columns, the other {len(right.columns)}"
         raise scope.refused(node.expression, f"one side has {counts}")
@@ -173,7 +173,7 @@ def combined(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -
 def _layout(node: exp.Expr, left: tuple[str, Value], right: tuple[str, Value], scope: SqlScope) -> list[str]:
     kinds = [*left[1].alts, *(kind for kind in right[1].alts if kind not in left[1].alts)]
     if not set(kinds) <= {*SIMPLE, "json", "error"}:
-        raise scope.refused(node, f"column `{left[0]}` is a record or an array, which cannot be put together")
+        raise scope.refused(node, f"column `{left[0]}` is a record or an array, which set operations do not support")
     return kinds if left[1].original is None and right[1].original is None else [*kinds, _ORIGINAL]
 
 
@@ -219,7 +219,7 @@ def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, 
             return columns[int(this.this) - 1][1]
         if isinstance(this, exp.Column) and not this.table and this.name in by_name:
             return by_name[this.name]
-        raise scope.refused(this, "rows of several queries are ordered by a column of the result")
+        raise scope.refused(this, "the rows of a set operation can only be ordered by a column of the result")
 
     keys = order_of(order, key)
     if keys:

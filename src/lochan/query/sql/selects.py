@@ -143,14 +143,14 @@ class _Select:
 
     def _items(self, scope: SqlScope) -> list[Item]:
         items: list[Item] = []
-        taken: set[str] = set()
+        used: set[str] = set()
         for node in self.node.expressions:
             for name, value in self._item(node, scope):
                 free, count = name, 0
-                while free in taken:
+                while free in used:
                     count += 1
                     free = f"{name}_{count}"
-                taken.add(free)
+                used.add(free)
                 items.append((free, value, node))
         return items
 
@@ -167,9 +167,9 @@ class _Select:
 
     def _all(self, star: exp.Star, tables: Sequence[SqlTable], scope: SqlScope) -> list[tuple[str, Value]]:
         if star.args.get("replace") or star.args.get("rename"):
-            raise scope.refused(star, "a star is known with EXCLUDE only")
+            raise scope.refused(star, "a star is supported with EXCLUDE only")
         if not tables:
-            raise scope.refused(star, "there is no table that `*` could mean")
+            raise scope.refused(star, "there is no table for `*`")
         without = {each.name for each in star.args.get("except_") or []}
         found: list[tuple[str, Value]] = []
         for table in tables:
@@ -198,11 +198,11 @@ class _Select:
             return [value for _, value, _ in items if not _aggregates(value)]
         extra = [key for key, value in group.args.items() if value and key not in ("expressions", "all")]
         if extra:
-            raise scope.refused(group, f"`{extra[0]}` is not known in GROUP BY")
+            raise scope.refused(group, f"`{extra[0]}` is not supported in GROUP BY")
         keys = [self._key(each, items, scope) for each in group.expressions]
         for node, key in zip(group.expressions, keys, strict=True):
             if _aggregates(key) or any(sql.find(exp.Window) for sql in leaves(key)):
-                raise scope.refused(node, "rows are grouped by what each has, not by an aggregate or a window")
+                raise scope.refused(node, "GROUP BY cannot use an aggregate or a window")
         return keys
 
     def _key(self, node: exp.Expr, items: list[Item], scope: SqlScope) -> Value:
@@ -222,12 +222,12 @@ class _Select:
         local = {table.alias for table in tables}
         for name, value, node in items:
             if any(_loose(sql, known, local) for sql in leaves(value)):
-                message = f"`{name}` is neither grouped by nor within an aggregate"
+                message = f"`{name}` is neither in GROUP BY nor in an aggregate"
                 raise self.scope.refused(node, message, "add it to GROUP BY, or use any_value")
         for each in [*(key.this for key in order), *([having] if having is not None else [])]:
             if _loose(each, known, local):
                 clause = self.node.args.get("having") if each is having else self.node.args.get("order")
-                message = "a column here is neither grouped by nor within an aggregate"
+                message = "a column here is neither in GROUP BY nor in an aggregate"
                 raise self.scope.refused(clause or self.node, message)
 
     # ── the query ──
@@ -255,7 +255,7 @@ class _Select:
     def _distinct(self, query: exp.Select, order: list[exp.Ordered]) -> tuple[exp.Select, list[exp.Ordered]]:
         distinct = self.node.args["distinct"]
         if distinct.args.get("on") is not None:
-            raise self.scope.refused(distinct, "DISTINCT ON is not known here", "use QUALIFY row_number() OVER (…) = 1")
+            raise self.scope.refused(distinct, "DISTINCT ON is not supported", "use QUALIFY row_number() OVER (…) = 1")
         query.set("distinct", exp.Distinct())
         return (self._around(query, [each.alias for each in query.expressions], None) if order else query), order
 
@@ -265,7 +265,7 @@ class _Select:
         for (_, value, _), (_, shown) in zip(items, values, strict=True):
             if value.alts == key.alts:
                 return shown
-        raise scope.refused(node, "with DISTINCT, rows are ordered by what is selected", "select it too")
+        raise scope.refused(node, "with DISTINCT, rows can only be ordered by selected columns", "select it too")
 
     def _around(self, query: exp.Select, shown: list[str], test: Sql | None) -> exp.Select:
         alias = self.scope.query.names.next()

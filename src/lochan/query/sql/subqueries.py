@@ -130,7 +130,7 @@ def _empty(made: Made, column: Value, scope: SqlScope) -> exp.Query:
 
 def _one_column(node: exp.Expr, made: Made, scope: SqlScope) -> Value:
     if len(made.columns) != 1:
-        raise scope.refused(node, f"this query has {len(made.columns)} columns, and one is wanted")
+        raise scope.refused(node, f"this query has {len(made.columns)} columns and must have one")
     value = made.columns[0][1]
     texts = DECIMAL in value.alts and JSON in value.alts  # of a field some of whose numbers are text
     if not set(value.alts) <= {*SIMPLE, "error", *((JSON,) if texts else ())}:

@@ -81,7 +81,7 @@ def _sort_key(cursor: Cursor, descending: bool) -> SortKey:
     nulls_first = False
     if cursor.accept_word("nulls"):
         if not cursor.word("first", "last"):
-            raise cursor.unexpected("`first` or `last` behind `nulls`")
+            raise cursor.unexpected("`first` or `last` after `nulls`")
         nulls_first = cursor.take().text == "first"
     return SortKey(value, descending, nulls_first)
 
@@ -167,7 +167,7 @@ def aggregate(cursor: Cursor) -> Aggregate:
             cursor.take()
             every = _duration(cursor)
         else:
-            raise cursor.error(f"`{cursor.peek().text}` is said twice", cursor.peek().span)
+            raise cursor.error(f"`{cursor.peek().text}` is given twice", cursor.peek().span)
     return Aggregate(values, keys, every, span=cursor.since(start))
 
 
@@ -184,7 +184,7 @@ def _value(cursor: Cursor) -> Assigned:
     with cursor.aggregates_allowed():
         value = expression(cursor)
     if not isinstance(value, Call) or value.name not in AGGREGATES:
-        hint = "compute with the result behind it: total:=sum(x) | put half:=total/2"
+        hint = "compute with the result afterwards: total:=sum(x) | put half:=total/2"
         raise cursor.error("expected an aggregate by itself", value.span, hint=hint)
     where: Expr | None = expression(cursor) if cursor.accept_word("where") else None
     return Assigned(path, replace(value, where=where, span=cursor.since(start)))
@@ -195,7 +195,7 @@ def _duration(cursor: Cursor) -> int:
     literal = cursor.literal("duration", "a duration, such as 1h")
     assert isinstance(literal.value, int)
     if literal.value <= 0:
-        raise cursor.error("this duration is nothing", cursor.since(at))
+        raise cursor.error("the duration must be above zero", cursor.since(at))
     return literal.value
 
 
@@ -261,7 +261,7 @@ def path_before(cursor: Cursor, symbol: str) -> tuple[str, ...] | None:
 
 
 def _target(cursor: Cursor, left: Expr) -> tuple[str, ...]:
-    cursor.expect(":=", " behind the field's name")
+    cursor.expect(":=", " after the field's name")
     found = path_of(left)
     if found is None:
         raise cursor.error("only a field can be given a value", left.span, hint="write name := value")

@@ -98,9 +98,9 @@ def _operator(cursor: Cursor, word: str, sourced: bool) -> Operator:
     start = cursor.at
     if word == "from" and not sourced:
         raise cursor.error(
-            "`from` begins a query, and stands nowhere else",
+            "`from` can only begin a query",
             cursor.peek().span,
-            hint="rows of another source come by join (from …) or union (from …)",
+            hint="use join (from …) or union (from …) for rows of another source",
         )
     if word:
         cursor.take()
@@ -199,7 +199,7 @@ def _switch(cursor: Cursor, start: int, pipe: PipeParser) -> Switch:
     cases: list[tuple[Expr | None, Pipe]] = []
     while not cases or not cursor.symbol(")"):
         if cases and cases[-1][0] is None:
-            raise cursor.unexpected("`)`: nothing comes behind the default")
+            raise cursor.unexpected("`)`: nothing may follow the default")
         cases.append(_case(cursor, pipe))
     cursor.in_switch = before
     cursor.expect(")")

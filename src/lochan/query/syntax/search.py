@@ -148,4 +148,4 @@ def _no_condition(cursor: Cursor, value: Expr | None) -> QueryError | None:
     if value is None:
         return None
     hint = "compare it with something; or, to search for it, put it in quotes"
-    return cursor.error("this is a value, and no condition", value.span, hint=hint)
+    return cursor.error("this is a value, not a condition", value.span, hint=hint)

@@ -72,8 +72,8 @@ def _skip_blanks(text: str, start: int) -> int:
 
 def is_bare(name: str) -> bool:
     """Whether a field's name can be written without backticks."""
-    taken = name in RESERVED or name in _IN_CAPITALS or name in ("case", "default")
-    return _WORD.fullmatch(name) is not None and not taken
+    is_reserved = name in RESERVED or name in _IN_CAPITALS or name in ("case", "default")
+    return _WORD.fullmatch(name) is not None and not is_reserved
 
 
 RESERVED = frozenset({"and", "or", "not", "in", "like", "between", "true", "false", "null", "this"})

@@ -22,7 +22,7 @@ def called(e: ast.Call, scope: Scope) -> Value:
         raise refused(
             scope.query,
             e,
-            f"`{e.name}` is an aggregate, and none can stand here",
-            "it stands by itself, as in `count() by key`",
+            f"`{e.name}` is an aggregate, which cannot be used here",
+            "use it by itself, as in `count() by key`",
         )
     return function(FunctionCall(e, scope))

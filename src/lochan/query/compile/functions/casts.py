@@ -146,8 +146,8 @@ def string_of(call: FunctionCall) -> Value:
     value = call[0]
     if FLOAT in value.alts:
         call.refuse(
-            "floats cannot be made strings within a query: the engines write their digits differently",
-            "make it an int first, or leave the number as it is",
+            "a query cannot convert floats to strings: the engines write their digits differently",
+            "convert it to an int first, or leave the number as it is",
         )
     ways: dict[str, Make] = {
         STRING: _same,

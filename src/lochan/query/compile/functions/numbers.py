@@ -47,9 +47,7 @@ def _made_whole(call: FunctionCall, name: str, digits: int, of_float: Callable[[
 def rounded(call: FunctionCall) -> Value:
     digits = 0
     if len(call) == 2:
-        given = call.constant(1, int, "a number of digits")
-        assert isinstance(given, int)
-        digits = given
+        digits = call.constant(1, int, "a number of digits")
         if not 0 <= digits <= 15:
             call.refuse("`round` takes 0 to 15 digits", at=1)
     return _made_whole(call, "round", digits, lambda sql: neutral("round", sql, options=(digits,)))
@@ -111,21 +109,21 @@ PARSED = {"Y", "m", "d", "H", "M", "S", "f"}
 def now(call: FunctionCall) -> Value:
     at = call.scope.query.now
     if at is None:
-        call.refuse("`now` is not known here")
+        call.refuse("`now` is not available here")
     return Value({TIME: moment(at)}, constant=at)
 
 
 def bucket(call: FunctionCall) -> Value:
     step = call[1].constant
     kind = next(iter(call[1].alts), "")
-    if kind not in (DURATION, INT) or not isinstance(step, int) or step <= 0:
-        call.refuse("`bucket` takes a duration or a number above zero that the query itself says", at=1)
+    if kind not in (DURATION, INT) or step <= 0:
+        call.refuse("`bucket` takes a constant duration or number above zero", at=1)
     return bucketed(call, call[0], step, of_times=kind == DURATION)
 
 
 def every(call: FunctionCall) -> Value:
     step = call.constant(0, int, "a duration")
-    if DURATION not in call[0].alts or not isinstance(step, int) or step <= 0:
+    if DURATION not in call[0].alts or step <= 0:
         call.refuse("`every` takes a duration above zero", "such as every(1h)", at=0)
     return bucketed(call, clock_field(call), step, of_times=True)
 
@@ -190,7 +188,7 @@ def checked_format(call: FunctionCall, at: int, letters: set[str]) -> str:
     wrong = [f"%{part[:1]}" for piece in pieces for part in piece.split("%")[1:] if part[:1] not in letters]
     if wrong:
         shown = ", ".join(f"%{letter}" for letter in sorted(letters))
-        call.refuse(f"`{wrong[0]}` is not known to `{call.name}`", f"it knows {shown}", at=at)
+        call.refuse(f"`{call.name}` does not support `{wrong[0]}`", f"it supports {shown}", at=at)
     return format
 
 

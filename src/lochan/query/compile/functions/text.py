@@ -82,7 +82,7 @@ def replace_pattern(call: FunctionCall) -> Value:
     regexp = pattern_of(pattern, call.scope, pattern)
     new = value_of(call.arguments[2], call.scope).constant
     if not isinstance(new, str) or "\\" in new or "$" in new:
-        call.refuse("`regexp_replace` takes a plain text that the query itself says, without \\ and $", at=2)
+        call.refuse("`regexp_replace` takes a constant text without \\ and $", at=2)
     value = value_of(call.arguments[0], call.scope)
     return by_kind(call, value, {STRING: (STRING, lambda sql: neutral("replace_matches", sql, options=(regexp, new)))})
 
@@ -96,7 +96,7 @@ def grep(call: FunctionCall) -> Value:
     else:
         constant = value_of(pattern, call.scope).constant
         if not isinstance(constant, str):
-            call.refuse("`grep` takes a text or a pattern that the query itself says", at=0)
+            call.refuse("`grep` takes a constant text or pattern", at=0)
         what = constant
     return boolean(surely(found(what, where, call.scope, call.e)))
 
@@ -148,7 +148,7 @@ def _no_match(made: Value) -> Sql:
 def cidr_match(call: FunctionCall) -> Value:
     network = call[0].constant
     if not isinstance(network, str) or not _is_network(network):
-        call.refuse("`cidr_match` takes a network that the query itself says", "such as 10.0.0.0/8", at=0)
+        call.refuse("`cidr_match` takes a constant network", "such as 10.0.0.0/8", at=0)
     return boolean(surely(in_network(network, call[1])))
 
 

@@ -90,15 +90,15 @@ async def branchlog_rows(journal: Journal) -> MetaRows:
         state.fold(sealed)
         now = _heads(state.of(Refs))
         if now != heads:
-            said = lines(sealed)
+            events = lines(sealed)
             rows += [
                 {
                     "number": sealed.record.number,
                     "time": Instant(sealed.record.time),
-                    "user": said[0].user,
+                    "user": events[0].user,
                     "ref": name,
                     "kind": kind,
-                    "action": _action(heads.get((kind, name)), now.get((kind, name)), said, name),
+                    "action": _action(heads.get((kind, name)), now.get((kind, name)), events, name),
                     "before": heads.get((kind, name)),
                     "after": now.get((kind, name)),
                 }
@@ -114,12 +114,12 @@ def _heads(refs: Refs) -> dict[tuple[str, str], str]:
     return {**branches, **{("tag", name): commit for name, commit in refs.tags()}}
 
 
-def _action(before: str | None, after: str | None, said: list[EventLine], name: str) -> str:
+def _action(before: str | None, after: str | None, events: list[EventLine], name: str) -> str:
     if before is None:
         return "created"
     if after is None:
         return "deleted"
-    for line in said:
+    for line in events:
         if line.payload.get("branch") == name:
             return str(line.payload.get("why") or line.type)
     return "moved"

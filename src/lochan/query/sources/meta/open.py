@@ -158,13 +158,15 @@ def at(repository: OpenRepository, ref: str) -> str:
 
 def moment(ref: str, now: int) -> int:
     """Of `{…}`, in microseconds since 1970."""
-    said = parse(f"main@{ref}")
-    return now - said.ago if said.ago is not None else said.time or 0
+    expression = parse(f"main@{ref}")
+    return now - expression.ago if expression.ago is not None else expression.time or 0
 
 
 def _time(source: ast.Source, now: int) -> int | None:
     if not source.ref:
         return None
     if not source.ref.startswith("{"):
-        raise Invalid(f":{source.meta} is not of one commit", hint=f"leave out @{source.ref}, or give a time: @{{…}}")
+        raise Invalid(
+            f":{source.meta} does not belong to a commit", hint=f"leave out @{source.ref}, or give a time: @{{…}}"
+        )
     return moment(source.ref, now)
