@@ -1,5 +1,5 @@
-"""The functions and aggregates that a query may call. One that is not here does not exist: each has a tested form in
-every engine."""
+"""The functions and aggregates that a query may call. Every one of them has a tested form in each engine; there are no
+others."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 class Signature(NamedTuple):
     shown: str  # as it is called
     least: int
-    most: int | None  # None: as many as one likes
+    most: int | None  # None: any number
     does: str
 
 

@@ -178,7 +178,7 @@ class RowTest:
 
 
 def row_test(source: Source, test: ast.Expr, text: str, now: int) -> RowTest:
-    """`text` is what the expression was written as. Raises QueryError."""
+    """`text` is the text of the expression. Raises QueryError."""
     noting = _Noting(source)
     scan = Scan(noting, "tested")
     sql = test_of(test, Scope(Query(text, now, Names()), row_of(scan), source.key))
@@ -187,7 +187,7 @@ def row_test(source: Source, test: ast.Expr, text: str, now: int) -> RowTest:
 
 
 class _Noting:
-    """A source that is asked, but not read."""
+    """A source that notes the request, and is not read."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -213,7 +213,7 @@ ALWAYS = ""
 
 
 def shown(value: Value, columns: dict[str, Sql]) -> Column:
-    """Adds what must be selected to `columns`."""
+    """Adds the columns that must be selected to `columns`."""
     value = unsplit(settled(value))
     kinds = {}
     for kind, sql in value.alts.items():

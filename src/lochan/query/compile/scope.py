@@ -1,4 +1,4 @@
-"""What an expression can see, how large it may become, and how a mistake in it is reported."""
+"""What an expression can see, how large it may become, and how its mistakes are reported."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Query:
     text: str
     now: int | None  # microseconds since 1970
     names: Names
-    tolerant: bool = False  # a field that no row of a pool has yet is missing, and a warning
+    tolerant: bool = False  # a field that no row of a pool has yet is missing, with a warning
     warnings: list[str] = field(default_factory=list)
 
     def unknown(self, error: UnknownField, *, may_come: bool) -> None:
-        """Raises the error, or notes it where the rows of tomorrow may have the field."""
+        """Raises the error, or adds a warning if rows may have the field later."""
         if not (self.tolerant and may_come):
             raise error
         warning = f"{error.message} (line {error.line}, column {error.column}): no row has it, so it is missing"
@@ -40,7 +40,7 @@ class Scope:
     query: Query
     this: Value
     key: Path | None = None  # the first field of the pool's key
-    lenient: bool = False  # a field that no row has is missing, and no mistake
+    lenient: bool = False  # a field that no row has is missing, and not a mistake
     bound: Mapping[int, Value] = field(default_factory=dict)  # parts of expressions that are computed, by their ids
 
     def forgiving(self) -> Scope:

@@ -10,7 +10,7 @@ from lochan.query.dialects.neutral import Forms, Neutral
 
 
 def render(query: exp.Expr, dialect: str) -> str:
-    """Raises Refused where the engine has no form for a part."""
+    """Raises Refused if the engine has no form for a part."""
     return written(query, dialect).sql(dialect=dialect, comments=False)
 
 

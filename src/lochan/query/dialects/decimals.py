@@ -82,7 +82,7 @@ def forms(words: Words) -> Forms:
 
 
 def refusal(message: str) -> str | None:
-    """What the query itself said when it ended an engine; None: it was something else."""
+    """The message with which the query itself ended an engine; None: it was something else."""
     _, found, message = message.partition(REFUSAL)
     return message.partition("\n")[0].partition(" SQLSTATE")[0].strip() if found else None
 
@@ -108,7 +108,7 @@ class _Made:
         return self._words.let(name, value, body)
 
     def _apart(self, number: str, body: str) -> str:
-        """`body` is told of the struct d: n, whether it is negative; s, its digits without zeros around them; p, such
+        """`body` uses the struct d: n, whether it is negative; s, its digits without zeros around them; p, such
         that it is 0.s times ten to the p."""
         words = self._words
         power = f"REGEXP_EXTRACT({number}, {words.quoted('[eE][+]?(-?[0-9]+)')}, 1)"

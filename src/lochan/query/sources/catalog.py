@@ -39,32 +39,32 @@ class Permits(Protocol):
     it: a user who may not read a pool does not learn whether it exists."""
 
     async def known(self, all: Sequence[Repository]) -> Sequence[Repository]:
-        """Those that a pattern may find, and that may be offered in place of a typo."""
+        """Those that a pattern may match, and that may be suggested for a typo."""
 
     async def check_absent(self, name: str) -> None:
-        """Raises unless they may know that there is no repository of this name."""
+        """Raises unless the user may know that there is no repository of this name."""
 
     async def check(self, repository: OpenRepository, source: ast.Source, ref: str) -> None:
-        """Raises unless they may read what the source names at this ref, which need not be there. Of files not yet
-        which: see `check_paths`."""
+        """Raises unless the user may read what the source names at this ref, which need not exist. Paths of files are
+        checked later, by `check_paths`."""
 
     async def check_paths(self, repository: OpenRepository, ref: str, paths: Sequence[str]) -> None:
-        """Raises unless they may read every one of these files."""
+        """Raises unless the user may read every one of these files."""
 
     async def readable(self, repository: OpenRepository, ref: str, paths: pa.Array) -> pa.Array:
-        """Of each path, whether they may read what is there."""
+        """Whether the user may read each of these paths."""
 
     async def reads_all(self, repository: OpenRepository, ref: str) -> bool:
-        """Whether they may read whatever is or was at this ref."""
+        """Whether the user may read everything that is or was at this ref."""
 
     async def shown(self, meta: str, all: Sequence[Repository]) -> Sequence[Repository]:
-        """Those whose rows of this metadata of the lake they may see."""
+        """Those whose rows of this metadata of the lake the user may see."""
 
     async def shown_users(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]: ...
 
 
 class Everything:
-    """For who has the store itself."""
+    """For a user who has the store itself."""
 
     async def known(self, all: Sequence[Repository]) -> Sequence[Repository]:
         return all

@@ -20,7 +20,7 @@ from lochan.query.sources.key_range import KeyRange
 
 
 class Why:
-    """What spoke against objects. It is worked out when somebody asks: of a hundred thousand few are kept."""
+    """Why objects were left out. It is computed when it is needed: of a hundred thousand objects few are kept."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[Indices, Indices, str]] = []  # among which, kept, reason
@@ -31,7 +31,7 @@ class Why:
         return kept
 
     def skipped(self, snapshot: Snapshot, read: Indices) -> list[Skipped]:
-        """By reason, of all but those that are read; the first reason counts."""
+        """By reason, for all objects that are not read; the first reason counts."""
         seen = np.zeros(snapshot.count, np.bool_)
         seen[read] = True
         found: dict[str, Skipped] = {}
@@ -87,7 +87,7 @@ class Choice:
         return by_form(self._snapshot, indices, self._forms)
 
     def _pruned(self, range: KeyRange, test: Test, first: int | None) -> Indices:
-        """By what is cheap to ask first: the keys' spans of all objects at once, then each one's statistics."""
+        """The cheap tests come first: the key spans of all objects at once, then the statistics of each."""
         snapshot, kept, keep = self._snapshot, self._snapshot.all, self.why.keep
         if range.no_key or pruning.keyless(test, snapshot.settings):
             kept = keep(kept, kept[snapshot.keyless[kept] > 0], pruning.BY_KEY)

@@ -70,7 +70,7 @@ def _aliases(scope: SqlScope) -> set[str]:
 
 
 def _around(scope: SqlScope) -> set[str]:
-    """Of the queries that this one stands in; those that stand in this one are no matter."""
+    """Of the outer queries; inner ones do not matter."""
     return set() if scope.outer is None else _aliases(scope.outer) | _around(scope.outer)
 
 
@@ -89,7 +89,7 @@ def in_pipe(name: str, values: list[Value], over: WindowOver) -> Value:
 
 
 def _known(value: Value) -> Value:
-    """A sum of more than 64 bits stays an error, so that it is seen."""
+    """A sum of more than 64 bits stays an error, so that it is noticed."""
     return replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != NULL}, nothing=NULL)
 
 
@@ -143,7 +143,7 @@ def _joined(call: exp.Expr, over: WindowOver) -> Value:
 
 
 def _list(argument: exp.Expr, call: exp.Expr, over: WindowOver) -> tuple[Value, Sql]:
-    """In the order that is said; else by the values themselves, so that every engine gives the same."""
+    """In the given order; else by the values themselves, so that every engine gives the same."""
     ordered = argument if isinstance(argument, exp.Order) else None
     of = argument.this if ordered is not None else argument
     if of is None:

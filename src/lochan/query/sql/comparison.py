@@ -1,6 +1,6 @@
 """Comparisons as SQL has them: NULL where one side is. Values of different kinds are unequal, and never an error.
 
-A text that says a time is one where it is compared with times, for SQL has no other way to write them.
+A text that denotes a time counts as one where it is compared with times, for SQL has no other way to write them.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class SqlQuery:
 
     @property
     def takes_all(self) -> bool:
-        """Whether it has a `*`: then fields are to be known of rows, too, which need not be read."""
+        """Whether it has a `*`: then the fields of all rows matter, even of rows that need not be read."""
         shown = [each for select in self.tree.find_all(exp.Select) for each in select.expressions]
         return any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in shown if not _counts(each))
 
@@ -119,7 +119,7 @@ class _Planner(Opener):
         return known
 
     def with_named(self, query: exp.Query) -> exp.Query:
-        """All that WITH names, at the very top: no two have one name."""
+        """Everything that WITH defines, at the very top. Names are unique."""
         if not self.written:
             return query
         named = [
@@ -130,7 +130,7 @@ class _Planner(Opener):
         return query
 
     def filled(self, query: exp.Query) -> exp.Query:
-        """With the scans in their places, each of the columns that are used."""
+        """With the scans in their places, each with the columns that are used."""
         used: dict[str, dict[str, None]] = {}
         for column in query.find_all(exp.Column):
             used.setdefault(column.table, {})[column.name] = None

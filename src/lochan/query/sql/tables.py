@@ -1,4 +1,4 @@
-"""FROM and JOIN: the tables of a query, and what of SQL stands there for them."""
+"""FROM and JOIN: the tables of a query, and their SQL."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Opener(Maker, Protocol):
     def scan(self, table: exp.Table) -> Scan: ...
 
     def named(self, name: str) -> Made | None:
-        """What a WITH around it calls so."""
+        """What an enclosing WITH defines under this name."""
 
 
 @dataclass
 class Tables:
-    """Of one FROM, as far as it is read."""
+    """The tables of one FROM, as far as it is read."""
 
     scope: SqlScope
     opener: Opener
@@ -133,12 +133,12 @@ class Tables:
 
 
 def placeholder(alias: str) -> exp.Subquery:
-    """A scan, as long as it is not known which of its columns are wanted."""
+    """A scan, as long as it is not known which of its columns are used."""
     return exp.Subquery(this=exp.Null(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
 
 def cte_name(name: str) -> str:
-    """In the plan: no name of ours begins so."""
+    """In the plan: no other name begins like this."""
     return f"with {name}"
 
 

@@ -53,7 +53,7 @@ def order_of(order: exp.Order | None, value: Callable[[exp.Ordered], Value]) -> 
         found = value(each)
         found = replace(found, alts={kind: found.alts[kind] for kind in found.alts if kind != ERROR})
         if all(is_constant(sql) for sql in found.alts.values()):
-            continue  # it orders nothing, and engines mind
+            continue  # a constant orders nothing, and engines refuse it
         keys += order_keys(
             found, descending=bool(each.args.get("desc")), nulls_first=bool(each.args.get("nulls_first"))
         )

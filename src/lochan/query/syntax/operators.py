@@ -247,7 +247,7 @@ def path(cursor: Cursor) -> tuple[str, ...]:
 
 
 def path_before(cursor: Cursor, symbol: str) -> tuple[str, ...] | None:
-    """`a.b :=` taken whole; None, and nothing taken, where it does not stand here."""
+    """Takes `a.b :=`; None, and nothing taken, if it does not stand here."""
     start = cursor.at
     names = []
     while cursor.is_name():

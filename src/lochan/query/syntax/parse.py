@@ -17,7 +17,7 @@ TREE_MAX = 120  # levels: whoever walks the tree may do it by recursion
 
 
 def parse(text: str) -> Pipe:
-    """Without a `from` where the query leaves it out: whoever asks decides what is meant. Raises QueryError."""
+    """Without a `from` if the query has none: the caller decides what is meant. Raises QueryError."""
     _check_characters(text)
     cursor = Cursor(text)
     if cursor.ended():
@@ -35,7 +35,7 @@ def _missing_bar(cursor: Cursor) -> str:
 
 
 def parse_expression(text: str) -> Expr:
-    """An expression by itself, such as what rows are deleted by. Raises QueryError."""
+    """An expression by itself, such as the condition of `delete`. Raises QueryError."""
     _check_characters(text)
     cursor = Cursor(text)
     if cursor.ended():

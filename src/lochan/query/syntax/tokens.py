@@ -1,5 +1,5 @@
-"""One token of the pipe language at a place in the text. What a slash or a star means depends on where it stands, so
-tokens are made when they are asked for; regexps, globs, search words and sources are read by those who expect them."""
+"""One token of the pipe language at a place in the text. What a slash or a star means depends on its place, so tokens
+are made on demand. Regexps, globs, search words and sources are read by the parsers that expect them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ _STARS = re.compile(r"[*?]+")
 
 
 def word_at(text: str, start: int) -> str:
-    """Empty where none begins: signs alone are none, they are more likely a mistake."""
+    """Empty if none begins here: signs alone are no word, they are more likely a mistake."""
     found = _SEARCH_WORD.match(text, start)
     return found[0] if found and (_LETTER.search(found[0]) or is_glob(found[0])) else ""
 

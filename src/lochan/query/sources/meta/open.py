@@ -75,7 +75,7 @@ async def rows_of(
 
 
 async def _shown(found: MetaRows, repository: OpenRepository, ref: str, permits: Permits) -> MetaRows:
-    """Those rows whose paths whoever asks may read."""
+    """The rows whose paths the user may read."""
     if found.table is None or permits is EVERYTHING:
         return found
     paths = found.table["path"].combine_chunks()
@@ -84,7 +84,7 @@ async def _shown(found: MetaRows, repository: OpenRepository, ref: str, permits:
 
 
 def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_history.Readable | None:
-    """None: all is. A pool's objects have no paths of their own, and are read as a whole."""
+    """None: everything is. A pool's objects have no paths of their own, and are read as a whole."""
     if permits is EVERYTHING:
         return None
     if repository.repository.kind == POOL:
@@ -98,7 +98,7 @@ def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_hist
 
 
 async def _ranges(repository: OpenRepository, ref: str, resolved: ResolvedRef, permits: Permits) -> MetaRows:
-    """Those whose ends may be read: they are named."""
+    """Only ranges whose ends may be read, since their paths are shown."""
     found = of_files.range_rows(await repository.tree(resolved.commit))
     if permits is EVERYTHING or not found.rows:
         return found
@@ -110,7 +110,7 @@ async def _ranges(repository: OpenRepository, ref: str, resolved: ResolvedRef, p
 
 
 async def _without_paths(found: MetaRows, repository: OpenRepository, permits: Permits) -> MetaRows:
-    """Events of branches of which not everything may be read do not tell which objects they are about."""
+    """Events of a branch that the user may read only in part do not name their objects."""
     all_read: dict[str, bool] = {}
     rows = []
     for row in found.rows:
@@ -142,7 +142,7 @@ async def _of_repository(repository: OpenRepository, source: ast.Source, now: in
 
 
 def dated(source: ast.Source, ref: str) -> ast.Source:
-    """At this ref, if it names none itself and can have one."""
+    """At this ref, if the source names none itself and can have one."""
     is_time = ref.startswith("{")
     only_times = source.name is None or source.meta in _OF_NO_COMMIT
     if source.ref or not ref or (only_times and not is_time) or (source.meta == "staged" and is_time):
@@ -151,7 +151,7 @@ def dated(source: ast.Source, ref: str) -> ast.Source:
 
 
 def at(repository: OpenRepository, ref: str) -> str:
-    """The default branch where none is said."""
+    """The default branch if the ref is empty."""
     default = repository.repository.default_branch
     return f"{default}@{ref}" if ref.startswith("{") else ref or default
 
