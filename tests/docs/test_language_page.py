@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from lochan.query.functions import AGGREGATES, FUNCTIONS
-from lochan.query.language import is_sql
 from lochan.query.sql.calls import names
 from lochan.query.sql.query import read
-from lochan.query.syntax.parse import parse
-from lochan.query.syntax.pipes import OPERATORS
+from lochan.query.syntax.parse import OPERATORS, parse
 from lochan.query.syntax.sources import LAKE_META, POOL_META
+from lochan.query.syntax.tokens import is_sql
 from lochan.query.syntax.unparse import unparse
 
 PAGES = Path(__file__).parents[2] / "docs" / "language"

@@ -11,7 +11,7 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.errors import Refused
 from lochan.query.compile import Plan
-from lochan.query.output.rows import rows
+from lochan.query.output.formats import rows
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.query.ask import answer
 from tests.unit.query.sql.asking import planned

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import lochan
-from lochan.query.dialects import addresses, durations
+from lochan.query.dialects import shared_texts as scalar_texts
 from lochan.query.dialects.backtracking import EXPONENTIAL, growth
-from lochan.query.language import is_sql
 from lochan.query.sql.parse import _DASHED, _quoted
+from lochan.query.syntax.tokens import is_sql
 
 ROOT = Path(lochan.__file__).parent
 NAMES = ("compile", "match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer")
@@ -116,7 +116,7 @@ def _is_module_level(path: str, call: ast.Call) -> bool:
     return (call.lineno, call.col_offset) not in inside
 
 
-@pytest.mark.parametrize("pattern", [addresses.IPV4, addresses.IPV6, durations._DURATION])
+@pytest.mark.parametrize("pattern", [scalar_texts.IPV4, scalar_texts.IPV6, scalar_texts.DURATION])
 def test_those_that_an_engine_matches(pattern: str) -> None:
     assert growth(pattern.replace("\\z", "\\Z")) == 0
 

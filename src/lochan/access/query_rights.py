@@ -24,7 +24,7 @@ from lochan.journal.journal import Journal
 from lochan.journal.state import StatePart
 from lochan.pools.keys import Instant
 from lochan.query import ast
-from lochan.query.sources.meta.past import state_at
+from lochan.query.sources.meta.history import state_at
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repositories, Repository
 from lochan.versioning.revisions.resolve import resolve

@@ -9,6 +9,6 @@ __all__ = ["Result", "Stats", "table_pages"]
 
 def table_pages(result: Result) -> Iterator[tuple[Sequence[str], Sequence[Sequence[str]]]]:
     """Its rows as texts for a table, page by page: the names of columns, and the cells."""
-    from lochan.query.output.tables import table_pages as pages
+    from lochan.query.output.formats import table_pages as pages
 
     return pages(result.batches(), result.row)

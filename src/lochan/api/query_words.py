@@ -2,7 +2,7 @@
 
 
 def operators() -> list[str]:
-    from lochan.query.syntax.pipes import OPERATORS
+    from lochan.query.syntax.parse import OPERATORS
 
     return list(OPERATORS)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lochan.pools.pruning import Skipped
 from lochan.query.output import formats
 from lochan.query.output.columns import Column
-from lochan.query.output.rows import rows
+from lochan.query.output.formats import rows
 from lochan.query.output.typed import typed_batches, typed_schema
 
 

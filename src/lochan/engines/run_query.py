@@ -29,7 +29,7 @@ from lochan.query import ast
 from lochan.query.checkpoint import checked_by
 from lochan.query.output.columns import Column
 from lochan.query.prepare import Prepared, prepare
-from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.catalog import EVERYTHING, Permits
 from lochan.versioning.repositories import POOL
 
 if TYPE_CHECKING:

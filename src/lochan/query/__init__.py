@@ -1,6 +1,8 @@
 """From a query's text to one relational plan, and from the plan to text for an engine.
 
-text ─ syntax/ ─▶ ast ─ compile/ ─▶ sqlglot tree ─ dialects ─▶ SQL of DuckDB or Spark
-                         ▲
-       sources/ ─────────┘  what `from` names, at one snapshot, pruned
+text ─ syntax/ ─▶ ast ─ compile/ ─▶ sqlglot tree ─ dialects/ ─▶ SQL of DuckDB or Spark ─▶ columns ─ output/ ─▶ rows
+text ─ sql/ ────────────────────────────▲
+            sources/ ───────────────────┘  what `from` names, at one snapshot, pruned
+
+prepare does it all. leaves is what a source promises to a plan, functions what a query may call.
 """

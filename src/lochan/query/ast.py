@@ -28,18 +28,18 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     span: Span = NOWHERE
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._said() == other._said()
+        return type(self) is type(other) and self._parts() == other._parts()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash((type(self), *self._said()))
+        return hash((type(self), *self._parts()))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(map(repr, self._said()))})"
+        return f"{type(self).__name__}({', '.join(map(repr, self._parts()))})"
 
-    def _said(self) -> tuple[object, ...]:
+    def _parts(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "span")
 
 

@@ -1,5 +1,5 @@
-"""Where a query that is only being read and compiled can be given up. Python has no way to stop such work from outside,
-so whoever asks says what is to be looked at, and the work looks at it every now and then."""
+"""Points where the reading and compiling of a query can be stopped. Python cannot stop such work from outside,
+so the caller gives a check, and the work calls it every now and then."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Check = Callable[[], None]  # raises what the work is given up by
+Check = Callable[[], None]  # raises to stop the work
 
 _check: ContextVar[Check | None] = ContextVar("lochan-query-checkpoint", default=None)
 
 
 @contextmanager
 def checked_by(check: Check | None) -> Iterator[None]:
-    """All that this task does meanwhile."""
+    """Applies to all that this task does within the block."""
     token = _check.set(check)
     try:
         yield
@@ -23,7 +23,7 @@ def checked_by(check: Check | None) -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """To be called wherever work is done that grows with the query."""
+    """Call this wherever work grows with the query."""
     check = _check.get()
     if check is not None:
         check()

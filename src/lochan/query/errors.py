@@ -1,4 +1,4 @@
-"""A query that cannot be taken, and the place in its text where that shows."""
+"""A query that is wrong, and the place in its text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class QueryError(Invalid):
 
     @property
     def place(self) -> str:
-        """The line, and carets under the place, as they are to be printed."""
+        """The line and carets under the place, ready to print."""
         line = self.text.split("\n")[self.line - 1]
         at, length = self.column - 1, max(1, min(self.length, len(line) - self.column + 1))
         cut = max(0, min(at - _WIDTH // 2, len(line) - _WIDTH))
@@ -42,7 +42,7 @@ class UnknownField(QueryError):
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """`; did you mean …?`, to be put behind `unknown …`; empty where nothing is near."""
+    """`; did you mean …?`, to follow `unknown …`; empty if no name is near."""
     import difflib
 
     by_folded = {name.lower(): name for name in names}

@@ -100,5 +100,5 @@ class Source(Protocol):
     def members(self, path: Path) -> Sequence[str]:
         """The names below an object at this path, in the order of first sight; () is the whole row."""
 
-    def select(self, asked: ScanRequest) -> exp.Query:
+    def select(self, request: ScanRequest) -> exp.Query:
         """The rows, as a query whose columns are those asked for."""

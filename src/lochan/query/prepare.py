@@ -14,13 +14,12 @@ from lochan.query import ast
 from lochan.query.compile import Plan, compile
 from lochan.query.compile.plan import OpenSource
 from lochan.query.errors import QueryError, UnknownField
-from lochan.query.language import is_sql
-from lochan.query.sources.catalog import Catalog
-from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.resolve import Opening, ReadFiles
 from lochan.query.syntax.parse import parse
+from lochan.query.syntax.tokens import is_sql
 
-LENGTH_MAX = 500_000  # letters: a longer one takes longer to be read than most queries take to run
+LENGTH_MAX = 500_000  # characters: it takes longer to read a longer one than to run most queries
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class _Read(NamedTuple):
 def _read(text: str, current: str, now: int) -> _Read:
     if len(text) > LENGTH_MAX:
         raise Invalid(
-            f"the query has {len(text):,} letters, and may have {LENGTH_MAX:,}",
+            f"the query has {len(text):,} characters; the limit is {LENGTH_MAX:,}",
             hint="load long lists of values into a pool, and join with it",
         )
     if is_sql(text):

@@ -16,8 +16,8 @@ from lochan.lake import Lake
 from lochan.pools.shape import FLOAT, INT, NULL, Path
 from lochan.query import ast
 from lochan.query.compile import compile
-from lochan.query.output.cells import fields
 from lochan.query.output.columns import Column
+from lochan.query.output.formats import fields
 from lochan.query.sources.resolve import Opening
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse

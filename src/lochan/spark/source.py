@@ -76,7 +76,7 @@ class LochanSource(DataSource):
             from lochan.spark.table_reader import TableReader
 
             return TableReader(self._files(), schema)
-        from lochan.query.syntax.unparse_expressions import name_text
+        from lochan.query.syntax.unparse import name_text
         from lochan.spark.source_reader import PartsReader
 
         parts = self._planned(())

@@ -21,7 +21,7 @@ from lochan.pools.json_row import row_text
 from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, TIME, Array, Object, Path, Type
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
-from lochan.query.dialects.spark_times import time_in_format
+from lochan.query.dialects.spark_texts import time_in_format
 from lochan.query.dialects.spark_words import name_sql
 from lochan.query.dialects.spark_words import quoted as text_sql
 from lochan.query.output.columns import Column

@@ -16,7 +16,7 @@ from lochan.pools.shape import FLOAT, INT, Path
 from lochan.pools.snapshot import Snapshot
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark_words import quoted as text_sql
-from lochan.query.sources.number_bounds import number_bounds
+from lochan.query.sources.object_selection import number_bounds
 
 DIGITS, SCALE = 38, 19
 _SQL = f"DECIMAL({DIGITS}, {SCALE})"

@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from lochan.pools.kind_order import PLACES
+
 
 class _Mark:
     def __init__(self, name: str) -> None:
@@ -161,16 +163,16 @@ def _written(value: Any) -> Any:
     return orjson.Fragment(str(value)) if kind(value) == "decimal" else value
 
 
-_CLASSES = {"bool": 0, "int": 1, "float": 1, "decimal": 1, "time": 2, "string": 3}
+_PLACES = PLACES | {"record": PLACES["object"], "net": PLACES["string"]}
 
 
 def order(value: Any, *, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
-    """A key that sorts mixed values: by the class of their kind, then by value; null, missing and what has no order of
-    its own at the end that was asked for, missing behind null."""
+    """A key that sorts mixed values: by kind, then by value; null, missing and what has no order of its own at the end
+    that was asked for, missing behind null."""
     found = kind(value)
-    if found not in _CLASSES and found not in ("record", "array", "ip", "net", "duration"):
+    if found not in _PLACES:
         return (0 if nulls_first else 2, int(value is MISSING))
-    rank = _CLASSES.get(found, 9)
+    place = _PLACES[found]
     inner: Any = value
     if found == "string":
         inner = value.encode()
@@ -178,11 +180,13 @@ def order(value: Any, *, descending: bool, nulls_first: bool) -> tuple[Any, ...]
         inner = value.us
     elif found in ("record", "array"):
         inner = _nested_order(value)
-    elif rank == 9:
-        inner = as_json(value).encode()
+    elif found == "ip":
+        inner = (value.version, int(value))
+    elif found == "net":
+        inner = str(value).encode()
     if descending:
-        return (1, _Down((rank, _Comparable(inner))))
-    return (1, (rank, _Comparable(inner)))
+        return (1, _Down((place, _Comparable(inner))))
+    return (1, (place, _Comparable(inner)))
 
 
 def _nested_order(value: Any) -> tuple[Any, ...]:

@@ -74,7 +74,7 @@ def test_a_condition_prunes(lake: Path) -> None:
         ("select 1 from lgs", ["lochan: there is no pool", "  select 1 from lgs", "                ^^^"]),
         ("select 1 from logs@nope", ["lochan: "]),
         ("select 1 from logs where took > (select took from logs)", ["lochan: a subquery for a single value"]),
-        ("select * from read_csv('/etc/passwd')", ["lochan: `read_csv` is no table"]),
+        ("select * from read_csv('/etc/passwd')", ["lochan: `read_csv` is not a table"]),
     ],
 )
 def test_a_mistake_is_shown(lake: Path, text: str, said: list[str]) -> None:

@@ -189,7 +189,7 @@ def test_with_a_float_of_a_row_it_is_a_float(value: str, expected: float, tmp_pa
 @pytest.mark.parametrize("value", ["u * u", "x * k", "u % x", "u % float64(k)"])
 def test_what_no_decimal_holds_is_refused(value: str, tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
-        with pytest.raises(Refused, match="does not go with a number of so many digits"):
+        with pytest.raises(Refused, match="does not work with a number of so many digits"):
             await lake.rows(f"from logs | cut y:={value}")
 
     on_lake(tmp_path, play)

@@ -73,11 +73,11 @@ def test_rows(answers: dict[str, list[Any]], text: str, expected: list[Any]) -> 
         ("from logs | cut k | host == 1", "unknown field `host`"),
         ("select k as n from logs where n = 1", "unknown column `n`"),
         ("from :pools | nmae == 1", "unknown field `nmae`; did you mean `name`?"),
-        ("from logs range true to false", "the key k is of kind int, and True is none"),
+        ("from logs range true to false", "the key k is of kind int, and True is not"),
         ("from files", "`files` is a repository of files"),
-        ("from none*", "no pool is called like none*"),
+        ("from none*", "no pool matches none*"),
         ("from files:objects", "`files` is a repository of files, which has no objects"),
-        ("from logs@main:branches", ":branches is not of one commit"),
+        ("from logs@main:branches", ":branches does not belong to a commit"),
     ],
 )
 def test_mistakes_point_at_their_place(tmp_path: Path, text: str, message: str) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lochan.query import ast
 from lochan.query.compile import Plan, compile
-from lochan.query.output.rows import rows
+from lochan.query.output.formats import rows
 from lochan.query.syntax.parse import parse
 from tests.unit.query.toy_source import Row, ToySource
 

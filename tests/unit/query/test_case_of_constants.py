@@ -11,7 +11,7 @@ from lochan.query import ast
 from lochan.query.compile import Plan, compile
 from lochan.query.dialects import render
 from lochan.query.leaves import ScanRequest
-from lochan.query.output.rows import rows
+from lochan.query.output.formats import rows
 from lochan.query.sql.query import read
 from lochan.query.syntax.parse import parse
 from tests.unit.query.toy_source import ToySource
@@ -28,7 +28,7 @@ class StoredSource(ToySource):
         self.folder = folder
 
     def select(self, asked: ScanRequest) -> exp.Query:
-        place = self.folder / f"{len(self.asked)}.parquet"
+        place = self.folder / f"{len(self.request)}.parquet"
         CONNECTION.sql(render(super().select(asked), "duckdb")).write_parquet(str(place))
         found = parse_one(f"select * from read_parquet('{place}')", read="duckdb")
         assert isinstance(found, exp.Query)

@@ -72,8 +72,8 @@ def test_long_numbers_take_part(query: str, expected: list[Any], ask: Ask) -> No
     "query, what",
     [
         ("from numbers | sum(k)", "`sum` meets a number"),
-        ("from numbers | cut y:=u*2", r"`\*` does not go with a number of so many digits"),
-        ("select round(u) from numbers", "`round` does not go with"),
+        ("from numbers | cut y:=u*2", r"`\*` does not work with a number of so many digits"),
+        ("select round(u) from numbers", "`round` does not work with"),
     ],
 )
 def test_what_cannot_be_exact_is_refused_by_name(query: str, what: str, ask: Ask) -> None:

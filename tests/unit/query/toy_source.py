@@ -29,7 +29,7 @@ from lochan.pools.shape import (
     type_of,
 )
 from lochan.query.compile.sql import moment, null_of, number, sql_type
-from lochan.query.dialects import duckdb, render, spark
+from lochan.query.dialects import duckdb, duckdb_text, render, spark, spark_words
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import KeyPart, LeafInfo, ScanRequest
 
@@ -52,7 +52,7 @@ class ToySource:
         self.grows = grows
         self.key = key
         self.key_parts = () if key is None else (KeyPart(key, descending, nulls_first=descending),)
-        self.asked: list[ScanRequest] = []
+        self.request: list[ScanRequest] = []
         self._types = [_typed(row, times_at) for row in rows]
         self.shapes: Mapping[int, Object] = {} if body else numbered(self._types)
         self.has_body = body
@@ -84,10 +84,10 @@ class ToySource:
                 names.update(dict.fromkeys(type.names()))
         return tuple(names)
 
-    def select(self, asked: ScanRequest) -> exp.Query:
-        self.asked.append(asked)
-        columns: list[tuple[str, Any]] = [(leaf.column, leaf) for leaf in asked.leaves]
-        columns += [("_shape", None)] * asked.shape + [("_body", "")] * asked.body
+    def select(self, request: ScanRequest) -> exp.Query:
+        self.request.append(request)
+        columns: list[tuple[str, Any]] = [(leaf.column, leaf) for leaf in request.leaves]
+        columns += [("_shape", None)] * request.shape + [("_body", "")] * request.body
         if not self.rows:
             nothing = [self._null(leaf).as_(name, quoted=True) for name, leaf in columns] or [number(1).as_("_")]
             return exp.select(*nothing).where(exp.false())
@@ -206,9 +206,20 @@ def _arms(_: object, options: tuple[Any, ...]) -> str:
     return f"({' UNION ALL '.join('SELECT ' + ', '.join(f'{text} AS {name}' for text, name in arm) for arm in arms)})"
 
 
+def _duckdb_type(type: Type | None) -> str:
+    if isinstance(type, Object):
+        members = ", ".join('"' + name.replace('"', '""') + '" ' + _duckdb_type(each) for name, each in type.fields)
+        return f"STRUCT({members})"
+    if isinstance(type, Array):
+        return f"{_duckdb_type(type.of)}[]"
+    return duckdb.TYPES[kind_of(type)] if type is not None else "VARCHAR"
+
+
 _SELECTED: list[tuple[ToySource, list[tuple[str, Any]]]] = []
 duckdb.FORMS["toy_rows"], spark.FORMS["toy_rows"] = _values, _arms
 duckdb.FORMS["toy_array"] = lambda _, options: (
-    f"CAST(CAST({duckdb.quoted(options[0])} AS JSON) AS {duckdb.type_text(options[1])})"
+    f"CAST(CAST({duckdb_text.quoted(options[0])} AS JSON) AS {_duckdb_type(options[1])})"
 )
-spark.FORMS["toy_array"] = lambda _, options: f"FROM_JSON({spark.quoted(options[0])}, '{spark.type_text(options[1])}')"
+spark.FORMS["toy_array"] = lambda _, options: (
+    f"FROM_JSON({spark_words.quoted(options[0])}, '{spark_words.type_text(options[1])}')"
+)

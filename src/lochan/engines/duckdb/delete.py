@@ -18,9 +18,9 @@ from lochan.formats.record import Actor
 from lochan.journal.keys import CarriedOut
 from lochan.pools.commit_objects import Swap, change_objects, committed_objects
 from lochan.query import ast
+from lochan.query.compile.plan import row_test
 from lochan.query.sources.bounds import of_expression
 from lochan.query.sources.pool import PoolSource
-from lochan.query.sources.row_test import row_test
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse_expression
 from lochan.tree.tree import Tree

@@ -32,10 +32,10 @@ from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, lay_out
 from lochan.pools.shape import Object
 from lochan.pools.snapshot import Snapshot
+from lochan.query.compile.plan import RowTest
 from lochan.query.dialects import render
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.object_selection import by_form as objects_by_form
-from lochan.query.sources.row_test import RowTest
 from lochan.query.sources.values import absent, value
 from lochan.versioning.open_repository import OpenRepository
 
@@ -164,15 +164,15 @@ def count_matches(
 def tested_sql(form: Form, knowledge: Knowledge, test: RowTest, shown: str, files: str) -> str:
     """A subquery with the leaves that the test needs, and the columns `shown`."""
     leaves = []
-    for leaf in test.asked.leaves:
+    for leaf in test.request.leaves:
         place, element = knowledge.place(form, leaf), knowledge.element(leaf)
         sql = value(place, leaf, _FILE, element) if place else absent(leaf, element)
         leaves.append(f"{render(exp.Paren(this=sql), 'duckdb')} AS {name_sql(leaf.column)}")
-    if test.asked.shape:
+    if test.request.shape:
         numbers = knowledge.renumbered(form)
         arms = " ".join(f"WHEN {there} THEN {here}" for there, here in numbers.items())
         leaves.append(f"CASE {SHAPE_COLUMN} {arms} ELSE {SHAPE_COLUMN} END AS {SHAPE_COLUMN}" if arms else SHAPE_COLUMN)
-    if test.asked.body:
+    if test.request.body:
         leaves.append(BODY_COLUMN if form.body else f"NULL::VARCHAR AS {BODY_COLUMN}")
     return f"(SELECT {', '.join([shown, *leaves])} FROM {files} AS {name_sql(_FILE)}) AS {test.alias}"
 

@@ -2,12 +2,13 @@
 
 compile(pipe, open_source) -> Plan          plan.sql("duckdb"), plan.row: how its columns become rows again
 
-value          a value as SQL, an expression for each kind it may have
+plan           a whole query; bindings: parts of expressions as columns of their own
+value          a value as SQL, an expression for each kind it may have; sql: small pieces of SQL
 fields         the rows of a source as values, and the way down into them
-expressions    ─▶ values; arithmetic, comparison, search, functions/ ─▶ the same, by theme
-relations      where rows come from; rows: what is still to be done with them
+expressions    ─▶ values; arithmetic, comparison, constructors, patterns, functions/, aggregates ─▶ the same, by theme
+numbers        decimals, moments, texts: what numbers, times and texts of rows need beyond an engine's types
+relations      where rows come from, and what is still to be done with them
 operators/     rows ─▶ rows
-result_columns the columns of the result
 """
 
 from lochan.query.compile.plan import Plan, compile

@@ -16,14 +16,13 @@ from decimal import Decimal
 from itertools import product
 from math import isfinite
 
+from lochan.pools.kind_order import DURATION, EVERY_NUMBER
 from lochan.pools.shape import FLOAT, INT, NULL, STRING, TIME
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile import decimals, numbers
-from lochan.query.compile.alternates import Alternates
-from lochan.query.compile.size import check_value
+from lochan.query.compile.scope import check_value
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     ERROR,
     FALSE,
     Sql,
@@ -40,7 +39,7 @@ from lochan.query.compile.sql import (
     text,
     time_at,
 )
-from lochan.query.compile.value import EVERY_NUMBER, MISSING, Exact, Value, literal, nulled, present
+from lochan.query.compile.value import MISSING, Alternates, Exact, Value, literal, nulled, present
 from lochan.query.dialects.neutral import neutral
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder"}
@@ -86,7 +85,7 @@ def negative(value: Value) -> Value:
     others = [kind for kind in value.alts if kind not in some.alts]
     wrong = any_of([is_set(value.alts[kind]) for kind in others])
     if wrong != FALSE:
-        message = case((wrong, text("no number to turn the sign of")))
+        message = case((wrong, text("only a number can be negated")))
         alts[ERROR] = coalesce(alts[ERROR], message) if ERROR in alts else message
     return Value(alts, value.nothing, exact=value.exact and decimals.negated(value.exact))
 
@@ -191,7 +190,7 @@ def _failed(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done
     arms = [(all_of([some, *nothing]), text(_OVERFLOW.get(op, _TOO_LARGE)))]
     if not done or _mixed(left, right, done):
         both = all_of([_there(left), _there(right), *nothing])
-        arms.append((both, text(f"`{op}` does not go with these kinds")))
+        arms.append((both, text(f"`{op}` does not work with these kinds")))
     if any(test != FALSE for test, _ in arms):
         errors.append(case(*arms))
     return coalesce(*errors) if errors else null_of(ERROR)

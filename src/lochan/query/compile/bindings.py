@@ -15,10 +15,8 @@ from typing import NamedTuple
 from lochan.pools.shape import JSON
 from lochan.query import ast
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.relations import Picked
-from lochan.query.compile.rows import Rows, over
-from lochan.query.compile.scope import Scope
-from lochan.query.compile.size import size_of
+from lochan.query.compile.relations import Picked, Rows, over
+from lochan.query.compile.scope import Scope, size_of
 from lochan.query.compile.value import Value, mapped
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.functions import AGGREGATES

@@ -1,37 +1,42 @@
-"""Aggregates that give values of the rows back: the first, the last, all of them, each once."""
+"""Aggregates that give values of the rows back: the first, last, least, greatest, all of them, each once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
-from lochan.query.compile import numbers
-from lochan.query.compile.aggregated import Aggregated, one_format
+from lochan.pools.kind_order import COMPOSITE, DURATION, EVERY_NUMBER, IP, SIMPLE
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, SCALARS, STRING, TIME
+from lochan.query.compile import decimals, numbers
+from lochan.query.compile.calls import Aggregated, one_format
+from lochan.query.compile.comparison import exact, kind_place
 from lochan.query.compile.functions.kinds import type_text
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     ERROR,
-    IP,
+    FALSE,
     TRUE,
     Sql,
+    all_of,
+    any_of,
     case,
     cast,
     coalesce,
+    concat,
     is_null,
     is_set,
+    negate,
     null_of,
     number,
+    op,
     text,
 )
 from lochan.query.compile.texts import json_text, order_text
-from lochan.query.compile.value import SIMPLE, Value, present, valued
+from lochan.query.compile.value import NUMBERS, Exact, Value, present, valued
 from lochan.query.dialects.neutral import neutral
-
-_TYPED = (BOOL, INT, FLOAT, STRING, TIME)
 
 
 def first(each: Aggregated) -> Value:
@@ -74,20 +79,13 @@ def union(each: Aggregated) -> Value:
     if kind is not None:
         made = neutral("sorted_list", each.over(neutral("collect_distinct", value.alts[kind]), *tests))
         return Value({ARRAY: _or_empty(made, kind)}, "", kind)
-    keys = [_class(value), _size(value), _letters(value), json_text(value)]
+    keys = [coalesce(kind_place(value), number(0)), _size(value), _letters(value), json_text(value)]
     texts = neutral("sorted_texts", each.over(neutral("collect_keyed", *keys), *tests))
     return Value({JSON: _json_list(texts)})
 
 
-def _class(value: Value) -> Sql:
-    """What a value is sorted by before all else: its kind."""
-    places = {kind: at for at, kind in enumerate(SIMPLE)} | dict.fromkeys((FLOAT, DECIMAL), SIMPLE.index(INT))
-    arms = [(is_set(sql), number(places.get(kind, len(places)))) for kind, sql in value.alts.items() if kind != NULL]
-    return coalesce(case(*arms), number(0))
-
-
 def _size(value: Value) -> Sql:
-    """Then, if it is one, its number."""
+    """What a value is sorted by after its kind: its number, if it is one."""
     sizes: dict[str, Callable[[Sql], Sql]] = {
         BOOL: lambda sql: cast(cast(sql, INT), FLOAT),
         INT: lambda sql: cast(sql, FLOAT),
@@ -103,7 +101,7 @@ def _size(value: Value) -> Sql:
 def _letters(value: Value) -> Sql:
     """Then its text, or what orders as it does."""
     exact = [numbers.key(value.only((DECIMAL,)))] if DECIMAL in value.alts else []
-    composite = value.only((ARRAY, OBJECT, JSON))
+    composite = value.only(COMPOSITE)
     nested = [order_text(composite)] if composite.alts else []
     return coalesce(*(value.alts[kind] for kind in (STRING, IP) if kind in value.alts), *exact, *nested, text(""))
 
@@ -127,7 +125,7 @@ def _single(value: Value) -> str | None:
     if value.original is not None:
         return None
     kind = next(iter(kinds), None)
-    return kind if len(kinds) == 1 and kind in _TYPED else None
+    return kind if len(kinds) == 1 and kind in SCALARS else None
 
 
 def _or_empty(made: Sql, kind: str) -> Sql:
@@ -137,3 +135,97 @@ def _or_empty(made: Sql, kind: str) -> Sql:
 def _json_list(texts: Sql) -> Sql:
     inner = coalesce(neutral("list_join", texts, options=(",",)), text(""))
     return exp.DPipe(this=exp.DPipe(this=text("["), expression=inner), expression=text("]"))
+
+
+# ── the least and the greatest: by kind, then by value, as `sort` has it ─────────────────────────────────────────────
+
+
+def least(each: Aggregated) -> Value:
+    return _extreme(each, exp.Min, least=True)
+
+
+def greatest(each: Aggregated) -> Value:
+    return _extreme(each, exp.Max, least=False)
+
+
+def ordering(value: Value, kind: str) -> Sql:
+    """What is compared of the values of one simple kind."""
+    if kind == DECIMAL:
+        return numbers.key(value.only((DECIMAL,))) if value.exact is None else value.exact.sql.copy()
+    return value.alts[kind].copy()
+
+
+def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> Value:
+    """The least is of the first kind that there is, the greatest of the last."""
+    value = each.value
+    ends = {kind: each.over(function(this=ordering(value, kind))) for kind in SIMPLE if kind in value.alts}
+    ends, as_decimal = _of_numbers(each, ends, function, least=least)
+    composite = value.only(COMPOSITE)
+    if composite.alts:
+        ends[JSON] = _composite(each, composite, least=least)
+    order = list(ends) if least else list(reversed(ends))
+    alts: dict[str, Sql] = {}
+    for at, kind in enumerate(order):
+        others = [ends[other] for other in order[:at] if not {kind, other} <= set(EVERY_NUMBER)]
+        alts[kind] = case((all_of(is_null(other) for other in others), ends[kind])) if others else ends[kind]
+    if as_decimal is not None and alts[DECIMAL] != ends[DECIMAL]:  # something of another kind comes before it
+        as_decimal = None
+    return Value(alts, "" if each.sure and len(value.alts) == 1 else NULL, format=one_format(value), exact=as_decimal)
+
+
+def _of_numbers(
+    each: Aggregated, ends: dict[str, Sql], function: type[exp.AggFunc], *, least: bool
+) -> tuple[dict[str, Sql], Exact | None]:
+    """Of the least or greatest of each kind of number, each NULL but the one that is it."""
+    value = each.value
+    if set(NUMBERS) <= set(ends):
+        whole, real = ends[INT], ends[FLOAT]
+        first = any_of([is_null(real), exact("<=" if least else ">=", whole, real)])
+        ends = ends | {
+            INT: case((all_of([is_set(whole), first]), whole)),
+            FLOAT: case((all_of([is_set(real), any_of([is_null(whole), negate(coalesce(first, exp.false()))])]), real)),
+        }
+    if value.exact is not None:
+        found = _extreme_decimal(ends, value.exact, least=least)
+        return ends | found.ends, found.exact
+    if DECIMAL in ends:
+        return ends | _extreme_number(ends, each.over(function(this=numbers.key(value)))), None
+    return ends, None
+
+
+def _extreme_number(ends: dict[str, Sql], best: Sql) -> dict[str, Sql]:
+    """Of the least or greatest of each kind of number, a decimal's as its key: each NULL but the one that is it. `best`
+    is the key of the least or greatest of all."""
+    key = ends[DECIMAL]
+    others = [kind for kind in (INT, FLOAT) if kind in ends]
+    if not others:
+        return {DECIMAL: neutral("number_text", key)}
+    first = coalesce(op(exp.EQ, key, best), FALSE)
+    found: dict[str, Sql] = {kind: case((negate(first), ends[kind])) for kind in others}
+    return {**found, DECIMAL: case((first, neutral("number_text", key)))}
+
+
+class _Extreme(NamedTuple):
+    ends: dict[str, Sql]
+    exact: Exact
+
+
+def _extreme_decimal(ends: dict[str, Sql], of: Exact, *, least: bool) -> _Extreme:
+    """The same where the decimal is one."""
+    exact = Exact(ends[DECIMAL], of.digits)
+    others = [kind for kind in (INT, FLOAT) if kind in ends]
+    if not others:
+        return _Extreme({DECIMAL: decimals.shown(exact)}, exact)
+    first = decimals.best(exact, [(kind, ends[kind]) for kind in others], least=least)
+    found: dict[str, Sql] = {kind: case((negate(first), ends[kind])) for kind in others}
+    return _Extreme(
+        {**found, DECIMAL: case((first, decimals.shown(exact)))}, Exact(case((first, exact.sql)), of.digits)
+    )
+
+
+def _composite(each: Aggregated, value: Value, *, least: bool) -> Sql:
+    """Of arrays and records, as JSON text. Those that are written differently and yet equal go by their texts: the text
+    that orders them says itself where it ends."""
+    written = json_text(value)
+    place = concat(order_text(value), written)
+    return each.over(neutral("first_by" if least else "last_by", written, place), valued(value))

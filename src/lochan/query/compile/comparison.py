@@ -3,19 +3,23 @@ smaller or greater; of null there is only one."""
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from collections.abc import Iterator
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
+from lochan.pools.kind_order import COMPOSITE, EVERY_NUMBER, IP, PLACES, SIMPLE
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, TIME
 from lochan.query.compile import decimals, moments, numbers
 from lochan.query.compile.sql import (
+    COMPARISONS,
     DECIMAL,
     FALSE,
     INT_MAX,
     INT_MIN,
     TRUE,
+    TURNED,
     Sql,
     all_of,
     any_of,
@@ -29,23 +33,12 @@ from lochan.query.compile.sql import (
     number,
     op,
     surely,
+    text,
     try_cast,
 )
 from lochan.query.compile.texts import json_text, order_text
-from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, nulled, settled, valued
+from lochan.query.compile.value import NUMBERS, Value, address_digits, nulled, settled, valued
 from lochan.query.dialects.neutral import neutral
-
-OPERATORS: dict[str, type[exp.Binary]] = {
-    "==": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
-
-
-COMPOSITE = frozenset((ARRAY, OBJECT, JSON))
 
 
 def compared(op_: str, left: Value, right: Value) -> Sql:
@@ -71,13 +64,13 @@ def exact(op_: str, whole: Sql, real: Sql) -> Sql:
     """A whole number against a float. Rounding keeps the order, so only where both round to the same the float, which
     is whole then, is compared as a whole number; the one that is too great for that lies above all."""
     rounded = neutral("rounded", whole) if isinstance(whole, exp.Column) else cast(whole, FLOAT)
-    node = OPERATORS[op_]
+    node = COMPARISONS[op_]
     if op_ == "==":
         return all_of([eq(rounded, real), eq(whole, try_cast(real, INT))])
     if op_ == "!=":
         same = all_of([eq(rounded, real), eq(whole, try_cast(real, INT))])
         return all_of([is_set(whole), is_set(real), negate(coalesce(same, FALSE))])
-    strict = OPERATORS[op_[0]]
+    strict = COMPARISONS[op_[0]]
     above = TRUE if op_[0] == "<" else FALSE
     ties = all_of([eq(rounded, real), coalesce(op(node, whole, try_cast(real, INT)), above)])
     return any_of([op(strict, rounded, real), ties])
@@ -90,13 +83,13 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
     simple = [kind for kind in SIMPLE if kind in value.alts]
     rest = [kind for kind in value.alts if kind in COMPOSITE]
     if len(set(simple) - set(EVERY_NUMBER)) + bool(set(simple) & set(EVERY_NUMBER)) + bool(rest) > 1:
-        keys.append(_ordered(_class(value, simple, rest), descending, nulls_first))
+        keys.append(_ordered(kind_place(value), descending, nulls_first))
     if DECIMAL in simple:
         by_number = decimals.keys(value) or [numbers.key(value)]
         keys.extend(_ordered(each, descending, nulls_first) for each in by_number)
         simple = [kind for kind in simple if kind not in EVERY_NUMBER]
     elif set(NUMBERS) <= set(simple):
-        keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value))
+        keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value.alts[INT], value.alts[FLOAT]))
         simple = [kind for kind in simple if kind not in NUMBERS]
     for kind in simple:
         keys.append(_ordered(value.alts[kind], descending, nulls_first))
@@ -109,19 +102,29 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
     return keys
 
 
-def number_keys(value: Value) -> tuple[Sql, Sql]:
-    """Two columns that order whole numbers and floats among each other."""
-    whole, real = value.alts[INT], value.alts[FLOAT]
-    return coalesce(cast(whole, FLOAT), real), coalesce(whole, try_cast(real, INT))
+def kind_place(value: Value) -> Sql:
+    """A number by which values of different kinds are ordered."""
+    return case(*((is_set(sql), number(PLACES[kind])) for kind, sql in value.alts.items() if kind in PLACES))
+
+
+def number_keys(whole: Sql, real: Sql) -> tuple[Sql, ...]:
+    """Columns that order ints and floats among each other: as near as a double comes; then, of ints and floats that are
+    one double, as ints. A float may be just above the greatest int."""
+    beyond = op(exp.GTE, real, number(_BEYOND_INTS))
+    return (
+        coalesce(cast(whole, FLOAT), real),
+        coalesce(whole, try_cast(real, INT), case((is_set(real), number(INT_MAX)))),
+        case((beyond, number(1)), (any_of([is_set(whole), is_set(real)]), number(0))),
+    )
 
 
 def _as_texts(op_: str, left: Value, right: Value) -> Sql:
     """Arrays are equal element by element, and objects field by field, the fields in the same order; numbers within
     them as numbers are."""
     if left.kinds & COMPOSITE == right.kinds & COMPOSITE == {ARRAY} and left.element == right.element:
-        return op(OPERATORS[op_], left.alts[ARRAY], right.alts[ARRAY])
+        return op(COMPARISONS[op_], left.alts[ARRAY], right.alts[ARRAY])
     one, other = left.only(COMPOSITE), right.only(COMPOSITE)
-    test = op(OPERATORS[op_], order_text(one), order_text(other))
+    test = op(COMPARISONS[op_], order_text(one), order_text(other))
     if op_ == "==" or (one.kinds == other.kinds and one.kinds in ({ARRAY}, {OBJECT})):
         return test
     kinds = [neutral("first_character", json_text(each)) for each in (one, other)]  # an array is no record
@@ -148,17 +151,17 @@ def _pair(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
             return _against_float(op_, mine, right.constant)
         return exact(op_, mine, theirs)
     if isinstance(left.constant, float):
-        return _against_float(_TURNED[op_], theirs, left.constant)
-    return exact(_TURNED[op_], theirs, mine)
+        return _against_float(TURNED[op_], theirs, left.constant)
+    return exact(TURNED[op_], theirs, mine)
 
 
 def _simple(op_: str, kind: str, left: Sql, right: Sql) -> Sql:
     if kind == BOOL and op_ == "==" and right in (TRUE, FALSE):
         return left if right == TRUE else negate(left)
-    return op(OPERATORS[op_], left, right)
+    return op(COMPARISONS[op_], left, right)
 
 
-_TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_BEYOND_INTS = float(INT_MAX)  # the least double that is greater than every int
 
 
 def _against_float(op_: str, whole: Sql, real: float) -> Sql:
@@ -166,7 +169,7 @@ def _against_float(op_: str, whole: Sql, real: float) -> Sql:
     if math.isnan(real) or math.isinf(real):
         return exact(op_, whole, number(real))
     if real.is_integer() and INT_MIN <= real <= INT_MAX:
-        return op(OPERATORS[op_], whole, number(int(real)))
+        return op(COMPARISONS[op_], whole, number(int(real)))
     if not INT_MIN <= real <= INT_MAX:
         below = real > 0
         return all_of(
@@ -179,15 +182,26 @@ def _against_float(op_: str, whole: Sql, real: float) -> Sql:
     return op(exp.GTE, whole, number(math.ceil(real)))
 
 
-def _class(value: Value, simple: list[str], rest: list[str]) -> Sql:
-    """The place of its kind among the kinds: all numbers have one, and so have all that are no scalars."""
-    places = {kind: at for at, kind in enumerate([*simple, *rest])}
-    some = [kind for kind in EVERY_NUMBER if kind in simple]
-    if some:
-        places |= dict.fromkeys(some, places[some[0]])
-    places |= dict.fromkeys(rest, len(simple))
-    return case(*((is_set(value.alts[kind]), number(at)) for kind, at in places.items()))
-
-
 def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
     return exp.Ordered(this=value.copy(), desc=descending, nulls_first=nulls_first)
+
+
+# ── addresses in networks ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def in_network(network: str, value: Value) -> Sql:
+    """An address lies between the first and the last of the network. Addresses are kept as digits that order as they
+    do."""
+    net = ipaddress.ip_network(network, strict=False)
+    tests = []
+    for address in _addresses(value):
+        low, high = (text(address_digits(str(each))) for each in (net.network_address, net.broadcast_address))
+        tests.append(all_of([op(exp.GTE, address, low), op(exp.LTE, address, high)]))
+    return any_of(tests)
+
+
+def _addresses(value: Value) -> list[Sql]:
+    found = [value.alts[IP]] if IP in value.alts else []
+    if STRING in value.alts:
+        found.append(neutral("ip_digits", value.alts[STRING]))
+    return found

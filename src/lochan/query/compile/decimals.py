@@ -13,9 +13,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import EVERY_NUMBER
 from lochan.pools.layout import DIGITS_MAX
 from lochan.pools.shape import FLOAT, INT, STRING
 from lochan.query.compile.sql import (
+    COMPARISONS,
     DECIMAL,
     FALSE,
     TRUE,
@@ -33,18 +35,10 @@ from lochan.query.compile.sql import (
     text,
     try_cast,
 )
-from lochan.query.compile.value import EVERY_NUMBER, Exact, Value
+from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Digits
 
-NODES: dict[str, type[exp.Binary]] = {
-    "==": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
 _COMPUTED: dict[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
 _WIDE = Context(prec=1_000)
 _INT_DIGITS = 19  # of 64 bits
@@ -110,7 +104,7 @@ def against(op_: str, exact: Exact, by: float | Decimal) -> Sql | None:
     step = Decimal(1).scaleb(-scale)
     below, above = (value.quantize(step, way, _WIDE) for way in (ROUND_FLOOR, ROUND_CEILING))
     if below == above:
-        return op(NODES[op_], exact.sql, literal(below, scale))
+        return op(COMPARISONS[op_], exact.sql, literal(below, scale))
     if op_ in ("==", "!="):
         return all_of([is_set(exact.sql), TRUE if op_ == "!=" else FALSE])
     if op_[0] == "<":
@@ -126,7 +120,7 @@ def _with_decimal(op_: str, one: Exact, other: Exact) -> Sql | None:
     both = common([one.digits, other.digits])
     if both is None:
         return None
-    return op(NODES[op_], widened(one, both).sql, widened(other, both).sql)
+    return op(COMPARISONS[op_], widened(one, both).sql, widened(other, both).sql)
 
 
 def common(digits: Sequence[Digits]) -> Digits | None:
@@ -143,17 +137,17 @@ def widened(exact: Exact, digits: Digits) -> Exact:
 
 def _with_int(op_: str, exact: Exact, whole: Sql) -> Sql:
     same = neutral("try_decimal", whole, options=(exact.digits.scale,))
-    return _or_beyond(op_, exact, op(NODES[op_], exact.sql, same), same, whole, number(0))
+    return _or_beyond(op_, exact, op(COMPARISONS[op_], exact.sql, same), same, whole, number(0))
 
 
 def _with_float(op_: str, exact: Exact, real: Sql) -> Sql:
     near = nearest(exact)
     tie = eq(near, real)
     same = neutral("float_decimal", real, options=(exact.digits.scale,))
-    tied = _or_beyond(op_, exact, op(NODES[op_], exact.sql, same), same, real, number(0.0))
+    tied = _or_beyond(op_, exact, op(COMPARISONS[op_], exact.sql, same), same, real, number(0.0))
     if op_ == "==":
         return all_of([tie, tied])
-    return case((tie, tied), other=op(NODES[op_], near, real))
+    return case((tie, tied), other=op(COMPARISONS[op_], near, real))
 
 
 def _or_beyond(op_: str, exact: Exact, test: Sql, same: Sql, by: Sql, zero: Sql) -> Sql:
@@ -217,9 +211,9 @@ def rounded(exact: Exact, name: str, scale: int = 0) -> Exact:
 
 def _operand(kind: str, value: Value) -> Exact | None:
     """A float that the query says is the number that it says; others are not exact."""
-    said = value.constant
-    if isinstance(said, int | float) and not isinstance(said, bool):
-        number = Decimal(repr(said))
+    constant = value.constant
+    if isinstance(constant, int | float) and not isinstance(constant, bool):
+        number = Decimal(repr(constant))
         scale = max(-int(number.as_tuple().exponent), 0) if number.is_finite() else DIGITS_MAX
         whole = max(number.adjusted() + 1, 0)
         return Exact(literal(number, scale), Digits(whole, scale)) if whole + scale <= DIGITS_MAX else None

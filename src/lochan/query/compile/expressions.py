@@ -10,14 +10,13 @@ from lochan.pools.shape import ARRAY, BOOL, INT, JSON, NULL, STRING
 from lochan.query import ast
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
-from lochan.query.compile.cases import chosen
-from lochan.query.compile.comparison import OPERATORS, compared, total
-from lochan.query.compile.constructors import array_of, record_of
+from lochan.query.compile.comparison import compared, in_network, total
+from lochan.query.compile.constructors import array_of, chosen, record_of
 from lochan.query.compile.fields import array_items, element, is_array_text, member, opened, typed
-from lochan.query.compile.networks import in_network
+from lochan.query.compile.patterns import found
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.search import found
 from lochan.query.compile.sql import (
+    COMPARISONS,
     FALSE,
     Sql,
     all_of,
@@ -66,7 +65,7 @@ def value_of(e: ast.Expr, scope: Scope) -> Value:
             return boolean(surely(_in(left, right, scope)))
         case ast.Binary("like", left, right):
             return boolean(surely(_like(e, left, right, scope)))
-        case ast.Binary(op_, left, right) if op_ in OPERATORS:
+        case ast.Binary(op_, left, right) if op_ in COMPARISONS:
             return boolean(total(op_, value_of(left, scope), value_of(right, scope)))
         case ast.Binary(op_, left, right):
             return arithmetic(op_, value_of(left, scope), value_of(right, scope))
@@ -85,7 +84,7 @@ def value_of(e: ast.Expr, scope: Scope) -> Value:
             return record_of([(name, value_of(value, scope)) for name, value in fields])
         case ast.Term(what):
             return boolean(surely(found(what, scope.this, scope, e)))
-    raise refused(scope.query, e, "no pattern can stand here")
+    raise refused(scope.query, e, "a pattern cannot be used here")
 
 
 def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
@@ -95,7 +94,7 @@ def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
             return all_of([test_of(left, scope, total=total), test_of(right, scope, total=total)])
         case ast.Binary("or", left, right):
             return any_of([test_of(left, scope, total=total), test_of(right, scope, total=total)])
-        case ast.Binary(op_, left, right) if op_ in OPERATORS and not total:
+        case ast.Binary(op_, left, right) if op_ in COMPARISONS and not total:
             return compared(op_, value_of(left, scope), value_of(right, scope))
         case ast.Binary("in", left, right) if not total:
             return _in(left, right, scope)
@@ -133,7 +132,7 @@ def _first_names(names: tuple[str, ...]) -> str:
 def _indexed(e: ast.Index, scope: Scope) -> Value:
     of, at = value_of(e.of, scope), value_of(e.at, scope)
     if isinstance(at.constant, bool) or not isinstance(at.constant, int | str):
-        raise refused(scope.query, e.at, "an index is a number or a name that the query itself says")
+        raise refused(scope.query, e.at, "an index must be a constant number or name")
     if isinstance(at.constant, str):
         return _named(of, at.constant, e, scope, "field")
     return element(of, at.constant)
@@ -145,7 +144,7 @@ def _sliced(e: ast.Slice, scope: Scope) -> Value:
     for end in (e.start, e.stop):
         value = None if end is None else value_of(end, scope).constant
         if end is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise refused(scope.query, end, "the ends of a slice are numbers that the query itself says")
+            raise refused(scope.query, end, "the ends of a slice must be constant numbers")
         ends.append(value)
     alts: dict[str, Sql] = {}
     if STRING in of.alts:
@@ -238,9 +237,11 @@ def _one_of(one: Value, items: list[Value]) -> Sql:
 def _like(e: ast.Expr, left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
     pattern = value_of(right, scope).constant
     if not isinstance(pattern, str):
-        raise refused(scope.query, right, "the pattern of `like` is a text that the query itself says")
+        raise refused(scope.query, right, "the pattern of `like` must be a constant text")
     if re.search(r"\\(?![\\%_])", re.sub(r"\\\\", "", pattern)):
-        raise refused(scope.query, right, "a backslash in a pattern of `like` stands before %, _ or another backslash")
+        raise refused(
+            scope.query, right, "a backslash in a pattern of `like` must stand before %, _ or another backslash"
+        )
     one = value_of(left, scope)
     return neutral("like", one.alts[STRING], options=(pattern,)) if STRING in one.alts else exp.false()
 

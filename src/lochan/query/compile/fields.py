@@ -80,17 +80,17 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
             alts[DECIMAL], alts[JSON] = numbers.split(json, exact)
     original = None if beside is None else scan.leaf(beside.leaf)
     if any(each.timed for each in known):
-        time, alts[STRING], said = moments.split(alts[STRING])
-        original = said if original is None else coalesce(original, said)
+        time, alts[STRING], text_of_time = moments.split(alts[STRING])
+        original = text_of_time if original is None else coalesce(original, text_of_time)
         alts[TIME] = coalesce(alts[TIME], time) if TIME in alts else time
     element = next((each.element for each in known if each.leaf.kind == ARRAY), None)
     formats = next((each.formats for each in known if each.leaf.kind == TIME), ())
-    told = sure and not any(isinstance(type, Maybe) for type in types.values())
+    never_null = sure and not any(isinstance(type, Maybe) for type in types.values())
     return Value(
         alts,
         NULL if or_null else "" if certain else MISSING,
         element,
-        _record(scan, path, types, sure=told) if OBJECT in alts else None,
+        _record(scan, path, types, sure=never_null) if OBJECT in alts else None,
         _format(scan, formats, types, by_shape=original is not None) if formats else None,
         original=original,
         exact=exact,

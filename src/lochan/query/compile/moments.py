@@ -13,18 +13,10 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from lochan.pools.shape import TIME
-from lochan.query.compile.sql import Sql, all_of, any_of, case, coalesce, concat, is_null, is_set, op, text
+from lochan.query.compile.sql import COMPARISONS, Sql, all_of, any_of, case, coalesce, concat, is_null, is_set, op, text
 from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import neutral
 
-_NODES: dict[str, type[exp.Binary]] = {
-    "==": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
 _MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
 
 
@@ -47,8 +39,8 @@ def finer(original: Sql) -> Sql:
 
 
 def finer_of(value: Value) -> Sql:
-    said = getattr(value.constant, "finer", "")
-    return text(said) if said or value.original is None else finer(value.original)
+    digits = getattr(value.constant, "finer", "")
+    return text(digits) if digits or value.original is None else finer(value.original)
 
 
 def is_fine(value: Value) -> bool:
@@ -64,16 +56,16 @@ def compared(op_: str, left: Value, right: Value) -> Sql:
         return all_of([same, op(exp.EQ, mine, theirs)])
     if op_ == "!=":
         return any_of([op(exp.NEQ, one, other), all_of([same, op(exp.NEQ, mine, theirs)])])
-    near = op(_NODES[f"{op_[0]}="], one, other)  # says nothing new, but engines and plans prune by it
-    return all_of([near, any_of([op(_NODES[op_[0]], one, other), op(_NODES[op_], mine, theirs)])])
+    near = op(COMPARISONS[f"{op_[0]}="], one, other)  # says nothing new, but engines and plans prune by it
+    return all_of([near, any_of([op(COMPARISONS[op_[0]], one, other), op(COMPARISONS[op_], mine, theirs)])])
 
 
 def by_moment(value: Value) -> Value:
     """For where values are told apart: one moment is one value, however it was written, whatever its row's shape is."""
     if value.original is not None:
         value = replace(value, original=exact_text(value), text=None)
-    told = value.format is not None and value.format.number is not None
-    return replace(value, format=None) if told else value
+    varies = value.format is not None and value.format.number is not None
+    return replace(value, format=None) if varies else value
 
 
 def exact_text(value: Value) -> Sql | None:

@@ -19,9 +19,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import EVERY_NUMBER
 from lochan.pools.shape import FLOAT, INT, JSON, STRING
 from lochan.query.compile import decimals
 from lochan.query.compile.sql import (
+    COMPARISONS,
     DECIMAL,
     FALSE,
     INT_MAX,
@@ -38,18 +40,10 @@ from lochan.query.compile.sql import (
     op,
     text,
 )
-from lochan.query.compile.value import EVERY_NUMBER, Exact, Value
+from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.decimals import MIDDLE
 from lochan.query.dialects.neutral import neutral
 
-NODES: dict[str, type[exp.Binary]] = {
-    "==": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
 _TURNED = str.maketrans("0123456789", "9876543210")
 _WIDE = Context(prec=1_000)
 Number = int | float | Decimal
@@ -148,7 +142,7 @@ def compared(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
         return against_decimal(op_, one, left.alts[one], right.constant)
     if isinstance(left.constant, Decimal) and other != DECIMAL:
         return against_decimal(_TURN[op_], other, right.alts[other], left.constant)
-    return op(NODES[op_], _side_key(one, left), _side_key(other, right))
+    return op(COMPARISONS[op_], _side_key(one, left), _side_key(other, right))
 
 
 def _side_key(kind: str, value: Value) -> Sql:
@@ -165,7 +159,7 @@ def against_decimal(op_: str, kind: str, sql: Sql, by: Decimal) -> Sql:
     """A decimal that the query says becomes a number of the column's kind, so that objects can be told apart by it."""
     below, above = _neighbours(kind, by)
     if below == above and below is not None:
-        return op(NODES[op_], sql, number(below))
+        return op(COMPARISONS[op_], sql, number(below))
     if op_ in ("==", "!="):
         return FALSE if op_ == "==" else negate(is_null(sql))
     if op_[0] == "<":
@@ -204,5 +198,5 @@ def nearest(sql: Sql) -> Sql:
 def refused_where_set(sql: Sql, what: str, kind: str) -> Sql:
     """Nothing, where no row has such a number; else the query ends with these words."""
     types = {FLOAT: "DOUBLE", INT: "BIGINT"}
-    message = f"{what} does not go with a number of so many digits (float64(…) takes the nearest float)"
+    message = f"{what} does not work with a number of so many digits (float64(…) takes the nearest float)"
     return neutral("refuse", sql, options=(message, types[kind]))

@@ -8,23 +8,24 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from lochan.errors import Refused
+from lochan.pools.shape import ARRAY, NULL, OBJECT, TIME
 from lochan.query import ast
 from lochan.query.compile.bindings import bound
 from lochan.query.compile.expressions import test_of
 from lochan.query.compile.fields import row_of
+from lochan.query.compile.numbers import unsplit
 from lochan.query.compile.operators import order as row_order
 from lochan.query.compile.operators import projection
 from lochan.query.compile.operators.branches import fork, join, stacked, switch
 from lochan.query.compile.operators.summarize import aggregated
 from lochan.query.compile.operators.yield_over import unnested, yielded
-from lochan.query.compile.relations import Names, Picked, Scan
-from lochan.query.compile.result_columns import shown
-from lochan.query.compile.rows import Rows
-from lochan.query.compile.scope import Query, Scope, refused
-from lochan.query.compile.size import check_plan
+from lochan.query.compile.relations import Names, Picked, Rows, Scan
+from lochan.query.compile.scope import Query, Scope, check_plan, refused
+from lochan.query.compile.sql import TRUE, Sql, columns_of
+from lochan.query.compile.value import Record, Value, settled
 from lochan.query.dialects import render
-from lochan.query.leaves import Source
-from lochan.query.output.columns import Column
+from lochan.query.leaves import ScanRequest, Source
+from lochan.query.output.columns import BodyText, Column, FieldOrder, TimeFormat
 
 OpenSource = Callable[[ast.Source], Source]
 
@@ -44,7 +45,7 @@ class Plan:
         try:
             return render(self.query, dialect)
         except RecursionError:
-            raise Refused("the query is too deep to be written out", hint="compute it in several steps") from None
+            raise Refused("the query is nested too deeply", hint="compute it in several steps") from None
 
 
 def compile(
@@ -81,7 +82,9 @@ class _Compiler:
         if operators and isinstance(operators[0], ast.From):
             rows = self._from(operators)
         if rows is None:
-            raise refused(self.query, pipe, "the query says not where its rows come from", "begin it with: from POOL")
+            raise refused(
+                self.query, pipe, "the query does not say where its rows come from", "begin it with: from POOL"
+            )
         for operator in operators:
             rows = self._operator(operator, rows)
         return rows
@@ -159,6 +162,113 @@ class _Compiler:
                 return switch(operator, rows, scope, self.pipe)
             case ast.Load():
                 raise refused(
-                    self.query, operator, "`load` ends a query: nothing can follow it, and it stands in no branch"
+                    self.query, operator, "`load` must be the last operator of a query, and cannot be in a branch"
                 )
-        raise refused(self.query, operator, "this operator cannot stand here")
+        raise refused(self.query, operator, "this operator cannot be used here")
+
+
+# ── a test of rows without a query around it ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class RowTest:
+    sql: str  # of DuckDB; NULL counts as false
+    request: ScanRequest  # the columns that it needs
+    alias: str  # of the table that has these
+
+
+def row_test(source: Source, test: ast.Expr, text: str, now: int) -> RowTest:
+    """`text` is the text of the expression. Raises QueryError."""
+    noting = _Noting(source)
+    scan = Scan(noting, "tested")
+    sql = test_of(test, Scope(Query(text, now, Names()), row_of(scan), source.key))
+    scan.query(columns_of([sql], scan.alias), ordered=False)
+    return RowTest(render(exp.Paren(this=sql), "duckdb"), noting.request, scan.alias)
+
+
+class _Noting:
+    """A source that notes the request, and is not read."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.shapes = source.shapes
+        self.grows = source.grows
+        self.has_body = source.has_body
+        self.text_shapes = source.text_shapes
+        self.key = source.key
+        self.key_parts = source.key_parts
+        self.known = source.known
+        self.members = source.members
+        self.request = ScanRequest(())
+
+    def select(self, request: ScanRequest) -> exp.Query:
+        self.request = request
+        return exp.select("1")
+
+
+# ── the columns of a result ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+ALWAYS = ""
+
+
+def shown(value: Value, columns: dict[str, Sql]) -> Column:
+    """Adds the columns that must be selected to `columns`."""
+    value = unsplit(settled(value))
+    kinds = {}
+    for kind, sql in value.alts.items():
+        sure = sql == TRUE and kind in (OBJECT, NULL) and len(value.alts) == 1
+        kinds[kind] = ALWAYS if sure else _add(sql, columns)
+    record = value.record if OBJECT in value.alts else None
+    return Column(
+        kinds,
+        value.nothing,
+        _members(record, columns) if record is not None else (),
+        _order(record, columns) if record is not None else None,
+        value.element if ARRAY in value.alts else None,
+        _format(value, columns) if TIME in value.alts else None,
+        _body(record, columns) if record is not None else None,
+        None if value.exact is None else value.exact.digits.scale,
+    )
+
+
+def _members(record: Record, columns: dict[str, Sql]) -> tuple[tuple[str, Column], ...]:
+    names = record.names
+    if record.body is not None:
+        names = tuple(name for name in names if name in record.body.names or name in record.body.made)
+    return tuple((name, shown(record.get(name), columns)) for name in names)
+
+
+def _order(record: Record, columns: dict[str, Sql]) -> FieldOrder | None:
+    if record.order is None:
+        return None
+    return FieldOrder(_add(record.order.number, columns), record.order.names())
+
+
+def _format(value: Value, columns: dict[str, Sql]) -> TimeFormat | None:
+    format = value.format
+    if format is None and value.original is None:
+        return None
+    original = "" if value.original is None else _add(value.original, columns)
+    if format is None or format.number is None:
+        return TimeFormat(format.constant if format is not None else "", original=original)
+    return TimeFormat("", _add(format.number, columns), dict(format.by_number), original)
+
+
+def _body(record: Record, columns: dict[str, Sql]) -> BodyText | None:
+    if record.body is None:
+        return None
+    edits = record.order.edits if record.order is not None else ()
+    return BodyText(_add(record.body.text, columns), record.body.made, edits)
+
+
+def _add(sql: Sql, columns: dict[str, Sql]) -> str:
+    for name, each in columns.items():
+        if each == sql:
+            return name
+    own = sql.name if isinstance(sql, exp.Column) else ""
+    name = own if own and own not in columns else f"c{len(columns)}"
+    while name in columns:
+        name += "_"
+    columns[name] = sql
+    return name

@@ -9,16 +9,17 @@ plan reads no leaf and carries no column that nothing outside asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
-from lochan.pools.shape import Leaf
+from lochan.pools.shape import Leaf, Path
 from lochan.query.compile.sql import TRUE, Sql, all_of, columns_of, is_constant
-from lochan.query.dialects.neutral import Neutral
+from lochan.query.compile.value import Value, mapped
+from lochan.query.dialects.neutral import Neutral, neutral
 from lochan.query.leaves import ScanRequest, Source
 
 TIES_MAX = 32  # columns that rows are ordered by if the query's own order finds them equal
@@ -39,7 +40,7 @@ class Relation(Protocol):
     @property
     def alias(self) -> str: ...
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
         """With these columns; if `ordered`, its rows come in their order."""
 
 
@@ -61,19 +62,19 @@ class Scan:
     def body(self) -> Sql:
         return exp.column(BODY_COLUMN, self.alias, quoted=True)
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
-        return self.asked(wanted, ordered, (), None)
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
+        return self.tested(columns, ordered, (), None)
 
-    def asked(self, wanted: Iterable[str], ordered: bool, tests: Sequence[Sql], first: int | None) -> exp.Query:
-        """Tests that the rows are put to outside are told to the source, which may leave out what fails them."""
-        names = set(wanted)
-        told = all_of(_bare(each, self.alias) for each in tests if not is_constant(each))
+    def tested(self, columns: Iterable[str], ordered: bool, tests: Sequence[Sql], first: int | None) -> exp.Query:
+        """The source learns which tests its rows must pass later, and may leave out rows that fail them."""
+        names = set(columns)
+        test = all_of(_bare(each, self.alias) for each in tests if not is_constant(each))
         return self.source.select(
             ScanRequest(
                 leaves=[leaf for column, leaf in self._leaves.items() if column in names],
                 shape=SHAPE_COLUMN in names,
                 body=BODY_COLUMN in names,
-                test=None if told == TRUE else told,
+                test=None if test == TRUE else test,
                 ordered=ordered,
                 first=first if ordered else None,
             )
@@ -90,7 +91,7 @@ class Picked:
     group: tuple[Sql, ...] | None = None
     having: Sql | None = None
     numbered: bool = False  # a column counts the inner rows, so these must come in order
-    spread: str = ""  # the column that makes rows of one: it is there even if nobody asks for it
+    spread: str = ""  # the column that makes rows of one: it is there even if no query selects it
     columns: dict[str, Sql] = field(default_factory=dict)
 
     def column(self, value: Sql) -> Sql:
@@ -99,18 +100,18 @@ class Picked:
             return value
         return exp.column(_named(self.columns, value), self.alias, quoted=True)
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
-        names = dict.fromkeys([*wanted, *([self.spread] if self.spread else [])])
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
+        names = dict.fromkeys([*columns, *([self.spread] if self.spread else [])])
         shown = [self.columns[name].copy().as_(name, quoted=True) for name in names]
         sorted_here = self._total(names) if self.order and (ordered or self.limit is not None) else ()
         used = [*shown, *self.tests, *sorted_here, *(self.group or ()), self.having]
         inner_ordered = self.numbered or (not self.order and self.group is None and (ordered or self.limit is not None))
-        columns = columns_of(used, self.inner.alias)
+        needed = columns_of(used, self.inner.alias)
         if isinstance(self.inner, Scan):
             first = self.limit if not self.tests and self.group is None and not self.numbered else None
-            source = self.inner.asked(columns, inner_ordered, self.tests, first)
+            source = self.inner.tested(needed, inner_ordered, self.tests, first)
         else:
-            source = self.inner.query(columns, inner_ordered)
+            source = self.inner.query(needed, inner_ordered)
         select = exp.select(*(shown or [exp.Literal.number(1).as_("_")]), copy=False)
         if self.group == () and all(is_constant(each) for each in shown):
             select = select.select(exp.Count(this=exp.Star()).as_("_rows"), copy=False)  # so that it is one row
@@ -165,8 +166,8 @@ class Stacked:
             self.types[found] = type
         return exp.column(found, self.alias, quoted=True)
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
-        names = list(wanted)
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
+        names = list(columns)
         return _stacked([self._arm(number, names, ordered) for number in range(len(self.arms))])
 
     def _arm(self, number: int, names: list[str], ordered: bool) -> exp.Query:
@@ -187,7 +188,7 @@ class Joined:
 
     left: Picked
     right: Picked
-    how: str  # inner, left, right, anti
+    kind: str  # inner, left, right, anti
     on: Sql
     alias: str
     columns: dict[str, Sql] = field(default_factory=dict)
@@ -195,16 +196,16 @@ class Joined:
     def column(self, value: Sql) -> Sql:
         return exp.column(_named(self.columns, value), self.alias, quoted=True)
 
-    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
-        shown = [self.columns[name].copy().as_(name, quoted=True) for name in wanted]
+    def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
+        shown = [self.columns[name].copy().as_(name, quoted=True) for name in columns]
         used = [*shown, self.on]
         left = self.left.query(columns_of(used, self.left.alias), False).subquery(self.left.alias, copy=False)
         right = self.right.query(columns_of(used, self.right.alias), False).subquery(self.right.alias, copy=False)
         select = exp.select(*(shown or [exp.Literal.number(1).as_("_")]), copy=False).from_(left, copy=False)
         join = exp.Join(this=right, on=self.on.copy())
-        if self.how in ("left", "right"):
-            join.set("side", self.how.upper())
-        elif self.how == "anti":
+        if self.kind in ("left", "right"):
+            join.set("side", self.kind.upper())
+        elif self.kind == "anti":
             join.set("side", "LEFT")
             join.set("kind", "ANTI")
         return select.join(join, copy=False)
@@ -246,3 +247,63 @@ def _bare(test: Sql, alias: str) -> Sql:
         if column.table == alias:
             column.set("table", None)
     return bare
+
+
+# ── rows between two operators ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A relation, what a row is in terms of its columns, and what is still to be done.
+
+    Filters and orders wait here. They become SQL when an operator needs new rows (`sealed`), or at the end, so many
+    operators in a row are still one SELECT.
+    """
+
+    relation: Relation
+    this: Value
+    tests: tuple[Sql, ...] = ()
+    order: tuple[exp.Ordered, ...] = ()  # none: that of the relation
+    key: Path | None = None  # the first field of the pool's key, as long as rows are the pool's
+    place: tuple[exp.Ordered, ...] = ()  # by all of that key: what a sort finds equal stays in this order
+
+    def where(self, test: Sql) -> Rows:
+        return replace(self, tests=(*self.tests, test))
+
+
+def sealed(rows: Rows, names: Names, limit: int | None = None) -> Rows:
+    """The same rows as a relation of their own, with all filters and orders carried out."""
+    picked = Picked(rows.relation, names.next(), rows.tests, rows.order, limit)
+    return over(rows, picked)
+
+
+def over(rows: Rows, picked: Picked) -> Rows:
+    """The rows of `picked`, whose inner relation is that of these."""
+    column = _column(picked)
+    order = tuple(_reordered(each, picked.column) for each in rows.order)
+    place = tuple(_reordered(each, picked.column) for each in rows.place)
+    return Rows(picked, mapped(rows.this, column), order=order, key=rows.key, place=place)
+
+
+def numbered(rows: Rows, names: Names) -> tuple[Rows, Sql]:
+    """Sealed, with a column that counts the rows in their order."""
+    picked = Picked(rows.relation, names.next(), rows.tests, numbered=not rows.order)
+    if rows.order:
+        count: Sql = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[each.copy() for each in rows.order]))
+    else:
+        count = neutral("row_number")
+    number = picked.column(count)
+    found = over(rows, picked)
+    return replace(found, order=(ascending(number),)), number
+
+
+def ascending(value: Sql, *, descending: bool = False) -> exp.Ordered:
+    return exp.Ordered(this=value.copy(), desc=descending, nulls_first=False)
+
+
+def _column(picked: Picked) -> Callable[[Sql, str], Sql]:
+    return lambda value, kind: picked.column(value)
+
+
+def _reordered(key: exp.Ordered, column: Callable[[Sql], Sql]) -> exp.Ordered:
+    return exp.Ordered(this=column(key.this), desc=key.args.get("desc"), nulls_first=key.args.get("nulls_first"))

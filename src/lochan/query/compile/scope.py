@@ -1,13 +1,17 @@
-"""What an expression can see, and how a mistake in it is told."""
+"""What an expression can see, how large it may become, and how its mistakes are reported."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
+from lochan.errors import Invalid
 from lochan.pools.shape import Path
 from lochan.query.ast import Node
+from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.relations import Names
+from lochan.query.compile.sql import ERROR, Sql
 from lochan.query.compile.value import Value
 from lochan.query.errors import QueryError, UnknownField
 
@@ -19,16 +23,16 @@ class Query:
     text: str
     now: int | None  # microseconds since 1970
     names: Names
-    tolerant: bool = False  # a field that no row of a pool has yet is missing, and a warning
+    tolerant: bool = False  # a field that no row of a pool has yet is missing, with a warning
     warnings: list[str] = field(default_factory=list)
 
     def unknown(self, error: UnknownField, *, may_come: bool) -> None:
-        """Raises the error, or notes it where the rows of tomorrow may have the field."""
+        """Raises the error, or adds a warning if rows may have the field later."""
         if not (self.tolerant and may_come):
             raise error
-        said = f"{error.message} (line {error.line}, column {error.column}): no row has it, so it is missing"
-        if said not in self.warnings:
-            self.warnings.append(said)
+        warning = f"{error.message} (line {error.line}, column {error.column}): no row has it, so it is missing"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Scope:
     query: Query
     this: Value
     key: Path | None = None  # the first field of the pool's key
-    lenient: bool = False  # a field that no row has is missing, and no mistake
+    lenient: bool = False  # a field that no row has is missing, and not a mistake
     bound: Mapping[int, Value] = field(default_factory=dict)  # parts of expressions that are computed, by their ids
 
     def forgiving(self) -> Scope:
@@ -45,3 +49,39 @@ class Scope:
 
 def refused(query: Query, at: Node, message: str, hint: str = "") -> QueryError:
     return QueryError(message, query.text, at.span, hint=hint)
+
+
+# ── how much SQL a plan and its parts may be ─────────────────────────────────────────────────────────────────────────
+
+
+# Engines take longer to read what is larger than to run it.
+VALUE_NODES_MAX = 5_000
+PLAN_NODES_MAX = 200_000
+
+
+def size_of(value: Value, most: int) -> int:
+    """Nodes of its longest alternate; at most so many. What it says where it is an error does not count."""
+    return max((_count(value.alts[kind], most) for kind in value.alts if kind != ERROR), default=0)
+
+
+def check_value(alternates: Iterable[Sql]) -> None:
+    """Raises Invalid."""
+    if any(_count(each, VALUE_NODES_MAX) >= VALUE_NODES_MAX for each in alternates):
+        raise Invalid(
+            "an expression is too large: it computes with fields of several kinds, and the combinations multiply",
+            hint="cast the fields first, such as int64(a) + int64(b); or compute it in several steps",
+        )
+
+
+def check_plan(query: Sql) -> None:
+    """Raises Invalid."""
+    if _count(query, PLAN_NODES_MAX) >= PLAN_NODES_MAX:
+        raise Invalid(
+            f"the query is too large: its plan has more than {PLAN_NODES_MAX:,} parts",
+            hint="use fewer terms, or fewer fields of several kinds",
+        )
+
+
+def _count(sql: Sql, most: int) -> int:
+    checkpoint()
+    return sum(1 for _ in islice(sql.walk(), most))

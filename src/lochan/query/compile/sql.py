@@ -9,6 +9,7 @@ from functools import cache
 from sqlglot import exp
 
 from lochan.pools import shape
+from lochan.pools.kind_order import DURATION, IP
 from lochan.pools.layout import DIGITS_MAX, scale_of
 from lochan.pools.shape import (
     ARRAY,
@@ -32,7 +33,7 @@ Sql = exp.Expr
 TRUE, FALSE = exp.true(), exp.false()
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 DECIMAL = shape.DECIMAL  # of a value: the text of a number that neither 64 bits nor a double hold (`numbers.py`)
-DURATION, IP, ERROR = "duration", "ip", "error"  # kinds that a query has, but no file
+ERROR = "error"  # the kind of what has no result: its value is a message
 
 _TYPES = {
     NULL: "boolean",
@@ -48,6 +49,15 @@ _TYPES = {
     IP: "varchar",
     ERROR: "varchar",
 }
+COMPARISONS: dict[str, type[exp.Binary]] = {
+    "==": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # with the sides exchanged
 _TOTAL = (exp.Is, exp.Boolean)  # tests that are never NULL
 _LOOSE = (exp.Binary, exp.Connector, exp.Not, exp.Neg, exp.Is, exp.Between, exp.In, exp.Case)
 

@@ -9,18 +9,16 @@ flag among the alternates (TRUE where it is one) and its members beside them, ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lochan.pools.kind_order import IP, SIMPLE
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Type
-from lochan.query.compile.alternates import Alternates
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     ERROR,
     FALSE,
-    IP,
     TRUE,
     Sql,
     all_of,
@@ -39,17 +37,6 @@ from lochan.query.leaves import Digits
 
 MISSING = "missing"
 NUMBERS = (INT, FLOAT)
-EVERY_NUMBER = (INT, FLOAT, DECIMAL)
-SIMPLE = (
-    BOOL,
-    INT,
-    FLOAT,
-    DECIMAL,
-    TIME,
-    DURATION,
-    IP,
-    STRING,
-)  # in their order: values of different kinds sort by kind
 KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
 
 
@@ -256,8 +243,8 @@ def nulled(value: Value) -> Sql:
 
 def valued(value: Value, kinds: Iterable[str] | None = None) -> Sql:
     """Whether there is a value, neither null nor an error; of these kinds, if they are given."""
-    wanted = set(kinds) if kinds is not None else set(KINDS) - {NULL, ERROR}
-    found = [each for kind, each in value.alts.items() if kind in wanted]
+    counted = set(kinds) if kinds is not None else set(KINDS) - {NULL, ERROR}
+    found = [each for kind, each in value.alts.items() if kind in counted]
     if found and len(found) == len(value.alts) and not value.nothing:
         return TRUE
     return any_of(is_set(each) for each in found)
@@ -337,3 +324,30 @@ def settled(value: Value) -> Value:
         return replace(value, alts=alts, nothing=NULL)
     null = any_of([nulled(value), is_set(value.alts[ERROR])])
     return replace(value, alts={**alts, NULL: flag(null)})
+
+
+# ── alternates that are made later ───────────────────────────────────────────────────────────────────────────────────
+
+
+class Alternates(Mapping[str, Sql]):
+    """Some of them are made when they are needed. Most queries never look at the error of a sum, and the SQL of that
+    error is longer than the sum."""
+
+    def __init__(self, made: Mapping[str, Sql], later: Mapping[str, Callable[[], Sql]]) -> None:
+        self._made = dict(made)
+        self._later = later
+        self._kinds = dict.fromkeys([*made, *later])
+
+    def __getitem__(self, kind: str) -> Sql:
+        if kind not in self._made and kind in self._later:
+            self._made[kind] = self._later[kind]()
+        return self._made[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._kinds
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)

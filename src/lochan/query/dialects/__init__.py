@@ -6,12 +6,11 @@ from sqlglot import exp
 
 from lochan.errors import Refused
 from lochan.query.checkpoint import checkpoint
-from lochan.query.dialects.form import Forms
-from lochan.query.dialects.neutral import Neutral
+from lochan.query.dialects.neutral import Forms, Neutral
 
 
 def render(query: exp.Expr, dialect: str) -> str:
-    """Raises Refused where the engine has no form for a part."""
+    """Raises Refused if the engine has no form for a part."""
     return written(query, dialect).sql(dialect=dialect, comments=False)
 
 
@@ -25,7 +24,7 @@ def written(query: exp.Expr, dialect: str) -> exp.Expr:
         checkpoint()
         form = forms.get(node.this)
         if form is None:
-            raise Refused(f"{dialect} cannot carry out this query: it has no form for `{node.this}`")
+            raise Refused(f"{dialect} cannot run this query: it has no form for `{node.this}`")
         text = form([each.sql(dialect=dialect, comments=False) for each in node.expressions], node.options)
         made = exp.Var(this=text)
         if node is query:
@@ -53,5 +52,5 @@ def _forms(dialect: str) -> Forms:
     elif dialect == "spark":
         from lochan.query.dialects.spark import FORMS
     else:
-        raise Refused(f"there is no engine {dialect!r}", hint="take duckdb or spark")
+        raise Refused(f"there is no engine {dialect!r}", hint="use duckdb or spark")
     return FORMS

@@ -271,9 +271,9 @@ def _longest(chained: dict[int, set[int]]) -> int:
     left = list(chained)
     while left:
         at = left[-1]
-        wanted = [each for each in chained.get(at, ()) if each not in length]
-        if wanted:
-            left += wanted
+        missing = [each for each in chained.get(at, ()) if each not in length]
+        if missing:
+            left += missing
         else:
             length[at] = max((1 + length[each] for each in chained.get(at, ())), default=0)
             left.pop()

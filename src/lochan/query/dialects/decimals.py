@@ -30,9 +30,10 @@ same answers; nothing is rounded.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from lochan.query.dialects.form import Form, Forms, merged_parts, plain
+from lochan.query.dialects.neutral import Forms, Words, plain
+from lochan.query.dialects.shared_texts import json_merged, merged_parts
 
 WHOLE_DIGITS, REST_DIGITS = 38, 27  # of the parts that are summed
 MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts
@@ -40,27 +41,8 @@ REFUSAL = "lochan refuses: "  # begins what an engine is made to say; `refusal` 
 _DIGITS, _TURNED = "0123456789", "9876543210"
 
 
-class Words(NamedTuple):
-    """What the engines call differently."""
-
-    let: Callable[[str, str, str], str]  # a name, its value, what is made of it
-    members: Callable[[dict[str, str]], str]  # a struct
-    text: str  # the type
-    left_trim: Callable[[str, str], str]
-    right_trim: Callable[[str, str], str]
-    quoted: Callable[[str], str]
-    fail: Callable[[str], str]
-    float_text: Callable[[str], str]
-    shortest: Callable[[str], str]  # of a float: the fewest digits that say which it is, in any notation
-    matches: Callable[[str, str], str]
-    json_get: Form
-    json_items: Form
-    json_merged: Form
-    json_checked: Form
-    each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
-    found: Callable[[str, str], str]  # a text and a pattern in quotes: a list of all that it matches
-    joined: Callable[[str], str]  # a list of texts as one
-    first_group: Callable[[str, str], str]  # a text and a pattern: its first group in the place of all that it matches
+def number_key(words: Words) -> Callable[[str], str]:
+    return _Made(words).key
 
 
 def forms(words: Words) -> Forms:
@@ -99,9 +81,9 @@ def forms(words: Words) -> Forms:
     }
 
 
-def refusal(said: str) -> str | None:
-    """What the query itself said when it ended an engine; None: it was something else."""
-    _, found, message = said.partition(REFUSAL)
+def refusal(message: str) -> str | None:
+    """The message with which the query itself ended an engine; None: it was something else."""
+    _, found, message = message.partition(REFUSAL)
     return message.partition("\n")[0].partition(" SQLSTATE")[0].strip() if found else None
 
 
@@ -126,7 +108,7 @@ class _Made:
         return self._words.let(name, value, body)
 
     def _apart(self, number: str, body: str) -> str:
-        """`body` is told of the struct d: n, whether it is negative; s, its digits without zeros around them; p, such
+        """`body` uses the struct d: n, whether it is negative; s, its digits without zeros around them; p, such
         that it is 0.s times ten to the p."""
         words = self._words
         power = f"REGEXP_EXTRACT({number}, {words.quoted('[eE][+]?(-?[0-9]+)')}, 1)"
@@ -222,7 +204,7 @@ class _Made:
 
     def merged(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
         texts, gone = merged_parts(arguments, options)
-        found = self._words.json_merged([*map(self._marked, texts), *gone.values()], options)
+        found = json_merged(self._words, [*map(self._marked, texts), *gone.values()], options)
         return self._let("g", found, self._unmarked("g"))
 
     def _marked(self, json: str) -> str:
@@ -230,7 +212,7 @@ class _Made:
         words = self._words
         long = f"LENGTH(w) > {_DOUBLE_DIGITS} OR w LIKE '%e%' OR w LIKE '%E%'"
         piece = f"CASE WHEN ({long}) AND {words.matches('w', _NUMBER)} THEN CONCAT('\"{_MARK}', w, '\"') ELSE w END"
-        marked = words.joined(words.each(words.found("j", words.quoted(_TOKEN)), "w", piece))
+        marked = words.joined(words.each(words.found("j", words.quoted(_TOKEN)), "w", piece), "''")
         return self._let("j", json, f"CASE WHEN {words.matches('j', _MAY_BE_LONG)} THEN {marked} ELSE j END")
 
     def _unmarked(self, text: str) -> str:

@@ -7,9 +7,12 @@ these forms raises while a query runs: what cannot be computed is NULL.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sqlglot import exp
+
+from lochan.pools.times import MICROS_MAX, MICROS_MIN
 
 
 class Neutral(exp.Expression):
@@ -31,3 +34,138 @@ AGGREGATES = frozenset(
 
 def neutral(name: str, *arguments: exp.Expr, options: tuple[Any, ...] = ()) -> Neutral:
     return Neutral(this=name, expressions=[each.copy() for each in arguments], options=options)
+
+
+# ── how a neutral part is written ────────────────────────────────────────────────────────────────────────────────────
+
+# Its arguments' texts and its options become a text that needs no parentheses.
+Form = Callable[[Sequence[str], tuple[Any, ...]], str]
+Forms = dict[str, Form]
+
+# Texts that may say a time, in any year from 1 on; whether there is such a day the cast tells.
+YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+RFC3339 = (
+    rf"^{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+    r"([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?\z"
+)
+CAPITALS, SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+
+
+def plain(template: str) -> Form:
+    """`{0}`, `{1}` … are the arguments, `{o0}`, `{o1}` … the options as they are."""
+
+    def form(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+        return template.format(*arguments, **{f"o{at}": each for at, each in enumerate(options)})
+
+    return form
+
+
+def named(name: str) -> Form:
+    """A function of all arguments."""
+    return lambda arguments, options: f"{name}({', '.join(arguments)})"
+
+
+def by_option(forms: dict[Any, Form]) -> Form:
+    """The first option chooses."""
+    return lambda arguments, options: forms[options[0]](arguments, options)
+
+
+def folded(word: str) -> str:
+    """ASCII letters small, all others as they are."""
+    return word.translate(str.maketrans(CAPITALS, SMALL))
+
+
+def folds_alike(word: str) -> bool:
+    """Whether an engine that folds all of Unicode finds nothing else by this word: two letters beyond ASCII fold to k
+    and i."""
+    return word.isascii() and not set(folded(word)) & set("ki")
+
+
+def like_pattern(word: str) -> str:
+    return "%" + "".join(f"\\{letter}" if letter in "%_\\" else letter for letter in word) + "%"
+
+
+def rounded(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Halves away from zero, in the same steps everywhere: the engines' own ways differ in the last digit."""
+    value, scale = arguments[0], f"1e{options[0]}"
+    moved = f"(ABS({value}) * {scale} + 5e-1)"
+    whole = f"(({moved} - {moved} % 1e0) / {scale})"
+    return f"CASE WHEN ABS({value}) >= 1e15 THEN {value} WHEN {value} < 0 THEN -{whole} + 0e0 ELSE {whole} END"
+
+
+def within_years(micros: str) -> str:
+    """NULL where no year from 1 to 9999 has this moment."""
+    return f"CASE WHEN {micros} BETWEEN {MICROS_MIN} AND {MICROS_MAX} THEN {micros} END"
+
+
+def in_years(time: str, text: str, micros: str) -> str:
+    """The same for a time that this text says: only in the first and the last day can an offset lead out of them.
+    `micros` is the function that counts them."""
+    edge = f"SUBSTRING({text}, 1, 10) IN ('0001-01-01', '9999-12-31')"
+    return f"CASE WHEN {edge} AND {micros}({time}) NOT BETWEEN {MICROS_MIN} AND {MICROS_MAX} THEN NULL ELSE {time} END"
+
+
+def slice_ends(start: int | None, stop: int | None, length: str) -> tuple[str, str]:
+    """From 1, both ends included; negative ends count from the end."""
+    low = "1" if start is None else str(start + 1) if start >= 0 else f"GREATEST({length} - {-start - 1}, 1)"
+    high = length if stop is None else str(stop) if stop >= 0 else f"({length} - {-stop})"
+    return low, high
+
+
+# ── what the engines call differently ────────────────────────────────────────────────────────────────────────────────
+
+
+_SHORT = 80  # letters: what is shorter is written again wherever it is needed
+
+Text = Callable[[str], str]
+
+
+class Words(NamedTuple):
+    """For forms that take the same steps on both engines."""
+
+    types: Mapping[str, str]  # the type of each kind
+    text: str  # the type of texts
+    quoted: Text
+    pattern: Text  # a regular expression, in quotes
+    fail: Text
+    # lists and structs
+    let: Callable[[str, str, str], str]  # a name, its value, what is made of it
+    members: Callable[[Mapping[str, str]], str]  # a struct
+    list_of: Callable[[Sequence[str]], str]
+    size: str  # the function that counts elements
+    each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
+    kept: Callable[[str, str, str], str]  # the same, and a test
+    some: Callable[[str, str, str], str]  # whether the test holds for an element
+    firsts: Text  # a list without what comes again
+    last: Text  # the last element
+    joined: Callable[[str, str], str]  # a list of texts as one, and what stands between them
+    # text
+    left_trim: Callable[[str, str], str]
+    right_trim: Callable[[str, str], str]
+    matches: Callable[[str, str], str]
+    found: Callable[[str, str], str]  # a text and a pattern in quotes: a list of all that it matches
+    first_group: Callable[[str, str], str]  # a text and a pattern: its first group in the place of all that it matches
+    split: Callable[[str, str], str]
+    # numbers, times, addresses
+    divided: Callable[[str, int], str]  # towards zero
+    float_text: Text
+    shortest: Text  # of a float: the fewest digits that say which it is, in any notation
+    micros: str  # the function that counts the microseconds of a time
+    time_text: Text
+    ipv4_digits: Text
+    ipv4_text: Text
+    # JSON
+    json_text: Text  # of a string
+    json_string: Form
+    json_get: Form
+    json_items: Form
+    json_fields: Text  # of an object's text: a list of structs of a name k and a text v
+    json_checked: Form
+
+    def once(self, value: str, body: Text) -> str:
+        return once(self.let, value, body)
+
+
+def once(let: Callable[[str, str, str], str], value: str, body: Text) -> str:
+    """A value that stands in a text many times is written once, unless it is short."""
+    return body(value) if len(value) <= _SHORT else let("it", value, body("it"))

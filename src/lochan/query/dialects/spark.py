@@ -5,24 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lochan.pools.shape import FLOAT, INT
-from lochan.query.dialects import decimals, json_order, spark_nested, spark_nets, spark_times
-from lochan.query.dialects.form import (
+from orjson import dumps
+
+from lochan.pools.shape import FLOAT, INT, TIME, Array, Object, Type, kind_of
+from lochan.query.dialects import spark_texts as spark_json
+from lochan.query.dialects import spark_texts as spark_scalars
+from lochan.query.dialects.neutral import (
     CAPITALS,
     SMALL,
     Form,
     Forms,
+    Words,
     by_option,
     folded,
     folds_alike,
     like_pattern,
     named,
     plain,
-    rounded,
     slice_ends,
 )
-from lochan.query.dialects.spark_floats import float_text, shortest
-from lochan.query.dialects.spark_words import TYPES, matches, pattern, quoted, type_text
+from lochan.query.dialects.shared_forms import (
+    DIVIDE_FLOATS,
+    FLOAT_REMAINDER,
+    NEGATIVE_DECIMAL,
+    scalar_json,
+    shared_forms,
+)
+from lochan.query.dialects.spark_texts import float_text, shortest, time_text
+from lochan.query.dialects.spark_words import TYPES, let, matches, pattern, quoted
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -51,21 +61,6 @@ def _substr(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"CASE WHEN {start} >= 0 AND {length[0]} >= 0 THEN SUBSTRING({text}, {start} + 1, {length[0]}) END"
 
 
-def _text_slice(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    low, high = slice_ends(options[0], options[1], f"CHAR_LENGTH({arguments[0]})")
-    return f"SUBSTRING({arguments[0]}, {low}, GREATEST({high} - {low} + 1, 0))"
-
-
-def _join_texts(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return f"CONCAT_WS({quoted(options[0])}, {', '.join(arguments)})"
-
-
-def _groups(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    regexp, count = pattern(options[0]), options[1]
-    parts = ", ".join(f"REGEXP_EXTRACT({arguments[0]}, {regexp}, {at})" for at in range(count))
-    return f"CASE WHEN REGEXP_LIKE({arguments[0]}, {regexp}) THEN ARRAY({parts}) END"
-
-
 def _replace_matches(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"REGEXP_REPLACE({arguments[0]}, {pattern(options[0])}, {quoted(options[1])})"
 
@@ -82,7 +77,6 @@ _INT_DIVIDE = plain(
 )
 
 
-_SIGNED = plain("CASE WHEN SUBSTRING({0}, 1, 1) = '-' THEN SUBSTRING({0}, 2) ELSE '-' || {0} END")
 _TURNED = plain("TRY_SUBTRACT(CAST(0 AS BIGINT), {0})")
 
 
@@ -107,49 +101,130 @@ def _ceil(value: str) -> str:
     return f"(CASE WHEN {value} > {whole} THEN {whole} + 1e0 ELSE {whole} END + 0e0)"
 
 
-def _members(fields: dict[str, str]) -> str:
-    return "NAMED_STRUCT(" + ", ".join(f"'{name}', {value}" for name, value in fields.items()) + ")"
+# ── lists and structs ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_WORDS = decimals.Words(
-    let=lambda name, value, body: f"TRANSFORM(ARRAY({value}), {name} -> {body})[0]",
-    members=_members,
+def _list_get(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    at = options[0]
+    return f"TRY_ELEMENT_AT({arguments[0]}, {at + 1 if at >= 0 else at})"
+
+
+def _list_slice(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    return WORDS.once(arguments[0], lambda many: _slice_of(many, *options))
+
+
+def _slice_of(many: str, start: int | None, stop: int | None) -> str:
+    low, high = slice_ends(start, stop, f"SIZE({many})")
+    return f"SLICE({many}, {low}, GREATEST({high} - {low} + 1, 0))"
+
+
+def _struct_get(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    return f"({arguments[0]}).`{options[0].replace('`', '``')}`"
+
+
+def _array_json(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    element, array = options[0], arguments[0]
+    return _json_of(array, None if element is None else Array(element), 0)
+
+
+def _json_of(value: str, type: Type | None, depth: int) -> str:
+    """Spark's own function, where it writes what DuckDB does: not where a float or a time is in it."""
+    if type is None or not _has_own_text(type):
+        return f"TO_JSON({value}, MAP('ignoreNullFields', 'false'))"
+    if isinstance(type, Array):
+        each = f"x{depth}"
+        texts = f"TRANSFORM({value}, {each} -> {_inner_json(each, type.of, depth + 1)})"
+        return f"CONCAT('[', ARRAY_JOIN({texts}, ','), ']')"
+    assert isinstance(type, Object)
+    members = [
+        f"{quoted(dumps(name).decode() + ':')}, {_inner_json(_struct_get([value], (name,)), each, depth)}"
+        for name, each in type.fields
+    ]
+    inside = ", ',', ".join(members)
+    return f"CONCAT('{{', {inside}, '}}')"
+
+
+def _inner_json(value: str, type: Type | None, depth: int) -> str:
+    if type is None or isinstance(type, Array | Object):
+        text = _json_of(value, type, depth)
+    else:
+        text = scalar_json(WORDS, value, kind_of(type))
+    return f"COALESCE({text}, 'null')"
+
+
+def _has_own_text(type: Type | None) -> bool:
+    if isinstance(type, Array):
+        return _has_own_text(type.of)
+    if isinstance(type, Object):
+        return any(_has_own_text(each) for _, each in type.fields)
+    return type is not None and kind_of(type) in (FLOAT, TIME)
+
+
+# ── addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ipv4_digits(text: str) -> str:
+    parts = (f"TRY_CAST(SPLIT_PART({text}, '.', {at}) AS BIGINT)" for at in (1, 2, 3, 4))
+    digits = ", ".join(f"LPAD(LOWER(HEX({part})), 2, '0')" for part in parts)
+    return f"CONCAT('4', {digits})"
+
+
+def _ipv4_text(digits: str) -> str:
+    parts = ", ".join(f"CONV(SUBSTRING({digits}, {at}, 2), 16, 10)" for at in (2, 4, 6, 8))
+    return f"CONCAT_WS('.', {parts})"
+
+
+# ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _wide_sum(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Sums of ints are exact, as wide as they must be on the way."""
+    value = arguments[0]
+    distinct, plain_value = ("DISTINCT ", value[9:]) if value.startswith("DISTINCT ") else ("", value)
+    return f"SUM({distinct}CAST({plain_value} AS DECIMAL(38, 0)))"
+
+
+WORDS = Words(
+    types=TYPES,
     text="STRING",
-    left_trim=lambda of, letters: f"TRIM(LEADING '{letters}' FROM {of})",
-    right_trim=lambda of, letters: f"TRIM(TRAILING '{letters}' FROM {of})",
     quoted=quoted,
+    pattern=pattern,
     fail=lambda message: f"RAISE_ERROR({message})",
+    let=let,
+    members=lambda fields: "NAMED_STRUCT(" + ", ".join(f"'{name}', {value}" for name, value in fields.items()) + ")",
+    list_of=lambda items: f"ARRAY({', '.join(items)})",
+    size="SIZE",
+    each=lambda many, name, body: f"TRANSFORM({many}, {name} -> {body})",
+    kept=lambda many, name, test: f"FILTER({many}, {name} -> {test})",
+    some=lambda many, name, test: f"EXISTS({many}, {name} -> {test})",
+    firsts=lambda many: f"ARRAY_DISTINCT({many})",
+    last=lambda many: f"ELEMENT_AT({many}, -1)",
+    joined=lambda many, between: f"ARRAY_JOIN({many}, {between})",
+    left_trim=lambda text, letters: f"TRIM(LEADING '{letters}' FROM {text})",
+    right_trim=lambda text, letters: f"TRIM(TRAILING '{letters}' FROM {text})",
+    matches=matches,
+    found=lambda text, pattern: f"REGEXP_EXTRACT_ALL({text}, {pattern}, 0)",
+    first_group=lambda text, pattern: f"REGEXP_REPLACE({text}, {pattern}, '$1')",
+    split=lambda text, mark: f"SPLIT({text}, {mark})",
+    divided=lambda number, by: f"({number} DIV {by})",
     float_text=float_text,
     shortest=shortest,
-    matches=lambda of, pattern: matches([of], (pattern,)),
-    json_get=spark_nested.FORMS["json_get"],
-    json_items=spark_nested.FORMS["json_items"],
-    json_merged=spark_nested.json_merged,
-    json_checked=spark_nested.json_checked,
-    each=lambda many, name, body: f"TRANSFORM({many}, {name} -> {body})",
-    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern}, 0)",
-    joined=lambda many: f"ARRAY_JOIN({many}, '')",
-    first_group=lambda of, pattern: f"REGEXP_REPLACE({of}, {pattern}, '$1')",
-)
-
-_DECIMALS = decimals.forms(_WORDS)
-_ORDER_WORDS = json_order.Words(
-    quoted=quoted,
-    found=_WORDS.found,
-    each=_WORDS.each,
-    joined=_WORDS.joined,
-    json_string=spark_nested.FORMS["json_string"],
-    number_key=_DECIMALS["number_key"],
+    micros="UNIX_MICROS",
+    time_text=time_text,
+    ipv4_digits=_ipv4_digits,
+    ipv4_text=_ipv4_text,
+    json_text=spark_json.json_text,
+    json_string=plain("GET_JSON_OBJECT(CONCAT('[', {0}, ']'), '$[0]')"),
+    json_get=spark_json.json_get,
+    json_items=spark_json.json_items,
+    json_fields=spark_json.json_fields,
+    json_checked=spark_json.json_checked,
 )
 
 FORMS: Forms = {
-    **_DECIMALS,
-    "json_order": json_order.form(_ORDER_WORDS),
-    **spark_times.FORMS,
-    **spark_nested.FORMS,
-    **spark_nets.FORMS,
+    **shared_forms(WORDS),
+    **spark_scalars.FORMS,
     # kinds
-    "try_cast": lambda arguments, options: f"TRY_CAST({arguments[0]} AS {TYPES[options[0]]})",
     "truncate": plain("({0} - {0} % 1e0)"),
     "rounded": plain("CAST({0} AS DOUBLE)"),
     # numbers
@@ -157,11 +232,10 @@ FORMS: Forms = {
     "subtract": _int_or_float("TRY_SUBTRACT", "-"),
     "multiply": _int_or_float("TRY_MULTIPLY", "*"),
     "safe_divide": plain("(({0}) DIV ({1}))"),
-    "safe_remainder": plain("(({0}) % ({1}))"),
-    "divide": by_option({INT: _INT_DIVIDE, FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) / ({1}) END")}),
-    "remainder": by_option({INT: named("TRY_MOD"), FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) % ({1}) END")}),
+    "divide": by_option({INT: _INT_DIVIDE, FLOAT: DIVIDE_FLOATS}),
+    "remainder": by_option({INT: named("TRY_MOD"), FLOAT: FLOAT_REMAINDER}),
     "decimal_remainder": named("TRY_MOD"),
-    "negate": by_option({INT: _TURNED, "duration": _TURNED, FLOAT: plain("(-({0}))"), "decimal": _SIGNED}),
+    "negate": by_option({INT: _TURNED, "duration": _TURNED, FLOAT: plain("(-({0}))"), "decimal": NEGATIVE_DECIMAL}),
     "abs": by_option(
         {
             INT: plain("CASE WHEN {0} > CAST('-9223372036854775808' AS BIGINT) THEN ABS({0}) END"),
@@ -172,49 +246,36 @@ FORMS: Forms = {
     ),
     "ceil": lambda arguments, options: _ceil(arguments[0]),
     "floor": lambda arguments, options: _floor(arguments[0]),
-    "round": rounded,
     "pow": named("POWER"),
-    "sqrt": plain("CASE WHEN {0} >= 0 THEN SQRT({0}) END"),
-    "log": plain("CASE WHEN {0} > 0 THEN LN({0}) END"),
     "int_bucket": _bucket,
     "float_bucket": _float_bucket,
     # text
-    "first_character": plain("SUBSTRING({0}, 1, 1)"),
-    "matches": matches,
+    "matches": lambda arguments, options: matches(arguments[0], options[0]),
     "contains_folded": _contains_folded,
     "contains": named("CONTAINS"),
     "like": _like,
-    "lower": plain(f"TRANSLATE({{0}}, '{CAPITALS}', '{SMALL}')"),
-    "upper": plain(f"TRANSLATE({{0}}, '{SMALL}', '{CAPITALS}')"),
     "trim": plain("TRIM(BOTH ' ' FROM {0})"),
     "split": _split,
-    "replace": named("REPLACE"),
     "levenshtein": plain("CAST(LEVENSHTEIN({0}, {1}) AS BIGINT)"),
-    "text_length": plain("CAST(CHAR_LENGTH({0}) AS BIGINT)"),
     "substr": _substr,
-    "text_slice": _text_slice,
-    "join_texts": _join_texts,
-    "groups": _groups,
     "replace_matches": _replace_matches,
     "base64": plain("REPLACE(BASE64(CAST({0} AS BINARY)), '\\r\\n', '')"),
     "hex": plain("LOWER(HEX(CAST({0} AS BINARY)))"),
+    # lists and structs
+    "empty_list": lambda arguments, options: f"CAST(ARRAY() AS ARRAY<{TYPES[options[0]]}>)",
+    "list_get": _list_get,
+    "list_slice": _list_slice,
+    "list_contains": named("ARRAY_CONTAINS"),
+    "struct_get": _struct_get,
+    "each": named("EXPLODE"),
+    # JSON
+    "json_strings": plain("FROM_JSON({0}, 'array<string>')"),
+    "json_length": spark_json.json_length,
+    "array_json": _array_json,
     # rows
     "row_number": plain("ROW_NUMBER() OVER (ORDER BY MONOTONICALLY_INCREASING_ID())"),
-    # aggregates: sums of ints are exact, as wide as they must be on the way
-    "sum_of": by_option(
-        {
-            INT: lambda arguments, options: _wide_sum(arguments[0]),
-            "duration": lambda arguments, options: _wide_sum(arguments[0]),
-            FLOAT: named("SUM"),
-        }
-    ),
-    "sum": by_option(
-        {
-            INT: plain("TRY_CAST({0} AS BIGINT)"),
-            "duration": plain("TRY_CAST({0} AS BIGINT)"),
-            FLOAT: plain("{0}"),
-        }
-    ),
+    # aggregates
+    "sum_of": by_option({INT: _wide_sum, "duration": _wide_sum, FLOAT: named("SUM")}),
     "quantile": plain("PERCENTILE({0}, {o0})"),
     "first_by": named("MIN_BY"),
     "last_by": named("MAX_BY"),
@@ -225,11 +286,3 @@ FORMS: Forms = {
     "collect_keyed": plain("COLLECT_SET(STRUCT({0} AS kind, {1} AS size, {2} AS letters, {3} AS json))"),
     "sorted_texts": plain("TRANSFORM(ARRAY_SORT({0}), each -> each.json)"),
 }
-
-
-def _wide_sum(value: str) -> str:
-    distinct, plain_value = ("DISTINCT ", value[9:]) if value.startswith("DISTINCT ") else ("", value)
-    return f"SUM({distinct}CAST({plain_value} AS DECIMAL(38, 0)))"
-
-
-__all__ = ["FORMS", "quoted", "type_text"]

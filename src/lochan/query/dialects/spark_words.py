@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 from lochan.errors import Refused
 from lochan.pools.layout import DIGITS_MAX, scale_of
@@ -60,8 +58,8 @@ def _check_growth(regexp: str) -> None:
         ways = EXPONENTIAL
     if ways > _GROWTH_MAX:
         raise Refused(
-            f"Spark cannot match {_short(regexp)}: it would try very many ways, and cannot be stopped meanwhile",
-            hint="run it on duckdb, or write the pattern without repetitions of what repeats itself",
+            f"Spark cannot match {_short(regexp)}: it may take very long, and cannot be stopped meanwhile",
+            hint="run it on duckdb, or write the pattern without repetitions inside repetitions",
         )
 
 
@@ -69,13 +67,12 @@ def _short(text: str) -> str:
     return f"/{text}/" if len(text) <= 60 else f"/{text[:60]}…/"
 
 
-def matches(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return f"REGEXP_LIKE({arguments[0]}, {pattern(options[0])})"
+def matches(text: str, regexp: str) -> str:
+    return f"REGEXP_LIKE({text}, {pattern(regexp)})"
 
 
-def let(value: str, body: Callable[[str], str], *, always: bool = False) -> str:
-    """A value that stands in a text many times is written once, unless it is short."""
-    return body(value) if len(value) <= 80 and not always else f"TRANSFORM(ARRAY({value}), it -> {body('it')})[0]"
+def let(name: str, value: str, body: str) -> str:
+    return f"TRANSFORM(ARRAY({value}), {name} -> {body})[0]"
 
 
 def type_text(type: Type | None) -> str:

@@ -21,7 +21,6 @@ from lochan.pools.json_row import read_value, row_text
 from lochan.pools.shape import ARRAY, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of, sure
 from lochan.query.output.columns import BodyText, Column, FieldOrder, Names
 
-DURATION, IP, DECIMAL = "duration", "ip", "decimal"
 _TEXT = pa.large_string()
 _UGLY = r'[\x00-\x1f"\\]'
 

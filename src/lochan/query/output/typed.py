@@ -16,10 +16,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Refused
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
-from lochan.query.output.cells import cell_texts, fields
+from lochan.pools.kind_order import DURATION, IP
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    DECIMAL,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    STRING,
+    TIME,
+    Array,
+    Object,
+    Type,
+    kind_of,
+)
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import DECIMAL, DURATION, IP, kind_texts
+from lochan.query.output.formats import cell_texts, fields
+from lochan.query.output.texts import kind_texts
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
+from math import isfinite
+
+from lochan.pools import times
+from lochan.pools.kind_order import DURATION
 from lochan.pools.row_tests import (
     ANY_ROW,
     All,
@@ -12,17 +18,17 @@ from lochan.pools.row_tests import (
     IsNull,
     Missing,
     OneOf,
+    Scalar,
     Test,
     Unlike,
     Valued,
     both,
 )
-from lochan.pools.shape import BOOL, NULL, STRING, Path
+from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, NULL, STRING, TIME, Path
 from lochan.pools.times import Moment
 from lochan.query import ast
-from lochan.query.sources.constants import Constant, constant
+from lochan.query.compile.sql import TURNED
 
-_TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LAST = chr(0x10FFFF)
 
 
@@ -62,7 +68,7 @@ class _Bounds:
                 return both(_like(field(left), pattern)[0])
             case ast.Binary("!=", left, right):
                 return self._differing(left, right)
-            case ast.Binary(op, left, right) if op in _TURNED:
+            case ast.Binary(op, left, right) if op in TURNED:
                 return self._compared(left, op, right)
             case ast.Between(of, low, high):
                 return both((self._compared(of, ">=", low), self._compared(of, "<=", high)))
@@ -88,7 +94,7 @@ class _Bounds:
                 return _either(tuple(map(_unlike, tests))) if exact and tests else ANY_ROW
             case ast.Binary("!=", left, right):
                 return ANY_ROW  # other kinds are neither equal nor unequal
-            case ast.Binary(op, left, right) if op in _TURNED:
+            case ast.Binary(op, left, right) if op in TURNED:
                 return self._unequal(left, right) if op == "==" else _unlike(self._compared(left, op, right))
             case ast.Between(of, low, high):
                 tests = [self._compared(of, ">=", low), self._compared(of, "<=", high)]
@@ -107,7 +113,7 @@ class _Bounds:
     def _compared(self, left: ast.Expr, op: str, right: ast.Expr) -> Test:
         path, value = field(left), self._constant(right)
         if not path:
-            return self._compared(right, _TURNED[op], left) if field(right) else ANY_ROW
+            return self._compared(right, TURNED[op], left) if field(right) else ANY_ROW
         if op == "==" and _is_null(right):
             return IsNull(path)
         if value is None:
@@ -176,3 +182,98 @@ def _behind(begin: str) -> str:
         return ""
     next = ord(begin[-1]) + 1
     return begin[:-1] + chr(0xE000 if next == 0xD800 else next)  # halves of a pair are no letters
+
+
+# ── constants ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+Constant = tuple[str, Scalar]  # kind, value; a time is microseconds since 1970
+
+_KINDS = (BOOL, INT, FLOAT, STRING, TIME, DURATION, DECIMAL)
+_NUMBERS = (INT, FLOAT)
+_INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_REAL = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+
+
+def constant(e: ast.Expr, now: int | None = None) -> Constant | None:
+    """The value of an expression without fields, if it is known before anything is read: `now() - 1h`, `2 + 3`,
+    `time("2026-11-01")`. Only what every engine computes alike is known here. `now` is when the query began, in
+    microseconds since 1970."""
+    found = _folded(e, now)
+    return None if found is None or found[0] == DURATION else found
+
+
+def _folded(e: ast.Expr, now: int | None) -> Constant | None:
+    match e:
+        case ast.Literal(kind, value) if kind in _KINDS and value is not None:
+            return kind, value
+        case ast.Unary("-", of):
+            return _negative(_folded(of, now))
+        case ast.Binary("+" | "-" | "*" as op, left, right):
+            one, other = _folded(left, now), _folded(right, now)
+            return None if one is None or other is None else _computed(op, one, other)
+        case ast.Call("now", ()):
+            return None if now is None else (TIME, now)
+        case ast.Call(name, (of,)) if name in _CASTS:
+            inner = _folded(of, now)
+            return None if inner is None else _cast(name, *inner)
+    return None
+
+
+def _negative(of: Constant | None) -> Constant | None:
+    if of is None or isinstance(of[1], bool | str) or of[0] == TIME:
+        return None
+    if isinstance(of[1], Decimal):
+        return DECIMAL, -of[1]
+    return _fitting(of[0], -of[1])
+
+
+def _computed(op: str, one: Constant, other: Constant) -> Constant | None:
+    (left, mine), (right, theirs) = one, other
+    if isinstance(mine, bool | str | Decimal) or isinstance(theirs, bool | str | Decimal):
+        return None
+    if left in _NUMBERS and right in _NUMBERS:
+        return _number(op, mine, theirs)
+    if op == "*" or right != DURATION or left not in (TIME, DURATION):
+        return None
+    return _fitting(left, mine + theirs if op == "+" else mine - theirs)
+
+
+def _number(op: str, mine: float, theirs: float) -> Constant | None:
+    whole = isinstance(mine, int) and isinstance(theirs, int)
+    one, other = (mine, theirs) if whole else (float(mine), float(theirs))
+    result = one + other if op == "+" else one - other if op == "-" else one * other
+    return _fitting(INT if whole else FLOAT, result)
+
+
+def _fitting(kind: str, value: float) -> Constant | None:
+    low, high = (times.MICROS_MIN, times.MICROS_MAX) if kind == TIME else (_INT_MIN, _INT_MAX)
+    fits = isfinite(value) if kind == FLOAT else low <= value <= high
+    return (kind, value) if fits else None
+
+
+def _cast(name: str, kind: str, value: Scalar) -> Constant | None:
+    to = _CASTS[name]
+    if kind == to:
+        return kind, value
+    if kind == DECIMAL:
+        return None
+    if kind != STRING or not isinstance(value, str):
+        return (FLOAT, float(value)) if (kind, to) == (INT, FLOAT) else None
+    try:
+        if to == INT and _WHOLE.fullmatch(value):
+            return _fitting(INT, int(value))
+        if to == FLOAT and _REAL.fullmatch(value):
+            return _fitting(FLOAT, float(value))
+        if to == TIME and _MOMENT.fullmatch(value):
+            return TIME, times.parse(value)
+    except (ValueError, OverflowError):
+        pass
+    return None
+
+
+_CASTS = {"int64": INT, "float64": FLOAT, "string": STRING, "time": TIME}

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from sqlglot import exp
 
 from lochan.pools.keys import Instant
-from lochan.pools.layout import is_typed
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, is_typed
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
@@ -32,9 +33,10 @@ from lochan.pools.shape import (
     unify,
 )
 from lochan.pools.times import NATIVE
-from lochan.query.leaves import LeafInfo
-from lochan.query.sources.scans import Scans
-from lochan.query.sources.tables import TableSource
+from lochan.query.compile.sql import Sql, null_of
+from lochan.query.dialects.neutral import neutral
+from lochan.query.leaves import KeyPart, LeafInfo, ScanRequest
+from lochan.query.sources.scans import Scans, table
 
 Row = Mapping[str, Any]
 MOMENT = pa.timestamp("us", tz="UTC")
@@ -170,3 +172,61 @@ def _kind(type: pa.DataType) -> str:
     if pa.types.is_map(type):
         return JSON
     return next(kind for kind, each in _ARROW.items() if each == type and kind not in (NULL, OBJECT))
+
+
+# ── the source ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_ROW = "_row"
+
+
+class TableSource:
+    """Rows come in the order in which they were given. A map is a column of JSON text to a query."""
+
+    grows = False
+    has_body = False
+    text_shapes: tuple[int, ...] = ()
+    key: Path | None = None
+    key_parts: tuple[KeyPart, ...] = ()
+
+    def __init__(
+        self,
+        scans: Scans,
+        shapes: Mapping[int, Object],
+        known: Sequence[LeafInfo],
+        columns: Mapping[Leaf, Any],
+        numbers: pa.Array,
+    ) -> None:
+        """`numbers` are those of the rows' shapes."""
+        self.shapes = shapes
+        self._known = known
+        self._maps = {leaf for leaf, column in columns.items() if pa.types.is_map(column.type)}
+        self._name = scans.add_table(
+            pa.table(
+                {
+                    _ROW: pa.array(range(len(numbers)), pa.int64()),
+                    SHAPE_COLUMN: numbers,
+                    **{leaf.column: column for leaf, column in columns.items()},
+                }
+            )
+        )
+
+    def known(self, path: Path) -> Sequence[LeafInfo]:
+        return [each for each in self._known if each.leaf.path == path]
+
+    def members(self, path: Path) -> Sequence[str]:
+        below = [each.leaf.path for each in self._known if len(each.leaf.path) > len(path)]
+        return list(dict.fromkeys(each[len(path)] for each in below if each[: len(path)] == path))
+
+    def select(self, request: ScanRequest) -> exp.Query:
+        made = [self._value(leaf).as_(leaf.column, quoted=True) for leaf in request.leaves]
+        if request.shape:
+            made.append(exp.column(SHAPE_COLUMN, quoted=True).as_(SHAPE_COLUMN, quoted=True))
+        if request.body:
+            made.append(null_of(JSON).as_(BODY_COLUMN, quoted=True))
+        query = exp.select(*made or [exp.Literal.number(1)], copy=False).from_(table(self._name), copy=False)
+        return query.order_by(exp.column(_ROW, quoted=True), copy=False) if request.ordered else query
+
+    def _value(self, leaf: Leaf) -> Sql:
+        column = exp.column(leaf.column, quoted=True)
+        return neutral("array_json", column, options=(None,)) if leaf in self._maps else column

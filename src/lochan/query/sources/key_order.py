@@ -1,37 +1,40 @@
-"""The order of a pool's key, in SQL: by kind first, as `pools/keys.py` has it, then by value."""
+"""The order of a pool's key, in SQL: by kind first (`pools/kind_order.py`), then by value. What is no scalar is ordered
+by its text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, ORIGINAL, STRING, TIME, Leaf, Path
+from lochan.pools.json_row import row_text
+from lochan.pools.kind_order import CLASSES, COMPOSITE
+from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, STRING, TIME, Leaf, Path
 from lochan.query.compile import decimals, moments
+from lochan.query.compile.comparison import number_keys
 from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.numbers import split
 from lochan.query.compile.sql import (
     DECIMAL,
-    INT_MAX,
     Sql,
     any_of,
     case,
-    cast,
     coalesce,
+    concat,
     is_null,
     is_set,
     number,
-    op,
-    try_cast,
+    text,
 )
 from lochan.query.compile.value import Exact, Value
-from lochan.query.sources.whole_row import COMPOSITE, LookUp, Names, Texts, leaves_at
+from lochan.query.dialects.neutral import neutral
+from lochan.query.leaves import LeafInfo
 
 _TEXT_TIME, _TEXT = "text-time", "text"  # strings where some are times: those, and the rest
-_CLASSES = ((BOOL,), (INT, FLOAT, DECIMAL), (TIME, _TEXT_TIME), (STRING, _TEXT), COMPOSITE)
+_PARTS = {TIME: (_TEXT_TIME,), STRING: (_TEXT,)}
+_CLASSES = tuple((*kinds, *(part for kind in kinds for part in _PARTS.get(kind, ()))) for kinds in CLASSES)
 _KINDS = frozenset(kind for each in _CLASSES for kind in each)
-_BEYOND = float(INT_MAX)  # the least double that is greater than every int
 
 
 def key_leaves(settings: PoolSettings, known: LookUp, names: Names) -> list[Leaf]:
@@ -109,16 +112,9 @@ def _values(path: Path, kinds: list[str], texts: Texts, exact: Exact | None, *, 
         value = Value({kind: _column(path, kind, exact) for kind in kinds}, exact=exact)
         yield from decimals.keys(value) or [number_key(value)]
     elif kinds == [INT, FLOAT]:
-        yield from _numbers(_column(path, INT), _column(path, FLOAT))
+        yield from number_keys(_column(path, INT), _column(path, FLOAT))
     else:
         yield from (_column(path, kind) for kind in kinds)
-
-
-def _numbers(whole: Sql, broken: Sql) -> Iterator[Sql]:
-    """As near as a double comes; then, of ints and floats that are one double, as ints."""
-    yield coalesce(broken, cast(whole, FLOAT))
-    yield coalesce(whole, try_cast(broken, INT), case((is_set(broken), number(INT_MAX))))
-    yield case((op(exp.GTE, broken, number(_BEYOND)), number(1)), (any_of([is_set(whole), is_set(broken)]), number(0)))
 
 
 def _column(path: Path, kind: str, exact: Exact | None = None) -> Sql:
@@ -137,3 +133,85 @@ def _leaf(leaf: Leaf) -> Sql:
 
 def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
     return exp.Ordered(this=value, desc=descending, nulls_first=nulls_first)
+
+
+# ── texts of rows, objects and lists ─────────────────────────────────────────────────────────────────────────────────
+
+
+LookUp = Callable[[Path], Sequence[LeafInfo]]
+Names = Callable[[Path], Sequence[str]]
+Read = Callable[[LeafInfo], Sql]  # the value of a leaf
+_MOMENT = '"%Y-%m-%dT%H:%M:%S.%f'
+
+
+def leaves(known: LookUp, names: Names, above: Path = ()) -> Iterator[Leaf]:
+    for name in names(above):
+        yield from leaves_at(known, names, (*above, name))
+
+
+def leaves_at(known: LookUp, names: Names, path: Path) -> Iterator[Leaf]:
+    """What there is at a path, and below it."""
+    for each in known(path):
+        yield each.leaf
+        if each.leaf.kind == OBJECT:
+            yield from leaves(known, names, path)
+
+
+def by_column(each: LeafInfo) -> Sql:
+    """Where a query below has the leaves as columns."""
+    return exp.column(each.leaf.column, quoted=True)
+
+
+class Texts:
+    """Texts made of leaves. `read` tells where their values are.
+
+    A text is the same wherever the value lies, in structs, in lists or in JSON text: names in order at each level, no
+    spaces, times with six digits behind the second. Only in lists names stay in the order they were written in.
+    """
+
+    def __init__(self, known: LookUp, names: Names, read: Read = by_column) -> None:
+        self._known = known
+        self._names = names
+        self._read = read
+
+    def of_row(self) -> Sql:
+        return self._of_object(())
+
+    def of_key(self, path: Path) -> Sql | None:
+        """NULL in rows that have a scalar there, or nothing. None: all rows are so."""
+        found = [self._value(each) for each in self._known(path) if each.leaf.kind in COMPOSITE]
+        return coalesce(*found) if found else None
+
+    def _of_object(self, path: Path) -> Sql:
+        pieces = [
+            concat(text(f"{row_text(name)}:"), self._value(each))
+            for name in sorted(self._names(path))
+            for each in self._known((*path, name))
+            if each.leaf.kind not in (DECIMAL, ORIGINAL)  # they are beside something else
+        ]
+        joined = neutral("join_texts", *pieces, options=(",",)) if pieces else text("")
+        return concat(text("{"), joined, text("}"))
+
+    def _value(self, each: LeafInfo) -> Sql:
+        """NULL in rows that have something else at its path."""
+        leaf, value = each.leaf, self._read(each)
+        match leaf.kind:
+            case kind if kind == NULL:
+                return case((is_set(value), text("null")))
+            case kind if kind == OBJECT:
+                return case((is_set(value), self._of_object(leaf.path)))
+            case kind if kind == ARRAY:
+                return neutral("array_json", value, options=(each.element,))
+            case kind if kind == JSON:
+                return value
+            case kind if kind == TIME:
+                return self._time(leaf.path, value)
+        return neutral("scalar_json", value, options=(leaf.kind,))
+
+    def _time(self, path: Path, value: Sql) -> Sql:
+        """With all the digits that it has."""
+        original = next((each for each in self._known(path) if each.leaf.kind == ORIGINAL), None)
+        if original is None:
+            return neutral("strftime", value, options=(f'{_MOMENT}Z"',))
+        finer = moments.finer(self._read(original))
+        return concat(neutral("strftime", value, options=(_MOMENT,)), finer, text('Z"'))

@@ -14,9 +14,10 @@ from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools import times
 from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
+from lochan.pools.kind_order import CLASSES, PLACES
 from lochan.pools.pruning import Ends
 from lochan.pools.row_tests import Scalar
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, STRING, TIME, Leaf, Path
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, ORIGINAL, STRING, TIME, Leaf, Path
 from lochan.query.compile import moments
 from lochan.query.compile.numbers import against_decimal, compared, exact_decimal, split
 from lochan.query.compile.sql import (
@@ -38,8 +39,6 @@ from lochan.query.compile.sql import (
 )
 from lochan.query.compile.value import Exact, Value, literal
 from lochan.query.leaves import Digits
-
-_RANK = {BOOL: 0, INT: 1, FLOAT: 1, DECIMAL: 1, TIME: 2, STRING: 3, JSON: 4, OBJECT: 4, ARRAY: 4}
 
 End = tuple[str, Scalar] | None  # kind, value
 
@@ -66,49 +65,49 @@ def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> 
     path = settings.keys[0].path
     if not path and (range.low or range.high):
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
-    there = {_RANK[kind] for kind in kinds if kind in _RANK}
-    if path in settings.times and there <= {_RANK[TIME], _RANK[STRING]}:
-        there = {_RANK[TIME]}  # its strings that say times are times
-    if len(there) != 1 or there == {_RANK[JSON]}:  # no literal is an object or a list
+    there = {PLACES[kind] for kind in kinds if kind in PLACES}
+    if path in settings.times and there <= {PLACES[TIME], PLACES[STRING]}:
+        there = {PLACES[TIME]}  # its strings that say times are times
+    if len(there) != 1 or there == {PLACES[JSON]}:  # no literal is an object or a list
         return _rising(range)
-    (rank,) = there
-    return _rising(range._replace(low=_as(range.low, rank, path), high=_as(range.high, rank, path)))
+    (place,) = there
+    return _rising(range._replace(low=_as(range.low, place, path), high=_as(range.high, place, path)))
 
 
 def _rising(range: KeyRange) -> KeyRange:
     low, high = range.low, range.high
-    if low is None or high is None or _place(low) <= _place(high):
+    if low is None or high is None or _order(low) <= _order(high):
         return range
     return range._replace(low=high, high=low)
 
 
-def _place(end: tuple[str, Scalar]) -> tuple[int, Any, str]:
+def _order(end: tuple[str, Scalar]) -> tuple[int, Any, str]:
     """What orders ends of all kinds: by kind, then by value, and times by the digits behind their microseconds."""
     kind, value = end
-    return _RANK[kind], value, getattr(value, "finer", "")
+    return PLACES[kind], value, getattr(value, "finer", "")
 
 
-def _as(end: End, rank: int, path: Path) -> End:
-    if end is None or _RANK[end[0]] == rank:
+def _as(end: End, place: int, path: Path) -> End:
+    if end is None or PLACES[end[0]] == place:
         return end
     kind, value = end
-    if rank == _RANK[STRING] and kind != BOOL:
+    if place == PLACES[STRING] and kind != BOOL:
         return STRING, _text(kind, value)
-    found = _parsed(value, rank) if kind == STRING and isinstance(value, str) else None
+    found = _parsed(value, place) if kind == STRING and isinstance(value, str) else None
     if found is None:
-        wanted = next(name for name, each in _RANK.items() if each == rank)
         raise Invalid(
-            f"the key {path_text(path)} is of kind {wanted}, and {value!r} is none", hint="give the range in that kind"
+            f"the key {path_text(path)} is of kind {CLASSES[place][0]}, and {value!r} is not",
+            hint="give the range in that kind",
         )
     return found
 
 
-def _parsed(text: str, rank: int) -> End:
+def _parsed(text: str, place: int) -> End:
     try:
-        if rank == _RANK[INT]:
+        if place == PLACES[INT]:
             value = int(text) if text.lstrip("-").isdigit() else exact_number(text)
             return _number_kind(value), value
-        if rank == _RANK[TIME]:
+        if place == PLACES[TIME]:
             return TIME, times.parse(text)
     except (ValueError, ArithmeticError):
         pass
@@ -186,7 +185,7 @@ def _fine_inside(value: Value, range: KeyRange) -> Sql:
         if end[0] == TIME:
             tests.append(moments.compared(">=" if above else "<=", value, literal(TIME, end[1])))
         else:
-            tests.append(TRUE if (_RANK[TIME] > _RANK[end[0]]) is above else FALSE)
+            tests.append(TRUE if (PLACES[TIME] > PLACES[end[0]]) is above else FALSE)
     return all_of(tests)
 
 
@@ -205,8 +204,8 @@ def _number_beyond(exact: Value, end: End, *, above: bool) -> Sql:
     if end is None:
         return TRUE
     kind, value = end
-    if _RANK[kind] != _RANK[INT]:
-        return TRUE if (_RANK[INT] > _RANK[kind]) is above else FALSE
+    if PLACES[kind] != PLACES[INT]:
+        return TRUE if (PLACES[INT] > PLACES[kind]) is above else FALSE
     assert isinstance(value, int | float | Decimal)
     return compared(">=" if above else "<=", DECIMAL, exact, DECIMAL, literal(DECIMAL, Decimal(exact_decimal(value))))
 
@@ -215,8 +214,8 @@ def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:
     if end is None:
         return TRUE
     kind, value = end
-    if _RANK[kind] != _RANK[leaf.kind]:
-        return TRUE if (_RANK[leaf.kind] > _RANK[kind]) is above else FALSE
+    if PLACES[kind] != PLACES[leaf.kind]:
+        return TRUE if (PLACES[leaf.kind] > PLACES[kind]) is above else FALSE
     if isinstance(value, Decimal) or (leaf.kind == FLOAT and kind == INT):  # as a float it might be another number
         return against_decimal(">=" if above else "<=", leaf.kind, _column(leaf), Decimal(value))
     return op(exp.GTE if above else exp.LTE, _column(leaf), _literal(leaf.kind, kind, value, above))

@@ -74,8 +74,8 @@ class Knowledge:
     def element(self, leaf: Leaf) -> Type:
         """Of an array: what its elements are, over all forms; of decimals, what type holds them all."""
         if leaf.kind == DECIMAL:
-            told = self._digits(leaf.path)
-            return NULL if told is None else f"{DECIMAL}:{told.scale}"
+            digits = self._digits(leaf.path)
+            return NULL if digits is None else f"{DECIMAL}:{digits.scale}"
         return self._elements.get(leaf.path, NULL)
 
     def _number(self, form: Form) -> None:
@@ -152,10 +152,10 @@ class Knowledge:
 
 
 def _joined(columns: Sequence[DecimalColumn | None]) -> Digits | None:
-    told = [each for each in columns if each is not None]
-    whole, scale = (max((getattr(each, side) for each in told), default=0) for side in ("whole", "scale"))
-    fits = len(told) == len(columns) and whole + scale <= DIGITS_MAX
+    known = [each for each in columns if each is not None]
+    whole, scale = (max((getattr(each, side) for each in known), default=0) for side in ("whole", "scale"))
+    fits = len(known) == len(columns) and whole + scale <= DIGITS_MAX
     if not fits:
         return None
-    some = any(each.column for each in told)
+    some = any(each.column for each in known)
     return Digits(whole, scale) if whole + scale else Digits(int(some), 0)

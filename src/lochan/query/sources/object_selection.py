@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from lochan.pools import pruning
 from lochan.pools.forms import Form, Forms
 from lochan.pools.pruning import Skipped
 from lochan.pools.row_tests import ANY_ROW, Test
+from lochan.pools.shape import Leaf, Path
 from lochan.pools.snapshot import Indices, Snapshot
 from lochan.pools.statistics import StatisticsTest
 from lochan.pools.tree_pruning import Reach
@@ -18,7 +20,7 @@ from lochan.query.sources.key_range import KeyRange
 
 
 class Why:
-    """What spoke against objects. It is worked out when somebody asks: of a hundred thousand few are kept."""
+    """Why objects were left out. It is computed when it is needed: of a hundred thousand objects few are kept."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[Indices, Indices, str]] = []  # among which, kept, reason
@@ -28,8 +30,8 @@ class Why:
             self._steps.append((among, kept, reason))
         return kept
 
-    def told(self, snapshot: Snapshot, read: Indices) -> list[Skipped]:
-        """By reason, of all but those that are read; the first reason counts."""
+    def skipped(self, snapshot: Snapshot, read: Indices) -> list[Skipped]:
+        """By reason, for all objects that are not read; the first reason counts."""
         seen = np.zeros(snapshot.count, np.bool_)
         seen[read] = True
         found: dict[str, Skipped] = {}
@@ -63,12 +65,12 @@ class Choice:
         self._never_opened = pruning.BY_KEY if first is None or test is not ANY_ROW else pruning.BY_FIRST
 
     def skipped(self, read: Indices) -> list[Skipped]:
-        told = {each.why: each for each in self.why.told(self._snapshot, read)}
+        skipped = {each.why: each for each in self.why.skipped(self._snapshot, read)}
         more = self._snapshot.left_out
         if more.objects:
-            _, objects, size = told.get(self._never_opened, Skipped("", 0, 0))
-            told[self._never_opened] = Skipped(self._never_opened, objects + more.objects, size + more.bytes)
-        return list(told.values())
+            _, objects, size = skipped.get(self._never_opened, Skipped("", 0, 0))
+            skipped[self._never_opened] = Skipped(self._never_opened, objects + more.objects, size + more.bytes)
+        return list(skipped.values())
 
     def narrowed(self, test: Test) -> Indices:
         """Of those that were kept, the ones that may have rows which pass this test too."""
@@ -85,7 +87,7 @@ class Choice:
         return by_form(self._snapshot, indices, self._forms)
 
     def _pruned(self, range: KeyRange, test: Test, first: int | None) -> Indices:
-        """By what is cheap to ask first: the keys' spans of all objects at once, then each one's statistics."""
+        """The cheap tests come first: the key spans of all objects at once, then the statistics of each."""
         snapshot, kept, keep = self._snapshot, self._snapshot.all, self.why.keep
         if range.no_key or pruning.keyless(test, snapshot.settings):
             kept = keep(kept, kept[snapshot.keyless[kept] > 0], pruning.BY_KEY)
@@ -129,3 +131,32 @@ def _alike(snapshot: Snapshot, indices: Indices) -> list[Indices]:
 
 
 _NONE: Indices = np.array([], dtype=np.int64)
+
+
+# ── how large the numbers of a field are ─────────────────────────────────────────────────────────────────────────────
+
+
+class NumberBounds(NamedTuple):
+    least: int | float
+    greatest: int | float
+
+
+def number_bounds(snapshot: Snapshot, path: Path, kind: str) -> NumberBounds | None:
+    """Of the field's values of that kind, int or float; both are 0 where there is none. None: they are not known."""
+    ends: list[int | float] = [0]
+    for form, indices in by_form(snapshot, snapshot.all, Forms()).items():
+        place = form.place(Leaf(path, kind))
+        if place is None:
+            continue
+        if place.inside is not None:
+            return None
+        for facts in snapshot.column(place.column, np.array(indices, dtype=np.int64)).tolist():
+            if facts is None or facts.kind != kind:
+                return None
+            if not facts.present:
+                continue
+            for end in (facts.least, facts.greatest):
+                if not isinstance(end, int | float):
+                    return None
+                ends.append(end)
+    return NumberBounds(min(ends), max(ends))

@@ -15,12 +15,12 @@ from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Leaf, Object, Path
 from lochan.pools.snapshot import Indices, Snapshot
 from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
 from lochan.query.leaves import Digits, KeyPart, LeafInfo, ScanRequest
-from lochan.query.sources import key_order, key_range, scans, values, whole_row
-from lochan.query.sources.groups import ScanGroup, ScanPart, grouped
+from lochan.query.sources import key_order, key_range, scans, values
+from lochan.query.sources import key_order as whole_row
 from lochan.query.sources.key_range import ALL_KEYS, KeyRange
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.object_selection import Choice
-from lochan.query.sources.scans import FileScan, Scans
+from lochan.query.sources.scans import FileScan, ScanGroup, ScanPart, Scans, grouped
 from lochan.query.sources.sql_bounds import of_sql
 
 PRESORTED = "presorted"  # said of an order that rows have already if the files are read one after the other
@@ -120,26 +120,26 @@ class PoolSource:
         yield from self._settings.primary_key
 
     # --- what is read ---
-    def select(self, asked: ScanRequest) -> exp.Query:
+    def select(self, request: ScanRequest) -> exp.Query:
         keys = key_order.key_leaves(self._settings, self.known, self.members)
         limited = not self._range.is_all
-        read = self._narrowed(asked)
-        by_row = asked.ordered and self.key is None and self.snapshot.in_order and len(self.objects) > 1
-        within = asked._replace(body=asked.body or (by_row and self.has_body))
+        read = self._narrowed(request)
+        by_row = request.ordered and self.key is None and self.snapshot.in_order and len(self.objects) > 1
+        within = request._replace(body=request.body or (by_row and self.has_body))
         if by_row:
             for form in self.knowledge.forms:
                 form.see_all()
             keys = list(whole_row.leaves(self.known, self.members))
-        leaves = list(dict.fromkeys([*asked.leaves, *(keys if asked.ordered or limited else [])]))
+        leaves = list(dict.fromkeys([*request.leaves, *(keys if request.ordered or limited else [])]))
         groups = grouped([self._part(form, leaves) for form in read], body=within.body)
         scanned = [self._scan(group, read, leaves, within) for group in groups]
         query = stacked(scanned or [self._nothing(leaves, within)])
-        terms = key_order.order(self._settings, self.known, self.members) if asked.ordered and not by_row else []
+        terms = key_order.order(self._settings, self.known, self.members) if request.ordered and not by_row else []
         if by_row:
             terms = [self._by_row()]
-        if len(leaves) == len(asked.leaves) and not limited and not terms:
+        if len(leaves) == len(request.leaves) and not limited and not terms:
             return query
-        return self._around(query, asked, keys, terms, one_scan=len(groups) == 1)
+        return self._around(query, request, keys, terms, one_scan=len(groups) == 1)
 
     def _by_row(self) -> exp.Ordered:
         """Rows that are text are sorted by that."""
@@ -148,10 +148,10 @@ class PoolSource:
         return exp.Ordered(this=row, desc=self._settings.keys[0].descending, nulls_first=False)
 
     def _around(
-        self, query: exp.Query, asked: ScanRequest, keys: list[Leaf], terms: list[exp.Ordered], *, one_scan: bool
+        self, query: exp.Query, request: ScanRequest, keys: list[Leaf], terms: list[exp.Ordered], *, one_scan: bool
     ) -> exp.Query:
         """Only the rows of the range, in order."""
-        shown = [_name(name) for name in _names(asked.leaves, asked)] or [exp.Literal.number(1).as_("_")]
+        shown = [_name(name) for name in _names(request.leaves, request)] or [exp.Literal.number(1).as_("_")]
         outer = exp.select(*shown, copy=False).from_(query.subquery("pool", copy=False), copy=False)
         if not self._range.is_all:
             timed = any(each.timed for each in self.known(self.key or ()))
@@ -163,9 +163,9 @@ class PoolSource:
             outer.set("order", ordered)
         return outer
 
-    def _narrowed(self, asked: ScanRequest) -> dict[Form, list[int]]:
+    def _narrowed(self, request: ScanRequest) -> dict[Form, list[int]]:
         """The objects that may hold rows which pass the plan's own test."""
-        test = ANY_ROW if asked.test is None else of_sql(asked.test)
+        test = ANY_ROW if request.test is None else of_sql(request.test)
         kept = self._choice.kept if test is ANY_ROW else self._choice.narrowed(test)
         self._scanned = kept if self._scanned is None else np.union1d(self._scanned, kept)
         return self._choice.by_form(kept)
@@ -175,7 +175,7 @@ class PoolSource:
         return ScanPart(form, places, self.knowledge.renumbered(form))
 
     def _scan(
-        self, group: ScanGroup, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], asked: ScanRequest
+        self, group: ScanGroup, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], request: ScanRequest
     ) -> exp.Select:
         objects = sorted(index for form in group.forms for index in read[form])
         columns = dict(group.columns.values())
@@ -185,16 +185,16 @@ class PoolSource:
         for leaf in leaves:
             place, element = group.places[leaf], self.knowledge.element(leaf)
             made.append(values.value(place, leaf, table, element) if place else values.absent(leaf, element))
-        if asked.shape:
+        if request.shape:
             made.append(_shape(group.renumbered))
-        if asked.body:
+        if request.body:
             made.append(values.column([BODY_COLUMN], table) if group.body else null_of(JSON))
-        return _selected(made, _names(leaves, asked)).from_(scans.table(table), copy=False)
+        return _selected(made, _names(leaves, request)).from_(scans.table(table), copy=False)
 
-    def _nothing(self, leaves: Sequence[Leaf], asked: ScanRequest) -> exp.Select:
+    def _nothing(self, leaves: Sequence[Leaf], request: ScanRequest) -> exp.Select:
         made = [values.absent(leaf, self.knowledge.element(leaf)) for leaf in leaves]
-        made += [null_of(INT)] * asked.shape + [null_of(JSON)] * asked.body
-        return _selected(made, _names(leaves, asked)).where(exp.false(), copy=False)
+        made += [null_of(INT)] * request.shape + [null_of(JSON)] * request.body
+        return _selected(made, _names(leaves, request)).where(exp.false(), copy=False)
 
     def _lies_in_order(self) -> bool:
         """Whether the rows are in order if the objects are read one after the other."""
@@ -228,8 +228,8 @@ def _selected(made: Sequence[Sql], names: Sequence[str]) -> exp.Select:
     return exp.select(*named or [exp.Literal.number(1).as_("_")], copy=False)
 
 
-def _names(leaves: Sequence[Leaf], asked: ScanRequest) -> list[str]:
-    return [*(leaf.column for leaf in leaves), *[SHAPE_COLUMN] * asked.shape, *[BODY_COLUMN] * asked.body]
+def _names(leaves: Sequence[Leaf], request: ScanRequest) -> list[str]:
+    return [*(leaf.column for leaf in leaves), *[SHAPE_COLUMN] * request.shape, *[BODY_COLUMN] * request.body]
 
 
 def _name(name: str) -> Sql:

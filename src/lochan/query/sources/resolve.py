@@ -3,29 +3,28 @@ one snapshot of each."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Invalid, LochanError, NotFound
-from lochan.pools.row_tests import ANY_ROW
+from lochan.pools.row_tests import ANY_ROW, Test, both
 from lochan.pools.settings import settings_of
 from lochan.pools.snapshot import Snapshot, Snapshots, merge_snapshots
 from lochan.pools.tree_pruning import classes
 from lochan.query import ast
 from lochan.query.errors import QueryError, did_you_mean
 from lochan.query.leaves import Source
-from lochan.query.sources.catalog import Catalog
-from lochan.query.sources.constants import Constant, constant
+from lochan.query.sources.bounds import Constant, constant, of_expression
+from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.in_memory import of_rows, of_table
 from lochan.query.sources.key_range import KeyRange, converted
 from lochan.query.sources.meta.open import at, dated, lake_rows, rows_of
 from lochan.query.sources.object_selection import reach_of
-from lochan.query.sources.permissions import EVERYTHING, Permits
 from lochan.query.sources.pool import PoolSource
-from lochan.query.sources.pushdown import Wanted, wanted
 from lochan.query.sources.scans import Scans
 from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
@@ -66,7 +65,7 @@ class Opening:
 
     async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
         """Raises QueryError for what is not there. What is returned knows the sources of this pipe alone."""
-        for each in wanted(pipe, self._now):
+        for each in source_needs(pipe, self._now):
             placed = each._replace(source=dated(each.source, self._ref))
             self._sources[id(each.source)] = await self._placed(placed)
         return lambda source: self._sources[id(source)]
@@ -85,29 +84,29 @@ class Opening:
         for repository in self._opened.values():
             await repository.close()
 
-    async def _placed(self, want: Wanted) -> Source:
+    async def _placed(self, needs: SourceNeeds) -> Source:
         """Errors point at the source in the text."""
         try:
-            return await self._source(want)
+            return await self._source(needs)
         except QueryError:
             raise
         except LochanError as error:
             if not isinstance(error, Invalid | NotFound):
                 raise
-            name = want.source.name
+            name = needs.source.name
             hint = error.hint_about(name) if isinstance(name, str) else error.hint
-            raise QueryError(error.message, self._text, want.source.span, hint=hint) from error
+            raise QueryError(error.message, self._text, needs.source.span, hint=hint) from error
 
-    async def _source(self, want: Wanted) -> Source:
-        source = want.source
+    async def _source(self, needs: SourceNeeds) -> Source:
+        source = needs.source
         if source.meta:
-            return await self._metadata(want)
+            return await self._metadata(needs)
         if source.path:
-            return await self._files(want)
+            return await self._files(needs)
         found = [await self._permitted(name, source) for name in await self._names(source)]
         for each in found:
             _check_pool(each.repository)
-        pool = await (self._one(found[0], want) if len(found) == 1 else self._several(found, want))
+        pool = await (self._one(found[0], needs) if len(found) == 1 else self._several(found, needs))
         self.pools.append(pool)
         return pool
 
@@ -122,49 +121,49 @@ class Opening:
         await self._permits.check(repository, source, at(repository, source.ref))
         return repository
 
-    async def _one(self, repository: OpenRepository, want: Wanted) -> PoolSource:
+    async def _one(self, repository: OpenRepository, needs: SourceNeeds) -> PoolSource:
         """Only what it wants of the pool is opened."""
-        resolved = await self._resolved(repository, at(repository, want.source.ref))
+        resolved = await self._resolved(repository, at(repository, needs.source.ref))
         settings = settings_of(repository.repository)
-        range = _range(want.source)
+        range = _range(needs.source)
         if range.low or range.high:
             kinds = classes(await repository.tree(resolved.commit), settings)
             if kinds is None:
                 kinds = PoolSource(await self._snapshots.at(repository, resolved), Scans()).kinds_of_key()
             range = converted(range, kinds, settings)
-        reach = reach_of(range, want.test, want.first, settings)
+        reach = reach_of(range, needs.test, needs.first, settings)
         snapshot = await self._snapshots.at(repository, resolved, reach)
-        pool = PoolSource(snapshot, self.scans, range=range, test=want.test, first=want.first)
+        pool = PoolSource(snapshot, self.scans, range=range, test=needs.test, first=needs.first)
         if snapshot.left_out.objects:
             self._reached[pool] = repository, resolved
         return pool
 
-    async def _several(self, pools: list[OpenRepository], want: Wanted) -> PoolSource:
-        snapshot = merge_snapshots([await self._snapshot(each, want.source.ref) for each in pools])
-        range = _range(want.source)
+    async def _several(self, pools: list[OpenRepository], needs: SourceNeeds) -> PoolSource:
+        snapshot = merge_snapshots([await self._snapshot(each, needs.source.ref) for each in pools])
+        range = _range(needs.source)
         if range.low or range.high:
             range = converted(range, PoolSource(snapshot, Scans()).kinds_of_key(), snapshot.settings)
-        return PoolSource(snapshot, self.scans, range=range, test=want.test, first=want.first)
+        return PoolSource(snapshot, self.scans, range=range, test=needs.test, first=needs.first)
 
-    async def _files(self, want: Wanted) -> Source:
-        source = want.source
+    async def _files(self, needs: SourceNeeds) -> Source:
+        source = needs.source
         if self._read_files is None or not isinstance(source.name, str):
             raise Invalid("files of a repository cannot be read here")
         repository = await self._permitted(source.name, source)
         if repository.repository.kind == POOL:
-            raise Invalid(f"`{source.name}` is a pool", hint=f"its rows are `from {source.name}`")
+            raise Invalid(f"`{source.name}` is a pool", hint=f"read its rows with `from {source.name}`")
         ref = at(repository, source.ref)
         check = partial(self._permits.check_paths, repository, ref)
         snapshot = await self._read_files(repository, ref, source.path, check)
-        pool = PoolSource(snapshot, self.scans, test=want.test)
+        pool = PoolSource(snapshot, self.scans, test=needs.test)
         self.pools.append(pool)
         return pool
 
-    async def _metadata(self, want: Wanted) -> Source:
-        source = want.source
+    async def _metadata(self, needs: SourceNeeds) -> Source:
+        source = needs.source
         if isinstance(source.name, str):
             repository = await self._permitted(source.name, source)
-            test = want.test if source.tap else ANY_ROW
+            test = needs.test if source.tap else ANY_ROW
             found = await rows_of(repository, source, self._snapshots, test, self._now, self._permits)
         else:
             found = await lake_rows(self._catalog, source, self._now, self._permits)
@@ -202,7 +201,7 @@ class Opening:
             case _:
                 raise Invalid("the source has no name")
         if not found:
-            raise NotFound(f"no pool is called like {source.name.pattern}", hint="`lochan ls` shows those there are")
+            raise NotFound(f"no pool matches {source.name.pattern}", hint="`lochan ls` shows those there are")
         return found
 
 
@@ -236,5 +235,65 @@ def _end(value: ast.Expr | None) -> Constant | None:
         return None
     found = constant(value)
     if found is None:
-        raise Invalid("a range is one of the key's first field", hint="such as range 10 to 20")
+        raise Invalid("the ends of a range must be constants of the key's first field", hint="such as range 10 to 20")
     return found
+
+
+# ── what a query needs of each source ────────────────────────────────────────────────────────────────────────────────
+
+
+class SourceNeeds(NamedTuple):
+    source: ast.Source
+    test: Test = ANY_ROW
+    first: int | None = None
+
+
+def source_needs(pipe: ast.Pipe, now: int | None = None) -> Iterator[SourceNeeds]:
+    """Each source of the query, wherever it stands, with what its first operators need of it. So a source can leave out
+    what cannot matter:
+
+        from logs | status >= 500 | cut host     only objects that may hold such a status
+        from logs | head 5                       only objects that may hold one of the first five rows
+
+    `now` is when the query began, in microseconds since 1970.
+    """
+    for node in _pipes(pipe):
+        operators = node.operators
+        if operators and isinstance(operators[0], ast.From):
+            test, first = _narrowed(operators[1:], now)
+            for source in operators[0].sources:
+                yield SourceNeeds(source, test, first)
+
+
+def _narrowed(operators: tuple[ast.Operator, ...], now: int | None) -> tuple[Test, int | None]:
+    tests: list[Test] = []
+    as_read = True  # the rows have the fields that the source gives them
+    for operator in operators:
+        match operator:
+            case ast.Where(test) if as_read:
+                tests.append(of_expression(test, now))
+            case ast.Where():
+                return both(tests), None
+            case ast.Cut() | ast.Put() | ast.Drop() | ast.Rename():
+                as_read = False
+            case ast.Head(count):
+                filtered = any(isinstance(each, ast.Where) for each in operators)
+                return both(tests), None if filtered else count
+            case _:
+                break
+    return both(tests), None
+
+
+def _pipes(node: ast.Node) -> Iterator[ast.Pipe]:
+    if isinstance(node, ast.Pipe):
+        yield node
+    for name in node.__struct_fields__:
+        yield from _below(getattr(node, name))
+
+
+def _below(value: object) -> Iterator[ast.Pipe]:
+    if isinstance(value, ast.Node):
+        yield from _pipes(value)
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _below(each)

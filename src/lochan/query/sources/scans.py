@@ -7,13 +7,15 @@ runs it says what lies behind: DuckDB puts `read_parquet([…])` in its place, S
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
 
-from lochan.pools.shape import Type
+from lochan.pools.forms import Form, Place
+from lochan.pools.layout import BODY_COLUMN
+from lochan.pools.shape import STRING, Leaf, Object, Type
 from lochan.pools.snapshot import DataObject
 
 
@@ -39,10 +41,120 @@ class Scans:
         self.tables[name] = table
         return name
 
-    def next_files(self) -> str:
-        """The name that the next scan of files will get."""
-        return f"scan {len(self.files) + 1}"
-
 
 def table(name: str) -> exp.Table:
     return exp.Table(this=exp.to_identifier(name, quoted=True))
+
+
+# ── forms that one scan can read ─────────────────────────────────────────────────────────────────────────────────────
+
+
+# The columns that the plan reads decide, not all columns there are: a thousand schemas that agree on two fields are one
+# scan of these.
+Places = dict[Leaf, Place | None]
+Slots = dict[str, tuple[str, Type]]  # a column's name in lower case: as it is, and what it holds
+Path = tuple[str, ...]  # a column, and the members of its structs
+
+
+class ScanPart(NamedTuple):
+    """A form, as one plan sees it."""
+
+    form: Form
+    places: Places
+    renumbered: Mapping[int, int]  # shapes that have another number in the source than in the object
+
+
+class ScanGroup(NamedTuple):
+    forms: list[Form]
+    places: Places
+    columns: Slots
+    renumbered: Mapping[int, int]
+    uniform: bool  # every file has all of the columns
+    gaps: frozenset[Path] = frozenset()  # not in every file that has what is around it
+
+    @property
+    def with_gaps(self) -> set[str]:
+        """The columns that are read in part, and have a gap there."""
+        paths = (path for place in self.places.values() if place for path in place.paths)
+        return {path[0] for path in paths if any(path[:depth] in self.gaps for depth in range(2, len(path)))}
+
+    @property
+    def body(self) -> bool:
+        """Whether some of its files keep rows as text."""
+        return any(form.body for form in self.forms)
+
+
+def grouped(parts: Sequence[ScanPart], *, body: bool = False) -> list[ScanGroup]:
+    """`body`: the rows' texts are asked for too, where there are any."""
+    roots = {BODY_COLUMN} if body else set()
+    places = (place for part in parts for place in part.places.values() if place)
+    roots |= {column.lower() for place in places for column in place.columns}
+    groups: list[ScanGroup] = []
+    for part in parts:
+        alone = ScanGroup([part.form], part.places, _slots(part.form, roots), part.renumbered, True)
+        for number, group in enumerate(groups):
+            joined = _joined(group, alone)
+            if joined is not None:
+                groups[number] = joined
+                break
+        else:
+            groups.append(alone)
+    return groups
+
+
+def _slots(form: Form, roots: set[str]) -> Slots:
+    columns = {**form.columns, BODY_COLUMN: STRING} if form.body else form.columns
+    return {name.lower(): (name, type) for name, type in columns.items() if name.lower() in roots}
+
+
+def _joined(one: ScanGroup, other: ScanGroup) -> ScanGroup | None:
+    if one.renumbered != other.renumbered:
+        return None
+    gaps: set[Path] = set()
+    columns = _joined_slots(one.columns, other.columns, (), gaps)
+    if columns is None:
+        return None
+    places: Places = {}
+    for leaf, place in one.places.items():
+        another = other.places[leaf]
+        if place and another and place.spot != another.spot:
+            return None
+        places[leaf] = _joined_places(place, another)
+    uniform = one.uniform and other.uniform and one.columns == other.columns
+    return ScanGroup([*one.forms, *other.forms], places, columns, one.renumbered, uniform, one.gaps | other.gaps | gaps)
+
+
+def _joined_places(one: Place | None, other: Place | None) -> Place | None:
+    if one is None or other is None:
+        there = one or other
+        return there._replace(every=False) if there else None
+    told = dict(one.told)
+    for tests, ids in other.told.items():
+        told[tests] = told.get(tests, frozenset()) | ids
+    return one._replace(ids=one.ids | other.ids, every=one.every and other.every, told=told)
+
+
+def _joined_slots(one: Slots, other: Slots, around: Path, gaps: set[Path]) -> Slots | None:
+    both = {**one, **other}
+    for folded in one.keys() & other.keys():
+        (name, type), (another, also) = one[folded], other[folded]
+        joined = _joined_types(type, also, (*around, name), gaps) if name == another else None
+        if joined is None:
+            return None
+        both[folded] = name, joined
+    if around:
+        gaps.update((*around, both[folded][0]) for folded in one.keys() ^ other.keys())
+    return both
+
+
+def _joined_types(one: Type, other: Type, at: Path, gaps: set[Path]) -> Type | None:
+    if one == other:
+        return one
+    if not (isinstance(one, Object) and isinstance(other, Object)):
+        return None
+    members = _joined_slots(_members(one), _members(other), at, gaps)
+    return None if members is None else Object(tuple(members.values()))
+
+
+def _members(of: Object) -> Slots:
+    return {name.lower(): (name, type) for name, type in of.fields}

@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from lochan.pools.row_tests import ANY_ROW, Compare, Either, OneOf, Scalar, Test, both
 from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, STRING, TIME, Leaf
+from lochan.query.compile.sql import COMPARISONS, TURNED
 
-_OPERATORS: dict[type[exp.Expr], str] = {exp.EQ: "==", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
-_TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPERATORS: dict[type[exp.Expr], str] = {node: op for op, node in COMPARISONS.items() if op != "!="}
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,7 +36,7 @@ def of_sql(test: exp.Expr) -> Test:
     op = _OPERATORS.get(type(test))
     if op is None or not isinstance(test, exp.Binary):
         return ANY_ROW
-    return _compared(test.left, op, test.right) or _compared(test.right, _TURNED[op], test.left) or ANY_ROW
+    return _compared(test.left, op, test.right) or _compared(test.right, TURNED[op], test.left) or ANY_ROW
 
 
 def _compared(left: exp.Expr, op: str, right: exp.Expr) -> Compare | None:

@@ -67,7 +67,7 @@ def column(path: Sequence[str], table: str) -> Sql:
 
 
 def _is_there(place: Place, table: str) -> Sql:
-    """By the shape, and where that leaves it open by the columns."""
+    """By the shape, and by the columns where the shape does not decide."""
     by_shape = place.ids.difference(*place.told.values())
     tests = [shape_in(by_shape)] if by_shape else []
     for told, ids in place.told.items():

@@ -6,8 +6,8 @@
 
     parse       text ─▶ tree; a source such as logs@dev may stand without quotes
     sources     what a table's name means
-    selects     SELECT and what is in it; tables: FROM and joins; sets: UNION and the like
-    expressions ─▶ values, an SQL expression for each kind they may have; functions, aggregates, windows: by theme
+    query       a whole query, WITH, UNION and the like; selects: SELECT and its columns; tables: FROM and joins
+    expressions ─▶ values, an SQL expression for each kind they may have; calls, aggregates, windows, subqueries
 
 Nothing of the user's text reaches an engine: every node is either known here, and made anew from values, or refused by
 its name. A value is missing or null alike, and both are NULL; comparisons have three outcomes, as in SQL. What has

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import SIMPLE
 from lochan.pools.shape import BOOL, NULL, STRING
 from lochan.query import ast
-from lochan.query.compile.aggregated import Aggregated
 from lochan.query.compile.aggregates import aggregate
+from lochan.query.compile.calls import Aggregated
 from lochan.query.compile.scope import Scope as PipeScope
 from lochan.query.compile.sql import Sql, all_of, is_set
-from lochan.query.compile.value import SIMPLE, Value, fixed, literal, valued
+from lochan.query.compile.value import Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.functions import AGGREGATES as SIGNATURES
 from lochan.query.sql.expressions import test_of, value_of
@@ -41,7 +42,7 @@ class WindowOver:
 
 def aggregated(node: exp.Expr, scope: SqlScope) -> Value:
     if not scope.aggregates:
-        raise scope.refused(node, "no aggregate can stand here", "conditions on aggregates stand in HAVING")
+        raise scope.refused(node, "an aggregate cannot be used here", "put conditions on aggregates into HAVING")
     scope.seen.aggregates += 1
     inner = replace(scope, aggregates=scope.of_group is not None, windows=False, of_group=None)
     inner = replace(inner, seen=scope.of_group) if scope.of_group is not None else inner
@@ -54,14 +55,13 @@ def aggregated(node: exp.Expr, scope: SqlScope) -> Value:
     if isinstance(call, exp.WithinGroup):
         return _within_group(call, WindowOver(call, inner, test))
     over = WindowOver(call, inner, test, isinstance(call.this, exp.Distinct))
-    name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
-    handler = NAMED_AGGREGATES.get(name) if name else AGGREGATES.get(type(call), ("", None))[1]
+    handler = AGGREGATES.get(type(call), ("", None))[1]
     if handler is None:
-        raise scope.refused(node, f"`{call.key}` is no aggregate that can be called here")
+        raise scope.refused(node, f"`{call.key}` is not a supported aggregate")
     value = _known(handler(call, over))
     used = {each.table for sql in value.alts.values() for each in sql.find_all(exp.Column)}
     if used & _around(scope) and not used & _aliases(scope):
-        raise scope.refused(node, "this aggregate is over columns of the query around it alone")
+        raise scope.refused(node, "this aggregate uses only columns of the outer query")
     return value
 
 
@@ -70,26 +70,26 @@ def _aliases(scope: SqlScope) -> set[str]:
 
 
 def _around(scope: SqlScope) -> set[str]:
-    """Of the queries that this one stands in; those that stand in this one are no matter."""
+    """Of the outer queries; inner ones do not matter."""
     return set() if scope.outer is None else _aliases(scope.outer) | _around(scope.outer)
 
 
 def in_pipe(name: str, values: list[Value], over: WindowOver) -> Value:
     if not SIGNATURES[name].least <= len(values):
-        raise over.scope.refused(over.node, "this aggregate lacks an argument")
+        raise over.scope.refused(over.node, "this aggregate needs an argument")
     span = over.scope.text.span(over.node)
-    given = {str(at): value for at, value in enumerate(values)}
+    arguments_by_name = {str(at): value for at, value in enumerate(values)}
     where = None
     if over.test is not None:
-        given[_TEST] = Value({BOOL: over.test}, NULL)
+        arguments_by_name[_TEST] = Value({BOOL: over.test}, NULL)
         where = ast.Name(_TEST, span=span)
     arguments = tuple(ast.Name(str(at), span=span) for at in range(len(values)))
     call = ast.Call(name, arguments, where, over.distinct, span=span)
-    return aggregate(Aggregated(call, PipeScope(over.scope.query, fixed(given)), None, grouped=False))
+    return aggregate(Aggregated(call, PipeScope(over.scope.query, fixed(arguments_by_name)), None, grouped=False))
 
 
 def _known(value: Value) -> Value:
-    """A sum of more than 64 bits stays an error, so that it is seen."""
+    """A sum of more than 64 bits stays an error, so that it is noticed."""
     return replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != NULL}, nothing=NULL)
 
 
@@ -121,10 +121,10 @@ def _median(call: exp.Expr, over: WindowOver) -> Value:
 
 def _within_group(call: exp.WithinGroup, over: WindowOver) -> Value:
     if not isinstance(call.this, exp.PercentileCont):
-        raise over.scope.refused(call, "WITHIN GROUP is known with PERCENTILE_CONT only")
+        raise over.scope.refused(call, "WITHIN GROUP is supported with PERCENTILE_CONT only")
     (key,) = call.expression.expressions
     if key.args.get("desc"):
-        raise over.scope.refused(call, "PERCENTILE_CONT is known in ascending order only")
+        raise over.scope.refused(call, "PERCENTILE_CONT is supported in ascending order only")
     return _known(in_pipe("quantile", [over.value(key.this), over.value(call.this.this)], over))
 
 
@@ -138,25 +138,25 @@ def _joined(call: exp.Expr, over: WindowOver) -> Value:
     between = over.value(separator).constant if separator is not None else ","
     value, made = _list(call.this, call, over)
     if set(value.alts) != {STRING} or not isinstance(between, str):
-        raise over.scope.refused(call, "STRING_AGG takes strings, and a separator that the query itself says")
+        raise over.scope.refused(call, "STRING_AGG takes strings and a constant separator")
     return Value({STRING: neutral("list_join", made, options=(between,))}, NULL)
 
 
 def _list(argument: exp.Expr, call: exp.Expr, over: WindowOver) -> tuple[Value, Sql]:
-    """In the order that is said; else by the values themselves, so that every engine gives the same."""
+    """In the given order; else by the values themselves, so that every engine gives the same."""
     ordered = argument if isinstance(argument, exp.Order) else None
     of = argument.this if ordered is not None else argument
     if of is None:
-        raise over.scope.refused(call, "a list of what?")
+        raise over.scope.refused(call, "a list needs a value")
     value = over.value(of.expressions[0] if isinstance(of, exp.Distinct) else of)
     if len(value.alts) != 1 or not set(value.alts) <= set(SIMPLE) or over.distinct or isinstance(of, exp.Distinct):
-        raise over.scope.refused(call, "a list is made of values of one kind, without DISTINCT")
+        raise over.scope.refused(call, "a list takes values of one kind, without DISTINCT")
     sql = next(iter(value.alts.values()))
     place = sql
     if ordered is not None:
         keys = [over.value(each.this) for each in ordered.expressions]
         if len(keys) != 1 or len(keys[0].alts) != 1 or ordered.expressions[0].args.get("desc"):
-            raise over.scope.refused(call, "a list is ordered by one value of one kind, ascending")
+            raise over.scope.refused(call, "a list must be ordered by one value of one kind, ascending")
         place = next(iter(keys[0].alts.values()))
     return value, neutral("collected", over.filtered(neutral("collect", sql, place), is_set(sql)))
 
@@ -167,7 +167,9 @@ def _at_end(name: str) -> Callable[[exp.Expr, WindowOver], Value]:
     def handler(call: exp.Expr, over: WindowOver) -> Value:
         value, by = over.value(call.this), over.value(call.expression)
         if len(by.alts) != 1 or not set(value.alts) <= set(SIMPLE):
-            raise over.scope.refused(call, "the value is a plain one, and what it is taken by of one kind")
+            raise over.scope.refused(
+                call, "the value must be a scalar, and the value that orders it must have one kind"
+            )
         place = next(iter(by.alts.values()))
         tests = [is_set(place), valued(value)]
         return Value({kind: over.filtered(neutral(name, sql, place), *tests) for kind, sql in value.alts.items()}, NULL)
@@ -197,4 +199,3 @@ AGGREGATES: dict[type[exp.Expr], tuple[str, Handler]] = {
     exp.ArgMax: ("arg_max", _at_end("last_by")),
     exp.ArgMin: ("arg_min", _at_end("first_by")),
 }
-NAMED_AGGREGATES: dict[str, Handler] = {}

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import DURATION
 from lochan.pools.shape import INT, NULL, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.functions import called as called_in_pipe
 from lochan.query.compile.patterns import Unsupported, shared_regexp
 from lochan.query.compile.scope import Scope as PipeScope
-from lochan.query.compile.sql import DURATION, FALSE
+from lochan.query.compile.sql import FALSE
 from lochan.query.compile.value import Value, fixed, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import did_you_mean
 from lochan.query.functions import FUNCTIONS as FUNCTIONS_OF_PIPES
-from lochan.query.sql.aggregates import AGGREGATES, NAMED_AGGREGATES, aggregated
+from lochan.query.sql.aggregates import AGGREGATES, aggregated
 from lochan.query.sql.expressions import choice, value_of
 from lochan.query.sql.scope import SqlScope, of_test, plain
 from lochan.query.sql.sources import time_of
@@ -30,8 +31,6 @@ def called(node: exp.Expr, scope: SqlScope) -> Value:
         return aggregated(node, scope)
     if isinstance(node, exp.Anonymous):
         name = node.name.lower()
-        if name in NAMED_AGGREGATES:
-            return aggregated(node, scope)
         if name in BY_NAME:
             return BY_NAME[name](node, scope)
         raise scope.refused(node, f"unknown function `{name}`{did_you_mean(name, names())}", _HINT)
@@ -39,16 +38,18 @@ def called(node: exp.Expr, scope: SqlScope) -> Value:
     if handler is not None:
         return handler(node, scope)
     if isinstance(node, exp.Explode):
-        raise scope.refused(node, "a list cannot be spread to rows in SQL", "ask so: from logs | over tags")
+        raise scope.refused(
+            node, "a list cannot be spread to rows in SQL", "use the pipe language: from logs | over tags"
+        )
     if isinstance(node, exp.Func):
         name = node.meta.get("name") or node.sql_name().lower()
         raise scope.refused(node, f"function `{name}` cannot be called here{did_you_mean(name, names())}", _HINT)
-    raise scope.refused(node, f"`{_shown(node)}` is not understood here", _HINT)
+    raise scope.refused(node, f"`{_shown(node)}` is not supported here", _HINT)
 
 
 def names() -> list[str]:
     """As a user writes them."""
-    return sorted({*SHOWN, *BY_NAME, *NAMED_AGGREGATES, *(name for name, _ in AGGREGATES.values())})
+    return sorted({*SHOWN, *BY_NAME, *(name for name, _ in AGGREGATES.values())})
 
 
 def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: SqlScope) -> Value:
@@ -59,8 +60,8 @@ def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: SqlScope)
     span = scope.text.span(node)
     arguments = tuple(ast.Name(str(at), span=span) for at in range(len(values)))
     call = ast.Call(name, arguments, span=span)
-    given = fixed({str(at): value for at, value in enumerate(values)})
-    return plain(called_in_pipe(call, PipeScope(scope.query, given)))
+    row = fixed({str(at): value for at, value in enumerate(values)})
+    return plain(called_in_pipe(call, PipeScope(scope.query, row)))
 
 
 # ── most functions: arguments in, value out ──────────────────────────────────────────────────────────────────────────
@@ -76,9 +77,9 @@ class Plain:
     def __call__(self, node: exp.Expr, scope: SqlScope) -> Value:
         extra = {key for key, value in node.args.items() if value and key not in self.keys}
         if extra:
-            raise scope.refused(node, f"`{self.name}` is not known with `{extra.pop()}`")
-        given = [node.args[key] for key in self.keys if node.args.get(key) is not None]
-        return in_pipe(self.name, [value_of(each, scope) for each in given], node, scope)
+            raise scope.refused(node, f"`{self.name}` is not supported with `{extra.pop()}`")
+        arguments = [node.args[key] for key in self.keys if node.args.get(key) is not None]
+        return in_pipe(self.name, [value_of(each, scope) for each in arguments], node, scope)
 
 
 def _anonymous(name: str) -> Handler:
@@ -92,7 +93,7 @@ def _substring(node: exp.Substring, scope: SqlScope) -> Value:
     """SQL counts from 1."""
     start = value_of(node.args["start"], scope).constant
     if not isinstance(start, int) or start < 1:
-        raise scope.refused(node, "SUBSTRING takes a position that the query itself says, from 1")
+        raise scope.refused(node, "SUBSTRING takes a constant position, counted from 1")
     values = [value_of(node.this, scope), literal(INT, start - 1)]
     if node.args.get("length") is not None:
         values.append(value_of(node.args["length"], scope))
@@ -102,7 +103,7 @@ def _substring(node: exp.Substring, scope: SqlScope) -> Value:
 def _cut(node: exp.Left | exp.Right, scope: SqlScope) -> Value:
     value, count = value_of(node.this, scope), value_of(node.expression, scope).constant
     if not isinstance(count, int) or count < 0:
-        raise scope.refused(node, "a number of characters that the query itself says is wanted")
+        raise scope.refused(node, "the number of characters must be a constant")
     if STRING not in value.alts:
         return Value({}, NULL)
     ends = (0, count) if isinstance(node, exp.Left) else (-count, None)
@@ -114,18 +115,18 @@ def _cut(node: exp.Left | exp.Right, scope: SqlScope) -> Value:
 def _matches(node: exp.RegexpLike, scope: SqlScope) -> Value:
     value, pattern = value_of(node.this, scope), _pattern(node.expression, scope)
     if node.args.get("flag") is not None:
-        raise scope.refused(node, "flags stand in the pattern: (?i)")
+        raise scope.refused(node, "put flags into the pattern: (?i)")
     return of_test(neutral("matches", value.alts[STRING], options=(pattern,)) if STRING in value.alts else FALSE)
 
 
 def _replaced(node: exp.RegexpReplace, scope: SqlScope) -> Value:
     modifiers = node.args.get("modifiers")
     if modifiers is None or modifiers.name != "g":
-        hint = "engines differ about the first match alone; with 'g' all are replaced"
-        raise scope.refused(node, "REGEXP_REPLACE is known with 'g' only", hint)
+        hint = "engines differ about replacing only the first match; 'g' replaces all"
+        raise scope.refused(node, "REGEXP_REPLACE is supported with 'g' only", hint)
     new = value_of(node.args["replacement"], scope).constant
     if not isinstance(new, str) or "\\" in new or "$" in new:
-        raise scope.refused(node, "the replacement is a plain text that the query itself says, without \\ and $")
+        raise scope.refused(node, "the replacement must be a constant text without \\ and $")
     value, pattern = value_of(node.this, scope), _pattern(node.expression, scope)
     if STRING not in value.alts:
         return Value({}, NULL)
@@ -135,7 +136,7 @@ def _replaced(node: exp.RegexpReplace, scope: SqlScope) -> Value:
 def _pattern(node: exp.Expr, scope: SqlScope) -> str:
     pattern = value_of(node, scope).constant
     if not isinstance(pattern, str):
-        raise scope.refused(node, "a pattern is a text that the query itself says")
+        raise scope.refused(node, "a pattern must be a constant text")
     try:
         return shared_regexp(pattern)
     except Unsupported as error:
@@ -152,7 +153,7 @@ def _contains(node: exp.Contains, scope: SqlScope) -> Value:
 def _begins(node: exp.StartsWith | exp.EndsWith, scope: SqlScope) -> Value:
     value, part = value_of(node.this, scope), value_of(node.expression, scope).constant
     if not isinstance(part, str):
-        raise scope.refused(node.expression, "a text that the query itself says is wanted")
+        raise scope.refused(node.expression, "this must be a constant text")
     if STRING not in value.alts:
         return of_test(FALSE)
     escaped = "".join(f"\\{each}" if each in "%_\\" else each for each in part)
@@ -180,7 +181,9 @@ def _truncated(node: exp.Expr, scope: SqlScope) -> Value:
         return in_pipe("bucket", [value, literal(DURATION, _FIXED[unit])], node, scope)
     formats = {"MONTH": "%Y-%m-01", "YEAR": "%Y-01-01"}
     if unit not in formats:
-        raise scope.refused(node, f"times cannot be cut by {unit.lower()}", "second, minute, hour, day, month, year")
+        raise scope.refused(
+            node, f"times cannot be truncated to {unit.lower()}", "second, minute, hour, day, month, year"
+        )
     text = in_pipe("strftime", [literal(STRING, formats[unit]), value], node, scope)
     return in_pipe("parse_time", [text, literal(STRING, "%Y-%m-%d")], node, scope)
 
@@ -201,7 +204,7 @@ def _extracted(node: exp.Extract, scope: SqlScope) -> Value:
     if unit in ("EPOCH", "EPOCH_US"):
         return _epoch(value, unit)
     if unit not in _PARTS:
-        raise scope.refused(node, f"`{unit.lower()}` of a time is not known", ", ".join(_PARTS).lower() + ", epoch")
+        raise scope.refused(node, f"`{unit.lower()}` of a time is not supported", ", ".join(_PARTS).lower() + ", epoch")
     text = in_pipe("strftime", [literal(STRING, _PARTS[unit]), value], node, scope)
     return in_pipe("int64", [text], node, scope)
 
@@ -394,4 +397,4 @@ SHOWN = (
     *("hour", "minute", "second", "epoch", "strftime", "strptime", "cast", "try_cast", "greatest", "least"),
     *("coalesce", "nullif", "if"),
 )
-_HINT = "the page on SQL lists what there is"
+_HINT = "the page on SQL lists what is supported"

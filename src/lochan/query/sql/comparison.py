@@ -1,6 +1,6 @@
 """Comparisons as SQL has them: NULL where one side is. Values of different kinds are unequal, and never an error.
 
-A text that says a time is one where it is compared with times, for SQL has no other way to write them.
+A text that denotes a time counts as one where it is compared with times, for SQL has no other way to write them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import SIMPLE
 from lochan.pools.shape import INT, STRING, TIME
 from lochan.query.compile.comparison import compared as compared_by_kind
 from lochan.query.compile.sql import FALSE, Sql, all_of, any_of, case, moment, negate, surely
-from lochan.query.compile.value import MISSING, SIMPLE, Value, valued
+from lochan.query.compile.value import MISSING, Value, valued
 from lochan.query.sql.sources import time_of
 
 

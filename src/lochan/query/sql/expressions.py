@@ -8,16 +8,15 @@ from decimal import Decimal
 from sqlglot import exp
 
 from lochan.pools.json_row import exact_number
+from lochan.pools.kind_order import DURATION, SIMPLE
 from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
-from lochan.query.compile.cases import agreed
-from lochan.query.compile.constructors import array_of
+from lochan.query.compile.constructors import agreed, array_of
 from lochan.query.compile.fields import element
 from lochan.query.compile.fields import member as member_of
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     FALSE,
     INT_MAX,
     TRUE,
@@ -31,7 +30,7 @@ from lochan.query.compile.sql import (
     null_of,
     surely,
 )
-from lochan.query.compile.value import NUMBERS, SIMPLE, Value, fixed, literal, valued
+from lochan.query.compile.value import NUMBERS, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql import comparison
 from lochan.query.sql.scope import SqlScope, of_test, plain
@@ -108,7 +107,7 @@ def test_of(node: exp.Expr, scope: SqlScope, *, sure: bool = True) -> Sql:
         return comparison.compared(COMPARISONS[type(node)], left, right, sure=sure)
     value = value_of(node, scope)
     if BOOL not in value.alts and value.alts:
-        raise scope.refused(node, "this is no condition", "compare it with something")
+        raise scope.refused(node, "this is not a condition", "compare it with something")
     return value.alts.get(BOOL, exp.Cast(this=exp.Null(), to=exp.DataType.build("boolean")))
 
 
@@ -144,7 +143,7 @@ def _in(node: exp.In, scope: SqlScope, sure: bool) -> Sql:
 def _like(node: exp.Like | exp.ILike, scope: SqlScope) -> Sql:
     pattern = value_of(node.expression, scope).constant
     if not isinstance(pattern, str):
-        raise scope.refused(node.expression, "the pattern of LIKE is a text that the query itself says")
+        raise scope.refused(node.expression, "the pattern of LIKE must be a constant text")
     text = value_of(node.this, scope).alts.get(STRING)
     if text is None:
         return FALSE
@@ -168,7 +167,7 @@ def _literal(node: exp.Literal, scope: SqlScope) -> Value:
     try:
         value = exact_number(node.this)
     except (ValueError, ArithmeticError):
-        raise scope.refused(node, f"{node.this} is no number, or too large") from None
+        raise scope.refused(node, f"{node.this} is not a number, or is too large") from None
     return literal(DECIMAL if isinstance(value, Decimal) else FLOAT, value)
 
 
@@ -238,7 +237,7 @@ def choice(arms: list[tuple[Sql, Value]], other: Value, node: exp.Expr, scope: S
     element, arms = agreed([*arms, (TRUE, other)])
     values = [value for _, value in arms]
     if any("object" in value.alts for value in values):
-        raise scope.refused(node, "records cannot be chosen among", "choose among their fields")
+        raise scope.refused(node, "a choice between records is not supported", "choose among their fields")
     kinds = dict.fromkeys(kind for value in values for kind in value.alts)
     alts = {kind: _arm(kind, arms, element) for kind in kinds}
     nothing = "" if all(not value.nothing for value in values) else NULL
@@ -273,16 +272,16 @@ def _null_if(node: exp.Nullif, scope: SqlScope) -> Value:
 def _indexed(node: exp.Bracket, scope: SqlScope) -> Value:
     """sqlglot counts from 0 here, as we do."""
     if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
-        raise scope.refused(node, "an index is one number or one name")
+        raise scope.refused(node, "an index must be one number or one name")
     of, at = value_of(node.this, scope), value_of(node.expressions[0], scope).constant
     if isinstance(at, bool) or not isinstance(at, int | str):
-        raise scope.refused(node.expressions[0], "an index is a number or a name that the query itself says")
+        raise scope.refused(node.expressions[0], "an index must be a constant number or name")
     return plain(member_of(of, at) if isinstance(at, str) else element(of, at))
 
 
 def _dotted(node: exp.Dot, scope: SqlScope) -> Value:
     if not isinstance(node.expression, exp.Identifier):
-        raise scope.refused(node, "behind a dot stands a name")
+        raise scope.refused(node, "a dot must be followed by a name")
     return plain(member_of(value_of(node.this, scope), node.expression.name))
 
 
@@ -307,7 +306,7 @@ def _interval(node: exp.Interval, scope: SqlScope) -> Value:
     try:
         return literal(DURATION, round(float(node.this.this) * micros))
     except ValueError:
-        raise scope.refused(node, f"{node.this.this!r} is no number of {unit.lower()}s") from None
+        raise scope.refused(node, f"{node.this.this!r} is not a number of {unit.lower()}s") from None
 
 
 _HANDLERS: dict[type[exp.Expr], Callable[..., Value]] = {

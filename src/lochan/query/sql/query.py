@@ -7,21 +7,23 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import SIMPLE
+from lochan.pools.shape import DECIMAL, NULL, STRING, TIME
 from lochan.query import ast
-from lochan.query.compile.plan import OpenSource, Plan
-from lochan.query.compile.relations import Names, Scan
-from lochan.query.compile.result_columns import shown
-from lochan.query.compile.scope import Query
-from lochan.query.compile.size import check_plan
-from lochan.query.compile.value import fixed
+from lochan.query.compile.moments import exact_text
+from lochan.query.compile.numbers import normalized
+from lochan.query.compile.plan import OpenSource, Plan, shown
+from lochan.query.compile.relations import Names, Scan, total_order
+from lochan.query.compile.scope import Query, check_plan
+from lochan.query.compile.sql import Sql, sql_type
+from lochan.query.compile.value import Value, fixed
 from lochan.query.leaves import Source
-from lochan.query.sql.parse import Text, parsed
-from lochan.query.sql.parts import check_parts
+from lochan.query.sql.parse import Text, check_parts, parsed
 from lochan.query.sql.scope import Made, SqlScope
-from lochan.query.sql.selects import selected
-from lochan.query.sql.sets import combined
+from lochan.query.sql.selects import limit, selected
 from lochan.query.sql.sources import SOURCE, found_sources
 from lochan.query.sql.tables import Opener, cte_name
+from lochan.query.sql.windows import order_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class SqlQuery:
 
     @property
     def takes_all(self) -> bool:
-        """Whether it has a `*`: then fields are to be known of rows, too, which need not be read."""
+        """Whether it has a `*`: then the fields of all rows matter, even of rows that need not be read."""
         shown = [each for select in self.tree.find_all(exp.Select) for each in select.expressions]
         return any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in shown if not _counts(each))
 
@@ -104,12 +106,12 @@ class _Planner(Opener):
         if found is None:
             return {}
         if found.args.get("recursive"):
-            raise scope.refused(found, "WITH RECURSIVE is not known here")
+            raise scope.refused(found, "WITH RECURSIVE is not supported")
         known: dict[str, Made] = {}
         self.ctes.append(known)
         for each in found.expressions:
             if self.named(each.alias) is not None:
-                raise scope.refused(each, f"`{each.alias}` is given twice")
+                raise scope.refused(each, f"`{each.alias}` is defined twice")
             made = self.made(each.this, None)
             known[each.alias] = made
             self.written.append((each.alias, made.query))
@@ -117,7 +119,7 @@ class _Planner(Opener):
         return known
 
     def with_named(self, query: exp.Query) -> exp.Query:
-        """All that WITH names, at the very top: no two have one name."""
+        """Everything that WITH defines, at the very top. Names are unique."""
         if not self.written:
             return query
         named = [
@@ -128,7 +130,7 @@ class _Planner(Opener):
         return query
 
     def filled(self, query: exp.Query) -> exp.Query:
-        """With the scans in their places, each of the columns that are used."""
+        """With the scans in their places, each with the columns that are used."""
         used: dict[str, dict[str, None]] = {}
         for column in query.find_all(exp.Column):
             used.setdefault(column.table, {})[column.name] = None
@@ -137,3 +139,91 @@ class _Planner(Opener):
                 scan = self.scans[place.alias]
                 place.set("this", scan.query(list(used.get(scan.alias, {})), False))
         return query
+
+
+# ── UNION, INTERSECT, EXCEPT ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+_KINDS = (exp.Union, exp.Intersect, exp.Except)
+_ORIGINAL = "original"  # in a layout, behind the kinds
+
+
+def combined(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -> Made:
+    """Columns match by their place, each with the kinds that it has on either side. Beside a time stands how it was
+    written, where microseconds do not say it all; where rows are told apart, only what they leave out."""
+    if type(node) not in _KINDS or node.args.get("by_name"):
+        raise scope.refused(node, "queries cannot be combined in this way", "use UNION, INTERSECT or EXCEPT")
+    if len(left.columns) != len(right.columns):
+        counts = f"{len(left.columns)} columns, the other {len(right.columns)}"
+        raise scope.refused(node.expression, f"one side has {counts}")
+    layout = [_layout(node, one, other, scope) for one, other in zip(left.columns, right.columns, strict=True)]
+    distinct = node.args.get("distinct")
+    sides = [_side(made, layout, scope, by_value=distinct is not False) for made in (left, right)]
+    query: exp.Query = type(node)(this=sides[0], expression=sides[1], distinct=distinct)
+    columns: list[tuple[str, Value]] = []
+    at = 0
+    for (name, _), kinds in zip(left.columns, layout, strict=True):
+        alts: dict[str, Sql] = {kind: exp.column(f"c{at + number}", quoted=True) for number, kind in enumerate(kinds)}
+        original = alts.pop(_ORIGINAL, None)
+        columns.append((name, Value(alts, NULL, format=None, original=original)))
+        at += len(kinds)
+    return _ordered(node, query, columns, scope)
+
+
+def _layout(node: exp.Expr, left: tuple[str, Value], right: tuple[str, Value], scope: SqlScope) -> list[str]:
+    kinds = [*left[1].alts, *(kind for kind in right[1].alts if kind not in left[1].alts)]
+    if not set(kinds) <= {*SIMPLE, "json", "error"}:
+        raise scope.refused(node, f"column `{left[0]}` is a record or an array, which set operations do not support")
+    return kinds if left[1].original is None and right[1].original is None else [*kinds, _ORIGINAL]
+
+
+def _side(made: Made, layout: list[list[str]], scope: SqlScope, *, by_value: bool) -> exp.Select:
+    alias = scope.query.names.next()
+    shown: list[exp.Expr] = []
+    for (_, value), kinds in zip(made.columns, layout, strict=True):
+        here = _of(value, alias)
+        for kind in kinds:
+            there = here.original if kind == _ORIGINAL else here.alts.get(kind)
+            if by_value and there is not None:
+                there = (
+                    exact_text(here) if kind == _ORIGINAL else normalized(here).alts[kind] if kind == DECIMAL else there
+                )
+            type = STRING if kind == _ORIGINAL else kind
+            typed = exp.Cast(this=exp.Null() if there is None else there, to=sql_type(type))
+            shown.append(typed.as_(f"c{len(shown)}", quoted=True))
+    shown = shown or [exp.Literal.number(1).as_("_", quoted=True)]
+    return exp.select(*shown, copy=False).from_(made.query.subquery(alias, copy=False), copy=False)
+
+
+def _of(value: Value, alias: str) -> Value:
+    """The same columns, of what has this alias now."""
+    alts: dict[str, Sql] = {kind: exp.column(sql.name, alias, quoted=True) for kind, sql in value.alts.items()}
+    original = None if value.original is None else exp.column(value.original.name, alias, quoted=True)
+    return Value(alts, original=original if TIME in alts else None)
+
+
+def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, Value]], scope: SqlScope) -> Made:
+    """ORDER BY knows the result's columns only: by name or by number."""
+    order = node.args.get("order")
+    if order is None and node.args.get("limit") is None and node.args.get("offset") is None:
+        return Made(query, tuple(columns))
+    alias = scope.query.names.next()
+    names = [each.name for _, value in columns for each in (*value.alts.values(), value.original) if each is not None]
+    outer = exp.select(*(exp.column(name, alias, quoted=True).as_(name, quoted=True) for name in names or ["_"]))
+    outer = outer.from_(exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))))
+    by_name = dict(columns)
+
+    def key(each: exp.Ordered) -> Value:
+        this = each.this
+        if isinstance(this, exp.Literal) and this.is_int and 1 <= int(this.this) <= len(columns):
+            return columns[int(this.this) - 1][1]
+        if isinstance(this, exp.Column) and not this.table and this.name in by_name:
+            return by_name[this.name]
+        raise scope.refused(this, "the rows of a set operation can only be ordered by a column of the result")
+
+    keys = order_of(order, key)
+    if keys:
+        shown = {each.alias: each.this for each in outer.expressions}
+        outer.set("order", exp.Order(expressions=list(total_order(keys, shown))))
+    limit(outer, node, scope)
+    return Made(outer, tuple(columns))

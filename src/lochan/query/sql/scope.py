@@ -115,7 +115,7 @@ class SqlScope:
             return self.below(self.merged[names[0]], names[1:], node)
         holders = [each for each in self.tables if names[0] in each.record]
         if len(holders) > 1:
-            hint = "say of which: " + " or ".join(f"{each.name}.{names[0]}" for each in holders)
+            hint = "write " + " or ".join(f"{each.name}.{names[0]}" for each in holders)
             raise self.refused(node, f"column `{names[0]}` is in several tables", hint)
         if holders and (value := holders[0].get(names[0])) is not None:
             return self.below(value, names[1:], node)

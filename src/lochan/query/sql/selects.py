@@ -3,21 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from lochan.pools.shape import NULL
+from lochan.query.compile.decimals import from_text
 from lochan.query.compile.relations import total_order
-from lochan.query.compile.sql import TRUE, Sql, is_constant, number, op
-from lochan.query.compile.value import Value
+from lochan.query.compile.sql import DECIMAL, TRUE, Sql, is_constant, number, op
+from lochan.query.compile.value import Record, Value
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.errors import did_you_mean
 from lochan.query.sql.aggregates import AGGREGATES
-from lochan.query.sql.columns import SelectColumns, leaves
 from lochan.query.sql.expressions import test_of, value_of
 from lochan.query.sql.scope import Made, SqlScope, SqlTable
 from lochan.query.sql.tables import Opener, Tables
 from lochan.query.sql.windows import is_aggregate, order_of
+
+# ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class SelectColumns:
+    """The columns that a query gives: a value is as many of them as it has kinds and members. Constants are columns
+    too: behind an outer join they can be NULL."""
+
+    made: dict[str, Sql] = field(default_factory=dict)
+
+    def add(self, sql: Sql) -> Sql:
+        for name, each in self.made.items():
+            if each == sql:
+                return exp.column(name, quoted=True)
+        name = f"c{len(self.made)}"
+        self.made[name] = sql
+        return exp.column(name, quoted=True)
+
+    def value(self, value: Value) -> Value:
+        """In terms of these columns."""
+        alts = {kind: self.add(sql) for kind, sql in value.alts.items()}
+        format = value.format
+        if format is not None and format.number is not None:
+            format = replace(format, number=self.add(format.number))
+        record = self._record(value.record) if value.record is not None and "object" in alts else None
+        original = None if value.original is None else self.add(value.original)
+        exact = value.exact and from_text(alts[DECIMAL], value.exact.digits)
+        return replace(
+            value,
+            alts=alts,
+            record=record,
+            format=format,
+            original=original,
+            exact=exact,
+            nothing=value.nothing and NULL,
+            constant=None,
+        )
+
+    def _record(self, record: Record) -> Record:
+        members = {name: self._member(each) for name, each in record.items()}
+        order = record.order
+        if order is not None:
+            order = replace(order, number=self.add(order.number))
+        return Record(members, members.__getitem__, order)
+
+    def _member(self, value: Value) -> Value:
+        """Of an object: there, missing and null are still told apart."""
+        return replace(self.value(value), nothing=value.nothing)
+
+    def select(self) -> list[exp.Expr]:
+        shown: list[exp.Expr] = [sql.copy().as_(name, quoted=True) for name, sql in self.made.items()]
+        return shown or [exp.Literal.number(1).as_("_", quoted=True)]
+
+
+def leaves(value: Value) -> list[Sql]:
+    """All that a value is made of: what it is grouped by."""
+    found = list(value.alts.values())
+    if value.original is not None:
+        found.append(value.original)
+    if value.exact is not None:
+        found.append(value.exact.sql)
+    if value.record is not None and "object" in value.alts:
+        for _, each in value.record.items():
+            found += leaves(each)
+    return found
+
 
 Item = tuple[str, Value, exp.Expr]
 
@@ -75,14 +143,14 @@ class _Select:
 
     def _items(self, scope: SqlScope) -> list[Item]:
         items: list[Item] = []
-        taken: set[str] = set()
+        used: set[str] = set()
         for node in self.node.expressions:
             for name, value in self._item(node, scope):
                 free, count = name, 0
-                while free in taken:
+                while free in used:
                     count += 1
                     free = f"{name}_{count}"
-                taken.add(free)
+                used.add(free)
                 items.append((free, value, node))
         return items
 
@@ -99,9 +167,9 @@ class _Select:
 
     def _all(self, star: exp.Star, tables: Sequence[SqlTable], scope: SqlScope) -> list[tuple[str, Value]]:
         if star.args.get("replace") or star.args.get("rename"):
-            raise scope.refused(star, "a star is known with EXCLUDE only")
+            raise scope.refused(star, "a star is supported with EXCLUDE only")
         if not tables:
-            raise scope.refused(star, "there is no table that `*` could mean")
+            raise scope.refused(star, "there is no table for `*`")
         without = {each.name for each in star.args.get("except_") or []}
         found: list[tuple[str, Value]] = []
         for table in tables:
@@ -130,11 +198,11 @@ class _Select:
             return [value for _, value, _ in items if not _aggregates(value)]
         extra = [key for key, value in group.args.items() if value and key not in ("expressions", "all")]
         if extra:
-            raise scope.refused(group, f"`{extra[0]}` is not known in GROUP BY")
+            raise scope.refused(group, f"`{extra[0]}` is not supported in GROUP BY")
         keys = [self._key(each, items, scope) for each in group.expressions]
         for node, key in zip(group.expressions, keys, strict=True):
             if _aggregates(key) or any(sql.find(exp.Window) for sql in leaves(key)):
-                raise scope.refused(node, "rows are grouped by what each has, not by an aggregate or a window")
+                raise scope.refused(node, "GROUP BY cannot use an aggregate or a window")
         return keys
 
     def _key(self, node: exp.Expr, items: list[Item], scope: SqlScope) -> Value:
@@ -154,12 +222,12 @@ class _Select:
         local = {table.alias for table in tables}
         for name, value, node in items:
             if any(_loose(sql, known, local) for sql in leaves(value)):
-                message = f"`{name}` is neither grouped by nor within an aggregate"
+                message = f"`{name}` is neither in GROUP BY nor in an aggregate"
                 raise self.scope.refused(node, message, "add it to GROUP BY, or use any_value")
         for each in [*(key.this for key in order), *([having] if having is not None else [])]:
             if _loose(each, known, local):
                 clause = self.node.args.get("having") if each is having else self.node.args.get("order")
-                message = "a column here is neither grouped by nor within an aggregate"
+                message = "a column here is neither in GROUP BY nor in an aggregate"
                 raise self.scope.refused(clause or self.node, message)
 
     # ── the query ──
@@ -187,7 +255,7 @@ class _Select:
     def _distinct(self, query: exp.Select, order: list[exp.Ordered]) -> tuple[exp.Select, list[exp.Ordered]]:
         distinct = self.node.args["distinct"]
         if distinct.args.get("on") is not None:
-            raise self.scope.refused(distinct, "DISTINCT ON is not known here", "use QUALIFY row_number() OVER (…) = 1")
+            raise self.scope.refused(distinct, "DISTINCT ON is not supported", "use QUALIFY row_number() OVER (…) = 1")
         query.set("distinct", exp.Distinct())
         return (self._around(query, [each.alias for each in query.expressions], None) if order else query), order
 
@@ -197,7 +265,7 @@ class _Select:
         for (_, value, _), (_, shown) in zip(items, values, strict=True):
             if value.alts == key.alts:
                 return shown
-        raise scope.refused(node, "with DISTINCT, rows are ordered by what is selected", "select it too")
+        raise scope.refused(node, "with DISTINCT, rows can only be ordered by selected columns", "select it too")
 
     def _around(self, query: exp.Select, shown: list[str], test: Sql | None) -> exp.Select:
         alias = self.scope.query.names.next()

@@ -101,7 +101,7 @@ def _source(text: Text, table: exp.Table) -> ast.Source:
     except LochanError as error:
         raise text.refused(table.this, error.message, error.hint) from None
     if not cursor.ended():
-        raise text.refused(table.this, f"`{name}` is no source", "such as logs, logs@dev, logs:objects")
+        raise text.refused(table.this, f"`{name}` is not a source", "such as logs, logs@dev, logs:objects")
     return ast.Source(found.name, found.ref, found.path, found.meta, found.no_key, span=span)
 
 

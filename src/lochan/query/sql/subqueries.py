@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import EVERY_NUMBER, SIMPLE
 from lochan.pools.shape import FLOAT, INT, JSON, NULL
 from lochan.query.compile.decimals import from_text
 from lochan.query.compile.numbers import number_text
@@ -22,7 +23,7 @@ from lochan.query.compile.sql import (
     surely,
     try_cast,
 )
-from lochan.query.compile.value import EVERY_NUMBER, SIMPLE, Value, valued
+from lochan.query.compile.value import Value, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql.expressions import value_of
 from lochan.query.sql.scope import Made, SqlScope
@@ -129,7 +130,7 @@ def _empty(made: Made, column: Value, scope: SqlScope) -> exp.Query:
 
 def _one_column(node: exp.Expr, made: Made, scope: SqlScope) -> Value:
     if len(made.columns) != 1:
-        raise scope.refused(node, f"this query has {len(made.columns)} columns, and one is wanted")
+        raise scope.refused(node, f"this query has {len(made.columns)} columns and must have one")
     value = made.columns[0][1]
     texts = DECIMAL in value.alts and JSON in value.alts  # of a field some of whose numbers are text
     if not set(value.alts) <= {*SIMPLE, "error", *((JSON,) if texts else ())}:

@@ -1,4 +1,4 @@
-"""FROM and JOIN: the tables of a query, and what of SQL stands there for them."""
+"""FROM and JOIN: the tables of a query, and their SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from lochan.query.compile.value import Record, Value, mapped
 from lochan.query.sql.comparison import compared
 from lochan.query.sql.expressions import first_of, test_of
 from lochan.query.sql.scope import Made, Maker, SqlScope, SqlTable, plain
-from lochan.query.sql.sources import SOURCE
 
 _SIDES = ("", "LEFT", "RIGHT", "FULL")
 _KINDS = ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
@@ -26,12 +25,12 @@ class Opener(Maker, Protocol):
     def scan(self, table: exp.Table) -> Scan: ...
 
     def named(self, name: str) -> Made | None:
-        """What a WITH around it calls so."""
+        """What an enclosing WITH defines under this name."""
 
 
 @dataclass
 class Tables:
-    """Of one FROM, as far as it is read."""
+    """The tables of one FROM, as far as it is read."""
 
     scope: SqlScope
     opener: Opener
@@ -61,12 +60,14 @@ class Tables:
         if isinstance(node, exp.Subquery):
             return self._made(node, self.opener.made(node.this, None), alias, node.alias)
         if not isinstance(node, exp.Table):
-            raise self.scope.refused(node, "only tables and queries can stand here", "a list is opened by `over`")
+            raise self.scope.refused(
+                node, "only tables and queries can be used here", "the pipe language opens a list with `over`"
+            )
         if not isinstance(node.this, exp.Identifier):
             known = isinstance(node.this, exp.Func) and not isinstance(node.this, exp.Anonymous)
             name = node.this.sql_name().lower() if known else node.this.name or node.this.sql("duckdb")
             hint = "rows come from pools and repositories: logs@main, sales@main/2026/*.parquet"
-            raise self.scope.refused(node.this, f"`{name}` is no table", hint)
+            raise self.scope.refused(node.this, f"`{name}` is not a table", hint)
         named = self.opener.named(node.name)
         if named is not None:
             return self._made(node, named, alias, node.alias_or_name, known=node.name)
@@ -88,7 +89,7 @@ class Tables:
     def _join(self, join: exp.Join) -> None:
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
         if side not in _SIDES or kind not in _KINDS or (join.method or ""):
-            raise self.scope.refused(join, f"this join is not known: {join.sql('duckdb')[:30]}")
+            raise self.scope.refused(join, f"this join is not supported: {join.sql('duckdb')[:30]}")
         before = list(self.found)
         if side in ("RIGHT", "FULL"):
             self.found = [replace(each, optional=True) for each in self.found]
@@ -100,7 +101,7 @@ class Tables:
         elif not (side or kind in ("SEMI", "ANTI")):
             made.set("kind", "CROSS")
         else:
-            raise self.scope.refused(join.this, "this join says not on what", "ON a.x = b.y, or USING (x)")
+            raise self.scope.refused(join.this, "this join has no condition", "ON a.x = b.y, or USING (x)")
         self.joins.append(made)
         if kind in ("SEMI", "ANTI"):
             self.found = before
@@ -132,17 +133,13 @@ class Tables:
 
 
 def placeholder(alias: str) -> exp.Subquery:
-    """A scan, as long as it is not known which of its columns are wanted."""
+    """A scan, as long as it is not known which of its columns are used."""
     return exp.Subquery(this=exp.Null(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
 
 def cte_name(name: str) -> str:
-    """In the plan: no name of ours begins so."""
+    """In the plan: no other name begins like this."""
     return f"with {name}"
-
-
-def source_of(table: exp.Table) -> object:
-    return table.meta[SOURCE]
 
 
 def _record(scan: Scan) -> Record:
@@ -156,10 +153,10 @@ def _record(scan: Scan) -> Record:
 def _renamed(node: exp.Expr, record: Record) -> Record:
     """`AS t(a, b)`"""
     alias = node.args.get("alias")
-    given = [each.name for each in alias.args.get("columns") or []] if alias is not None else []
-    if not given:
+    aliases = [each.name for each in alias.args.get("columns") or []] if alias is not None else []
+    if not aliases:
         return record
-    names = [*given, *record.names[len(given) :]]
+    names = [*aliases, *record.names[len(aliases) :]]
     old = dict(zip(names, record.names, strict=False))
     return Record(names[: len(record.names)], lambda name: record.get(old[name]))
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import SIMPLE
 from lochan.pools.shape import FLOAT, INT, NULL
 from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.sql import ERROR, Sql, is_constant
-from lochan.query.compile.value import SIMPLE, Value
+from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import AGGREGATES as NEUTRAL
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.sql.expressions import value_of
@@ -30,15 +31,15 @@ _SIDES = ("UNBOUNDED", "CURRENT ROW", None)
 
 def windowed(node: exp.Window, scope: SqlScope) -> Value:
     if not scope.windows:
-        raise scope.refused(node, "no window function can stand here", "conditions on them stand in QUALIFY")
+        raise scope.refused(node, "a window function cannot be used here", "put conditions on them into QUALIFY")
     if node.args.get("alias") is not None or node.args.get("first") is not None:
-        raise scope.refused(node, "a window is written out behind its OVER")
+        raise scope.refused(node, "a window must be written out after OVER")
     scope.seen.windows += 1
     inner = replace(scope, windows=False)
     over = _over(node, inner)
     function = node.this
     if isinstance(function, exp.IgnoreNulls | exp.RespectNulls) and isinstance(function.this, _OF_ROW):
-        raise scope.refused(node, "IGNORE NULLS is not known here")
+        raise scope.refused(node, "IGNORE NULLS is not supported")
     if type(function) in _NUMBERED:
         return Value({_NUMBERED[type(function)]: over(_counted(function, scope))})
     if isinstance(function, _OF_ROW):
@@ -52,7 +53,7 @@ def order_of(order: exp.Order | None, value: Callable[[exp.Ordered], Value]) -> 
         found = value(each)
         found = replace(found, alts={kind: found.alts[kind] for kind in found.alts if kind != ERROR})
         if all(is_constant(sql) for sql in found.alts.values()):
-            continue  # it orders nothing, and engines mind
+            continue  # a constant orders nothing, and engines refuse it
         keys += order_keys(
             found, descending=bool(each.args.get("desc")), nulls_first=bool(each.args.get("nulls_first"))
         )
@@ -79,7 +80,7 @@ def _over(node: exp.Window, scope: SqlScope) -> Callable[[Sql], exp.Window]:
 def _plain(node: exp.Expr, scope: SqlScope) -> list[Sql]:
     value = value_of(node, scope)
     if not set(value.alts) <= {*SIMPLE, ERROR}:
-        raise scope.refused(node, "rows cannot be parted by arrays and records")
+        raise scope.refused(node, "PARTITION BY cannot use arrays and records")
     return list(value.alts.values())
 
 
@@ -89,11 +90,11 @@ def _spec(spec: exp.WindowSpec | None, scope: SqlScope) -> exp.WindowSpec | None
     for key in ("start", "end"):
         end = spec.args.get(key)
         if isinstance(end, exp.Expr) and not (isinstance(end, exp.Literal) and end.is_int):
-            raise scope.refused(end, "a window's frame is given by whole numbers")
+            raise scope.refused(end, "the ends of a window's frame must be whole numbers")
         if isinstance(end, exp.Expr) and not spec.args.get(f"{key}_side"):
-            raise scope.refused(end, "a frame's end is so many rows PRECEDING or FOLLOWING")
+            raise scope.refused(end, "the end of a frame must be a number of rows PRECEDING or FOLLOWING")
     if spec.args.get("exclude") is not None or str(spec.args.get("kind")).upper() not in ("ROWS", "RANGE"):
-        raise scope.refused(spec, "a window's frame is one of ROWS or RANGE, without EXCLUDE")
+        raise scope.refused(spec, "a window's frame must be ROWS or RANGE, without EXCLUDE")
     return spec
 
 
@@ -108,10 +109,10 @@ def _counted(function: exp.Expr, scope: SqlScope) -> exp.Expr:
 def _of_row(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: SqlScope) -> Value:
     """Of the row it is taken from, at most one kind is set; so each kind can be taken by itself."""
     if function.args.get("default") is not None:
-        raise scope.refused(function, "a default is not known here", "use COALESCE around it")
+        raise scope.refused(function, "a default is not supported", "use COALESCE around it")
     offset = function.args.get("offset")
     if offset is not None and not (isinstance(offset, exp.Literal) and offset.is_int):
-        raise scope.refused(function, "an offset is a whole number")
+        raise scope.refused(function, "an offset must be a whole number")
     value = value_of(function.this, replace(scope, aggregates=scope.aggregates))
     if "object" in value.alts:
         raise scope.refused(function, "records cannot be taken from other rows", "take their fields")
@@ -126,7 +127,7 @@ def _aggregate(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: Sql
         function, replace(scope, aggregates=True, seen=Seen(), of_group=scope.seen if scope.aggregates else None)
     )
     if not any(is_aggregate(each) for sql in value.alts.values() for each in sql.walk()):
-        raise scope.refused(function, "this is no window function")
+        raise scope.refused(function, "this is not a window function")
 
     def change(node: Sql) -> Sql:
         return over(node) if is_aggregate(node) else node

@@ -3,9 +3,9 @@
     parse(text) -> Pipe     raises QueryError, with the place
     unparse(pipe) -> str    parses to the same again
 
-    cursor ◀─ tokens ◀─ literals        where we stand in the text
+    cursor ◀─ tokens ◀─ literals        the position in the text
       ▲
-    expressions ◀─ search ◀─ aggregates ◀─ operators ─▶ sources        one file per part of the grammar
+    expressions ◀─ search ◀─ operators ─▶ sources ◀─ parse        one file for each part of the grammar
 
 What a compiler may rely on, beyond the types of the tree: names of functions and aggregates are of `query.functions`,
 with as many arguments as they take; an aggregate stands in an Aggregate alone, at the top of a value; a Regexp or a

@@ -1,4 +1,4 @@
-"""Where the parser stands in the text: looking ahead, taking tokens, going back, and saying what was expected."""
+"""The parser's position in the text: it looks ahead, takes tokens, goes back and reports what was expected."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Cursor:
 
     @contextmanager
     def deeper(self, start: int) -> Iterator[None]:
-        """Python's own stack is no place to find out how deep a text nests."""
+        """Deep nesting is refused here, before Python's own stack overflows."""
         if self._depth >= DEPTH_MAX:
             raise self.error(f"nested more than {DEPTH_MAX} deep", Span(start, start + 1))
         self._depth += 1

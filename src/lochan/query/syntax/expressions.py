@@ -39,8 +39,7 @@ from lochan.query.errors import did_you_mean
 from lochan.query.functions import AGGREGATES, FUNCTIONS
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.literals import INT_MAX, regexp_at
-from lochan.query.syntax.tokens import LITERAL, QUOTED_NAME, RESERVED, WORD, Token
-from lochan.query.syntax.words import glob_at
+from lochan.query.syntax.tokens import LITERAL, QUOTED_NAME, RESERVED, WORD, Token, glob_at
 
 OR, AND, NOT, COMPARE, ADD, MULTIPLY = range(1, 7)
 LEVELS = {"or": OR, "and": AND, "in": COMPARE, "like": COMPARE, "between": COMPARE, "~": COMPARE}
@@ -238,9 +237,9 @@ def _primary(cursor: Cursor) -> Expr:
             return _record(cursor)
         case "/":
             raise cursor.error(
-                "no regular expression can stand here",
+                "a regular expression cannot be used here",
                 token.span,
-                hint="it stands behind ~, in grep, regexp and regexp_replace, and in a search",
+                hint="use it after ~, in grep, regexp and regexp_replace, or in a search",
             )
     raise cursor.unexpected("a value")
 
@@ -281,9 +280,9 @@ def _call(cursor: Cursor) -> Expr:
         raise cursor.error(f"unknown function `{name}`{near}", called.span)
     if name in AGGREGATES and not cursor.aggregates:
         raise cursor.error(
-            f"`{name}` is an aggregate, and none can stand here",
+            f"`{name}` is an aggregate, which cannot be used here",
             called.span,
-            hint=f"it stands by itself: {signature.shown} by key; compute with its result in a `put` behind it",
+            hint=f"use it by itself: {signature.shown} by key; compute with its result in a `put` after it",
         )
     cursor.expect("(")
     if name == "count" and cursor.accept("*"):
@@ -342,7 +341,7 @@ def _field(cursor: Cursor) -> tuple[str | None, Expr]:
     token = cursor.peek()
     if token.literal is not None and token.literal.kind == "string":
         cursor.take()
-        cursor.expect(":", " behind the name of a field")
+        cursor.expect(":", " after the name of a field")
         return str(token.literal.value), expression(cursor)
     if token.kind in (WORD, QUOTED_NAME) and cursor.after_next() == ":":
         name = cursor.name()

@@ -44,7 +44,7 @@ def number_at(text: str, start: int) -> tuple[Literal, int]:
     run = _RUN.match(text, start)
     stop = run.end() if run else start + 1
     raise QueryError(
-        f"{_short(text[start:stop])} is no number, time, duration or address",
+        f"{_short(text[start:stop])} is not a number, time, duration or address",
         text,
         Span(start, stop),
         hint="such as 5, 1.5e3, 2026-11-01T10:00:00Z, 1h30m, 10.0.0.1 or 10.0.0.0/8; a text stands in quotes",
@@ -72,7 +72,7 @@ def regexp_at(text: str, start: int) -> tuple[str, int]:
     if found is None:
         raise QueryError("this regular expression never ends", text, Span(start, start + 1), hint="close it with /")
     if not found[1]:
-        raise QueryError("an empty regular expression", text, Span(start, found.end()))
+        raise QueryError("the regular expression is empty", text, Span(start, found.end()))
     return _PAIR.sub(lambda pair: "/" if pair[0] == r"\/" else pair[0], found[1]), found.end()
 
 
@@ -121,7 +121,7 @@ def _time(text: str, span: Span) -> Literal:
     try:
         moment = datetime.fromisoformat(six)
     except ValueError:
-        raise QueryError(f"{shown} is no time", text, span, hint="such as 2026-11-01T10:00:00Z") from None
+        raise QueryError(f"{shown} is not a time", text, span, hint="such as 2026-11-01T10:00:00Z") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     micros = (moment - _1970) // timedelta(microseconds=1)
@@ -140,7 +140,7 @@ def _duration(text: str, span: Span) -> Literal:
         whole, _, fraction = count.partition(".")
         micros, rest = divmod(int(whole + fraction) * _MICROSECONDS[unit], 10 ** len(fraction))
         if rest:
-            raise QueryError("durations keep microseconds, and this one says more", text, span)
+            raise QueryError("durations keep microseconds, and this one is more precise", text, span)
         total += micros
     if total > INT_MAX:
         raise _too_large(text, span)
@@ -156,7 +156,9 @@ def _address(text: str, span: Span) -> Literal:
             return Literal("net", str(ipaddress.ip_network(shown, strict=False)), span=span)
         return Literal("ip", str(ipaddress.ip_address(shown)), span=span)
     except ValueError:
-        raise QueryError(f"{_short(shown)} is no address", text, span, hint="such as 10.0.0.1 or 10.0.0.0/8") from None
+        raise QueryError(
+            f"{_short(shown)} is not an address", text, span, hint="such as 10.0.0.1 or 10.0.0.0/8"
+        ) from None
 
 
 def _float(text: str, span: Span) -> Literal:
@@ -227,7 +229,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
     elif following in _ESCAPES:
         return _ESCAPES[following], at + 2
     raise QueryError(
-        f"\\{following} means nothing in a text",
+        f"\\{following} is not a known escape",
         text,
         Span(at, at + 2),
         hint=r"write \\ for a backslash; \n, \t, \u{…}",

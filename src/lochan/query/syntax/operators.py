@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from lochan.query.ast import (
+    Aggregate,
+    Assigned,
+    Call,
     Cut,
     Drop,
+    Expr,
     From,
     Fuse,
     Head,
@@ -23,10 +30,9 @@ from lochan.query.ast import (
     Where,
     Yield,
 )
-from lochan.query.syntax.aggregates import aggregate
-from lochan.query.syntax.assignments import assigned, listed, named, path, renamed
+from lochan.query.functions import AGGREGATES
 from lochan.query.syntax.cursor import Cursor
-from lochan.query.syntax.expressions import expression
+from lochan.query.syntax.expressions import expression, path_of
 from lochan.query.syntax.search import ended, search
 from lochan.query.syntax.sources import load, source
 
@@ -75,7 +81,7 @@ def _sort_key(cursor: Cursor, descending: bool) -> SortKey:
     nulls_first = False
     if cursor.accept_word("nulls"):
         if not cursor.word("first", "last"):
-            raise cursor.unexpected("`first` or `last` behind `nulls`")
+            raise cursor.unexpected("`first` or `last` after `nulls`")
         nulls_first = cursor.take().text == "first"
     return SortKey(value, descending, nulls_first)
 
@@ -131,6 +137,135 @@ def _over(cursor: Cursor, start: int) -> Over:
 
 def _fuse(cursor: Cursor, start: int) -> Fuse:
     return Fuse(span=cursor.since(start))
+
+
+# ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_aggregate(cursor: Cursor) -> bool:
+    """Whether an aggregate is called next, with a name before it or not. Takes nothing."""
+    start = cursor.at
+    path_before(cursor, ":=")
+    found = cursor.word(*AGGREGATES) and cursor.text.startswith("(", cursor.peek().stop)
+    cursor.jump(start)
+    return found
+
+
+def aggregate(cursor: Cursor) -> Aggregate:
+    """`count() where ok, total := sum(x) by k, day := bucket(ts, 1d) every 1h`; `summarize` may stand before it."""
+    start = cursor.at
+    values: tuple[Assigned, ...] = ()
+    if not _keys_begin(cursor):
+        values = listed(cursor, _value)
+    keys: tuple[Assigned, ...] = ()
+    every: int | None = None
+    while _keys_begin(cursor):
+        if cursor.word("by") and not keys:
+            cursor.take()
+            keys = listed(cursor, assigned)
+        elif cursor.word("every") and every is None:
+            cursor.take()
+            every = _duration(cursor)
+        else:
+            raise cursor.error(f"`{cursor.peek().text}` is given twice", cursor.peek().span)
+    return Aggregate(values, keys, every, span=cursor.since(start))
+
+
+def _keys_begin(cursor: Cursor) -> bool:
+    """A name before a := may be any."""
+    if not cursor.word("by", "every") or cursor.text.startswith("(", cursor.peek().stop):
+        return False
+    return cursor.after_next() not in (":=", ".")
+
+
+def _value(cursor: Cursor) -> Assigned:
+    path = path_before(cursor, ":=") or ()
+    start = cursor.at
+    with cursor.aggregates_allowed():
+        value = expression(cursor)
+    if not isinstance(value, Call) or value.name not in AGGREGATES:
+        hint = "compute with the result afterwards: total:=sum(x) | put half:=total/2"
+        raise cursor.error("expected an aggregate by itself", value.span, hint=hint)
+    where: Expr | None = expression(cursor) if cursor.accept_word("where") else None
+    return Assigned(path, replace(value, where=where, span=cursor.since(start)))
+
+
+def _duration(cursor: Cursor) -> int:
+    at = cursor.at
+    literal = cursor.literal("duration", "a duration, such as 1h")
+    assert isinstance(literal.value, int)
+    if literal.value <= 0:
+        raise cursor.error("the duration must be above zero", cursor.since(at))
+    return literal.value
+
+
+# ── assignments: `name := value`, lists of them, lists of names ──────────────────────────────────────────────────────
+
+
+T = TypeVar("T")
+
+
+def listed(cursor: Cursor, item: Callable[[Cursor], T]) -> tuple[T, ...]:
+    """One or more, separated by commas."""
+    items = [item(cursor)]
+    while cursor.accept(","):
+        items.append(item(cursor))
+    return tuple(items)
+
+
+def assigned(cursor: Cursor) -> Assigned:
+    """With a name of its own, or with a value that names it."""
+    value = expression(cursor)
+    if cursor.symbol(":="):
+        return Assigned(_target(cursor, value), expression(cursor))
+    if path_of(value) is None and not isinstance(value, Call):
+        written = cursor.text[value.span.start : value.span.stop]
+        raise cursor.error("this value has no name", value.span, hint=f"give it one: name := {written}")
+    return Assigned((), value)
+
+
+def named(cursor: Cursor) -> Assigned:
+    """With a name of its own."""
+    left = expression(cursor)
+    return Assigned(_target(cursor, left), expression(cursor))
+
+
+def renamed(cursor: Cursor) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`new := old`"""
+    new = path(cursor)
+    cursor.expect(":=", " between the new name and the old")
+    return new, path(cursor)
+
+
+def path(cursor: Cursor) -> tuple[str, ...]:
+    """`a.b.c`"""
+    value = expression(cursor)
+    found = path_of(value)
+    if found is None:
+        raise cursor.error("expected a field's name", value.span)
+    return found
+
+
+def path_before(cursor: Cursor, symbol: str) -> tuple[str, ...] | None:
+    """Takes `a.b :=`; None, and nothing taken, if it does not stand here."""
+    start = cursor.at
+    names = []
+    while cursor.is_name():
+        names.append(cursor.name())
+        if cursor.accept(symbol):
+            return tuple(names)
+        if not cursor.accept("."):
+            break
+    cursor.jump(start)
+    return None
+
+
+def _target(cursor: Cursor, left: Expr) -> tuple[str, ...]:
+    cursor.expect(":=", " after the field's name")
+    found = path_of(left)
+    if found is None:
+        raise cursor.error("only a field can be given a value", left.span, hint="write name := value")
+    return found
 
 
 SIMPLE: dict[str, Callable[[Cursor, int], Operator]] = {

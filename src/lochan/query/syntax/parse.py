@@ -1,18 +1,23 @@
-"""The whole query."""
+"""A whole query of the pipe language: pipes, and the operators that hold pipes of their own."""
 
 from __future__ import annotations
 
-from lochan.query.ast import Expr, Node, Pipe, Span
+from typing import Protocol
+
+from lochan.query.ast import Expr, Fork, Join, Node, Operator, Pipe, Span, Switch, Union, Where
 from lochan.query.errors import QueryError
+from lochan.query.functions import AGGREGATES, FUNCTIONS
 from lochan.query.syntax.cursor import Cursor
-from lochan.query.syntax.expressions import expression
-from lochan.query.syntax.pipes import OPERATORS, pipe
+from lochan.query.syntax.expressions import additive, expression
+from lochan.query.syntax.operators import SIMPLE, aggregate, assigned, is_aggregate, listed, path_before, put
+from lochan.query.syntax.search import bare, ended
+from lochan.query.syntax.spelling import refuse_misspelt
 
 TREE_MAX = 120  # levels: whoever walks the tree may do it by recursion
 
 
 def parse(text: str) -> Pipe:
-    """Without a `from` where the query leaves it out: whoever asks decides what is meant. Raises QueryError."""
+    """Without a `from` if the query has none: the caller decides what is meant. Raises QueryError."""
     _check_characters(text)
     cursor = Cursor(text)
     if cursor.ended():
@@ -30,7 +35,7 @@ def _missing_bar(cursor: Cursor) -> str:
 
 
 def parse_expression(text: str) -> Expr:
-    """An expression by itself, such as what rows are deleted by. Raises QueryError."""
+    """An expression by itself, such as the condition of `delete`. Raises QueryError."""
     _check_characters(text)
     cursor = Cursor(text)
     if cursor.ended():
@@ -63,3 +68,160 @@ def _nodes(value: object) -> list[Node]:
     if isinstance(value, Node):
         return [value]
     return [node for each in value for node in _nodes(each)] if isinstance(value, tuple) else []
+
+
+# ── pipes: operators in a row ────────────────────────────────────────────────────────────────────────────────────────
+
+
+OPERATORS_MAX = 200  # in a row: each may become a query within the next one's
+_COMPARED = ("==", "!=", "<", "<=", ">", ">=", "~", ":=")
+
+
+def pipe(cursor: Cursor, *, sourced: bool) -> Pipe:
+    """Up to what ends it. `pass` does nothing, and so leaves nothing in the tree."""
+    start = cursor.at
+    operators: list[Operator] = []
+    with cursor.deeper(start):
+        while True:
+            word = _operator_word(cursor)
+            if word == "pass":
+                cursor.take()
+            else:
+                operators.append(_operator(cursor, word, sourced and not operators))
+            if not cursor.accept("|"):
+                return Pipe(tuple(operators), span=cursor.since(start))
+            if len(operators) >= OPERATORS_MAX:
+                raise cursor.error(f"more than {OPERATORS_MAX} operators in a row", cursor.peek().span)
+
+
+def _operator(cursor: Cursor, word: str, sourced: bool) -> Operator:
+    start = cursor.at
+    if word == "from" and not sourced:
+        raise cursor.error(
+            "`from` can only begin a query",
+            cursor.peek().span,
+            hint="use join (from …) or union (from …) for rows of another source",
+        )
+    if word:
+        cursor.take()
+        return SIMPLE[word](cursor, start) if word in SIMPLE else BRANCHING[word](cursor, start, pipe)
+    if is_aggregate(cursor):
+        return aggregate(cursor)
+    if path_before(cursor, ":=") is not None:
+        cursor.jump(start)
+        return put(cursor, start)
+    if ended(cursor):
+        raise cursor.unexpected("an operator")
+    refuse_misspelt(cursor, OPERATORS)
+    return Where(bare(cursor), span=cursor.since(start))
+
+
+def _operator_word(cursor: Cursor) -> str:
+    """The name of the operator that stands here; empty where none is named.
+
+    A field may be named as an operator is, and a function too: `head == 1`, `union(x) by k`, `join(tags, ",") == "a"`.
+    """
+    if not cursor.word(*OPERATORS):
+        return ""
+    token = cursor.peek()
+    behind = cursor.after_next()
+    if behind in _COMPARED or cursor.text.startswith(".", token.stop):
+        return ""
+    if token.text in JOIN_KINDS and behind != "join":
+        return ""
+    if cursor.text.startswith("(", token.stop) and (token.text in FUNCTIONS or token.text in AGGREGATES):
+        return token.text if cursor.text[token.stop + 1 :].lstrip().startswith("from ") else ""
+    return token.text
+
+
+# ── operators that hold pipes of their own ───────────────────────────────────────────────────────────────────────────
+
+
+class PipeParser(Protocol):
+    def __call__(self, cursor: Cursor, *, sourced: bool) -> Pipe:
+        """`sourced`: the pipe may begin with a `from`; an arm goes on with the rows it is given."""
+
+
+class BranchParser(Protocol):
+    def __call__(self, cursor: Cursor, start: int, pipe: PipeParser) -> Operator: ...
+
+
+def _join(cursor: Cursor, start: int, pipe: PipeParser, kind: str = "inner") -> Join:
+    """`join (query) on left = right fields`; one name alone is that of both sides."""
+    other = _other(cursor, pipe)
+    cursor.expect_word("on", " and the two values that are to be equal")
+    left = right = additive(cursor)
+    if cursor.accept("=") or cursor.accept("=="):
+        right = additive(cursor)
+    fields = () if ended(cursor) else listed(cursor, assigned)
+    return Join(kind, other, left, right, fields, span=cursor.since(start))
+
+
+def _sided(kind: str) -> BranchParser:
+    def parse(cursor: Cursor, start: int, pipe: PipeParser) -> Join:
+        cursor.expect_word("join")
+        return _join(cursor, start, pipe, kind)
+
+    return parse
+
+
+def _union(cursor: Cursor, start: int, pipe: PipeParser) -> Union:
+    return Union(_other(cursor, pipe), span=cursor.since(start))
+
+
+def _other(cursor: Cursor, pipe: PipeParser) -> Pipe:
+    cursor.expect("(", " and the other query")
+    before, cursor.in_switch = cursor.in_switch, False
+    other = pipe(cursor, sourced=True)
+    cursor.in_switch = before
+    cursor.expect(")")
+    return other
+
+
+def _fork(cursor: Cursor, start: int, pipe: PipeParser) -> Fork:
+    cursor.expect("(", " and the branches")
+    before, cursor.in_switch = cursor.in_switch, False
+    arms: list[Pipe] = []
+    while not arms or not cursor.symbol(")"):
+        cursor.expect("=>", " before each branch")
+        arms.append(pipe(cursor, sourced=False))
+    cursor.in_switch = before
+    cursor.expect(")")
+    return Fork(tuple(arms), span=cursor.since(start))
+
+
+def _switch(cursor: Cursor, start: int, pipe: PipeParser) -> Switch:
+    of = None
+    if not (cursor.symbol("(") and cursor.after_next() in ("case", "default")):
+        of = expression(cursor)
+    cursor.expect("(", " and the cases")
+    before, cursor.in_switch = cursor.in_switch, True
+    cases: list[tuple[Expr | None, Pipe]] = []
+    while not cases or not cursor.symbol(")"):
+        if cases and cases[-1][0] is None:
+            raise cursor.unexpected("`)`: nothing may follow the default")
+        cases.append(_case(cursor, pipe))
+    cursor.in_switch = before
+    cursor.expect(")")
+    return Switch(of, tuple(cases), span=cursor.since(start))
+
+
+def _case(cursor: Cursor, pipe: PipeParser) -> tuple[Expr | None, Pipe]:
+    if not cursor.word("case", "default"):
+        raise cursor.unexpected("`case` or `default`")
+    value = expression(cursor) if cursor.take().text == "case" else None
+    cursor.expect("=>", " before what is done in this case")
+    return value, pipe(cursor, sourced=False)
+
+
+JOIN_KINDS = ("inner", "left", "right", "anti")
+
+BRANCHING: dict[str, BranchParser] = {
+    "join": _join,
+    "union": _union,
+    "fork": _fork,
+    "switch": _switch,
+    **{kind: _sided(kind) for kind in JOIN_KINDS},
+}
+
+OPERATORS = (*SIMPLE, *BRANCHING, "pass")

@@ -14,8 +14,7 @@ from lochan.query.functions import CONDITIONS
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import COMPARE, LEVELS, expression, joined, predicate
 from lochan.query.syntax.literals import regexp_at
-from lochan.query.syntax.tokens import QUOTED_NAME
-from lochan.query.syntax.words import is_glob, word_at
+from lochan.query.syntax.tokens import QUOTED_NAME, is_glob, word_at
 
 _JOINING = ("and", "or", "not")
 _ANOTHER = re.compile(r"\s*(?:$|[|)\"'`]|=>)|\s+[^-+*/%:?.\s,=<>!~\[\]{};]")
@@ -149,4 +148,4 @@ def _no_condition(cursor: Cursor, value: Expr | None) -> QueryError | None:
     if value is None:
         return None
     hint = "compare it with something; or, to search for it, put it in quotes"
-    return cursor.error("this is a value, and no condition", value.span, hint=hint)
+    return cursor.error("this is a value, not a condition", value.span, hint=hint)

@@ -15,7 +15,7 @@ from lochan.query.errors import did_you_mean
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import additive
 from lochan.query.syntax.literals import regexp_at, string_at
-from lochan.query.syntax.words import is_glob
+from lochan.query.syntax.tokens import is_glob
 from lochan.versioning.uri import parse_ref
 
 LAKE_META = ("pools", "repositories", "branches", "tags", "users", "jobs")
@@ -81,7 +81,7 @@ def _parts(cursor: Cursor, start: int) -> Source:
         if text.startswith("@{", at) and not ref:
             ref, at = _ref(cursor, at, _TIME)
     if not _BEHIND.match(text, at):
-        raise cursor.error("this is no part of a source", Span(at, at + 1), hint=_HINT)
+        raise cursor.error("this is not part of a source", Span(at, at + 1), hint=_HINT)
     if (no_key or isinstance(name, Glob | Regexp)) and (path or meta):
         raise cursor.error("files and metadata are of one pool or repository", Span(start, at))
     cursor.jump(at)
@@ -113,7 +113,7 @@ def _ref(cursor: Cursor, at: int, pattern: re.Pattern[str]) -> tuple[str, int]:
     """Behind the @ that stands here. What it names is not known yet, only that it could name something."""
     found = pattern.match(cursor.text, at + 1)
     if found is None:
-        raise cursor.error("expected a branch, a tag, a commit or {a time} behind the @", Span(at, at + 1))
+        raise cursor.error("expected a branch, a tag, a commit or {a time} after the @", Span(at, at + 1))
     try:
         parse_ref(f"main@{found[0]}" if found[0].startswith("{") else found[0])
     except Invalid as error:
@@ -130,7 +130,7 @@ def _path(cursor: Cursor, at: int) -> tuple[str, int]:
         found = _PATH.match(cursor.text, at + 1)
         path, stop = (found[0], found.end()) if found else ("", at + 1)
     if not path:
-        raise cursor.error("expected a path or a glob behind the slash", Span(at, stop))
+        raise cursor.error("expected a path or a glob after the slash", Span(at, stop))
     return path, stop
 
 
@@ -150,7 +150,7 @@ def _meta(cursor: Cursor, at: int, of_lake: bool) -> tuple[str, int]:
 def _ranged(cursor: Cursor, found: Source) -> Source:
     at = cursor.take().span
     if found.low is not None:
-        raise cursor.error("`range` is said twice", at)
+        raise cursor.error("`range` is given twice", at)
     low = _end(cursor)
     cursor.expect_word("to", " of `range low to high`")
     return replace(found, low=low, high=_end(cursor))

@@ -1,5 +1,5 @@
-"""One token of the pipe language at a place in the text. What a slash or a star means depends on where it stands, so
-tokens are made when they are asked for; regexps, globs, search words and sources are read by those who expect them."""
+"""One token of the pipe language at a place in the text. What a slash or a star means depends on its place, so tokens
+are made on demand. Regexps, globs, search words and sources are read by the parsers that expect them."""
 
 from __future__ import annotations
 
@@ -52,17 +52,28 @@ def token_at(text: str, start: int) -> Token:
 
 def after_blanks(text: str, start: int) -> int:
     """Where blanks and comments end: `-- to the end of the line` and `/* between */`."""
-    while blank := _BLANK.match(text, start):
-        start = blank.end()
+    start = _skip_blanks(text, start)
     if text.startswith("/*", start):
         raise QueryError("this comment never ends", text, Span(start, start + 2), hint="close it with */")
     return start
 
 
+def is_sql(text: str) -> bool:
+    """Whether a query is SQL. All others are in the pipe language."""
+    return _SQL.match(text, _skip_blanks(text, 0)) is not None
+
+
+def _skip_blanks(text: str, start: int) -> int:
+    """One blank after the other: a repetition of repetitions would try all ways to cut them."""
+    while blank := _BLANK.match(text, start):
+        start = blank.end()
+    return start
+
+
 def is_bare(name: str) -> bool:
     """Whether a field's name can be written without backticks."""
-    taken = name in RESERVED or name in _IN_CAPITALS or name in ("case", "default")
-    return _WORD.fullmatch(name) is not None and not taken
+    is_reserved = name in RESERVED or name in _IN_CAPITALS or name in ("case", "default")
+    return _WORD.fullmatch(name) is not None and not is_reserved
 
 
 RESERVED = frozenset({"and", "or", "not", "in", "like", "between", "true", "false", "null", "this"})
@@ -74,8 +85,36 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _SYMBOL = re.compile(r":=|==|!=|<=|>=|=>|\.\.\.|[<>=+\-*/%()\[\]{},.:?!~|]")
 _ADDRESS_V6 = re.compile(r"[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])")
 _BLANK = re.compile(r"\s+|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_SQL = re.compile(r"(?:select|with)\b", re.IGNORECASE)
 _FOREIGN = {"&": "write `and`", ";": "one query at a time", "@": "an @ stands in a source only: from pool@branch"}
 
 
 def _literal(literal: Literal, text: str, start: int, stop: int) -> Token:
     return Token(LITERAL, text[start:stop], start, stop, literal)
+
+
+# ── words of a search, and globs: as they stand in the text, for `web-1.example*` is no difference ───────────────────
+
+
+# What separates tokens everywhere else ends a word too. A comma does not: it is refused by whoever finds it.
+_PART = r"[^\s\x00-\x1f\x7f|()\"'`,=<>!~\[\]{};]"
+_SEARCH_WORD = re.compile(rf"{_PART}+")
+_LETTER = re.compile(r"\w")
+_STARS = re.compile(r"[*?]+")
+
+
+def word_at(text: str, start: int) -> str:
+    """Empty if none begins here: signs alone are no word, they are more likely a mistake."""
+    found = _SEARCH_WORD.match(text, start)
+    return found[0] if found and (_LETTER.search(found[0]) or is_glob(found[0])) else ""
+
+
+def glob_at(text: str, start: int) -> str:
+    """A word with a star or a question mark, and something beside; empty where none begins."""
+    found = _SEARCH_WORD.match(text, start)
+    word = found[0] if found and is_glob(found[0]) else ""
+    return word if not _STARS.fullmatch(word) and not word.startswith(("/", "-", "*/")) else ""
+
+
+def is_glob(word: str) -> bool:
+    return "*" in word or "?" in word

@@ -5,8 +5,12 @@ from __future__ import annotations
 from lochan.query.ast import (
     Aggregate,
     Assigned,
+    Between,
+    Binary,
     Call,
+    Conditional,
     Cut,
+    Dot,
     Drop,
     Expr,
     Fork,
@@ -14,29 +18,39 @@ from lochan.query.ast import (
     Fuse,
     Glob,
     Head,
+    Index,
     Join,
+    ListOf,
+    Literal,
     Load,
+    Name,
     Operator,
     Over,
     Pipe,
     Put,
+    RecordOf,
     Regexp,
     Rename,
     Sample,
+    Slice,
     Sort,
     SortKey,
     Source,
     Switch,
     Tail,
+    Term,
+    This,
     Top,
+    Unary,
     Union,
     Uniq,
     Where,
     Yield,
 )
-from lochan.query.syntax.literals import quoted, written_regexp
+from lochan.query.syntax.expressions import ADD, COMPARE, LEVELS, MULTIPLY, NOT
+from lochan.query.syntax.literals import quoted, written, written_regexp
 from lochan.query.syntax.sources import NO_KEY, is_plain_name, is_plain_path
-from lochan.query.syntax.unparse_expressions import holds_terms, path_text, text_of
+from lochan.query.syntax.tokens import is_bare
 
 
 def unparse(pipe: Pipe) -> str:
@@ -148,3 +162,112 @@ def _load(load: Load) -> str:
     branch = f"@{load.branch}" if load.branch else ""
     message = f" message {quoted(load.message)}" if load.message else ""
     return f"load {_name(load.pool)}{branch}{message}"
+
+
+# ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_ALL, _OPERAND, _FRONT, _BEHIND = 0, ADD, MULTIPLY + 1, MULTIPLY + 2
+_PLACES = {"all": _ALL, "operand": _OPERAND}
+
+
+def text_of(value: Expr, place: str = "all") -> str:
+    """With parentheses where the tree needs them, and around `and` within `and`, `or` within `or`. `place`: where
+    anything can stand, or only what binds as tightly as a sum."""
+    return _text(value, _PLACES[place])
+
+
+def path_text(path: tuple[str, ...]) -> str:
+    return ".".join(map(name_text, path))
+
+
+def name_text(name: str) -> str:
+    return name if is_bare(name) else quoted(name, "`")
+
+
+def holds_terms(value: Expr) -> bool:
+    match value:
+        case Binary(op="and" | "or"):
+            return holds_terms(value.left) or holds_terms(value.right)
+        case Unary(op="not"):
+            return holds_terms(value.of)
+    return isinstance(value, Term)
+
+
+def _text(value: Expr, least: int) -> str:
+    text, level = _written(value)
+    return text if level >= least else f"({text})"
+
+
+def _written(value: Expr) -> tuple[str, int]:
+    """And how tight it binds."""
+    match value:
+        case Binary():
+            return _binary(value)
+        case Unary(op="not"):
+            return f"not {_text(value.of, NOT)}", NOT
+        case Unary():
+            number = isinstance(value.of, Literal) and value.of.kind in ("int", "float", "decimal", "duration")
+            return f"- {f'({_text(value.of, _ALL)})' if number else _text(value.of, _FRONT)}", _FRONT
+        case Between():
+            low, high = _text(value.low, _OPERAND), _text(value.high, _OPERAND)
+            return f"{_text(value.of, _OPERAND)} between {low} and {high}", COMPARE
+        case Conditional():
+            return f"{_text(value.test, 1)} ? {_text(value.then, _ALL)} : {_text(value.other, _ALL)}", _ALL
+        case Literal():
+            text = written(value)
+            return text, _FRONT if text.startswith("-") else _BEHIND
+    return _tight(value), _BEHIND
+
+
+def _binary(value: Binary) -> tuple[str, int]:
+    level = LEVELS[value.op]
+    left = level if level > COMPARE else level + 1
+    right = _text(value.right, level + 1)
+    if value.op == "in" and right.startswith("("):
+        right = f"({right})"  # one alone in parentheses is itself, where it is no literal
+    return f"{_text(value.left, left)} {value.op} {right}", level
+
+
+def _tight(value: Expr) -> str:
+    match value:
+        case This():
+            return "this"
+        case Name():
+            return name_text(value.name)
+        case Dot():
+            return f"{_before(value.of)}.{name_text(value.name)}"
+        case Index():
+            return f"{_before(value.of)}[{_text(value.at, _ALL)}]"
+        case Slice():
+            start = _text(value.start, _ALL) if value.start is not None else ""
+            stop = _text(value.stop, _ALL) if value.stop is not None else ""
+            return f"{_before(value.of)}[{start} : {stop}]"
+        case Call():
+            distinct = "distinct " if value.distinct else ""
+            return f"{value.name}({distinct}{_list(value.arguments)})"
+        case ListOf():
+            return f"[{_list(value.items)}]"
+        case RecordOf():
+            return "{" + ", ".join(_field(name, each) for name, each in value.fields) + "}"
+        case Regexp():
+            return written_regexp(value.pattern)
+        case Glob():
+            return value.pattern
+        case Term():
+            return quoted(value.what) if isinstance(value.what, str) else _text(value.what, _ALL)
+    raise AssertionError(f"no text for {value!r}")
+
+
+def _before(value: Expr) -> str:
+    """What a dot or a bracket stands behind; a literal's own dot would be another's."""
+    text = _text(value, _BEHIND)
+    return f"({text})" if isinstance(value, Literal) else text
+
+
+def _list(values: tuple[Expr, ...]) -> str:
+    return ", ".join(_text(value, _ALL) for value in values)
+
+
+def _field(name: str | None, value: Expr) -> str:
+    return f"{name_text(name)}: {_text(value, _ALL)}" if name is not None else f"...{_text(value, _ALL)}"

@@ -42,4 +42,4 @@ def test_body(query: str, rows: list[Any]) -> None:
 def test_nothing_but_the_text_is_read_for_whole_rows() -> None:
     read = source()
     planned("from p", read)
-    assert read.asked[0].body and not read.asked[0].leaves
+    assert read.request[0].body and not read.request[0].leaves

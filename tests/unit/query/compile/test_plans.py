@@ -17,7 +17,7 @@ ROWS = [{"status": 200, "host": "a", "bytes": 1.5, "o": {"p": 1}}, {"status": 50
 def asked(query: str, rows: list[dict[str, object]] = ROWS) -> ScanRequest:
     source = ToySource(rows)
     planned(query, source)
-    (found,) = source.asked
+    (found,) = source.request
     return found
 
 
@@ -38,7 +38,7 @@ def test_only_the_leaves_that_are_needed(query: str, columns: list[str] | None) 
     if columns is None:
         source = ToySource(ROWS)
         planned(query, source)
-        assert [[leaf.column for leaf in each.leaves] for each in source.asked] == [["host:string"], ["host:string"]]
+        assert [[leaf.column for leaf in each.leaves] for each in source.request] == [["host:string"], ["host:string"]]
     else:
         assert {leaf.column for leaf in asked(query).leaves} <= set(columns)
 
@@ -94,7 +94,7 @@ def test_the_shape_is_read_only_where_orders_differ() -> None:
 def test_each_of_several_sources_hears_the_test() -> None:
     one, other = ToySource(ROWS), ToySource([{"status": "x", "level": 1}])
     planned("from p, q | status >= 500 | count()", one, other)
-    assert one.asked[0].test is not None and render(one.asked[0].test, "duckdb") == '"status:int" >= 500'
+    assert one.request[0].test is not None and render(one.request[0].test, "duckdb") == '"status:int" >= 500'
     assert ask("from p, q | level == 1 or status == 500 | count()", ROWS, [{"level": 1}]) == [{"count": 2}]
 
 

@@ -9,9 +9,8 @@ import pytest
 
 import lochan.query
 from lochan.errors import Refused
-from lochan.query.dialects import duckdb, render, spark
-from lochan.query.dialects.form import folds_alike, like_pattern
-from lochan.query.dialects.neutral import neutral
+from lochan.query.dialects import duckdb, duckdb_text, render, spark, spark_words
+from lochan.query.dialects.neutral import folds_alike, like_pattern, neutral
 from tests.unit.query.ask import planned
 from tests.unit.query.compile import test_aggregates, test_expressions, test_operators
 from tests.unit.query.toy_source import ToySource  # its arrays have a form of their own
@@ -55,8 +54,8 @@ def test_spark(query: str, parts: list[str]) -> None:
 
 
 def test_texts_are_quoted() -> None:
-    assert duckdb.quoted("it's\0") == "('it''s' || CHR(0) || '')"
-    assert spark.quoted("it's \\d") == "'it\\'s \\\\d'"
+    assert duckdb_text.quoted("it's\0") == "('it''s' || CHR(0) || '')"
+    assert spark_words.quoted("it's \\d") == "'it\\'s \\\\d'"
     assert like_pattern("5%_\\") == "%5\\%\\_\\\\%"
     assert folds_alike("error") and not folds_alike("kind") and not folds_alike("é")
     assert render(neutral("json_get", neutral("list_of"), options=("a.b", -1)), "duckdb").count('$."a.b"[#-1]') == 1

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lochan.errors import Refused
-from lochan.query.output.formats import write
-from lochan.query.output.tables import table_pages
+from lochan.query.output.formats import table_pages, write
 from tests.unit.query.ask import batches_of, planned
 from tests.unit.query.toy_source import Row, ToySource
 

@@ -17,7 +17,7 @@ from lochan.pools.row_tests import Compare
 from lochan.pools.statistics import StatisticsTest
 from lochan.query.sources.key_range import KeyRange
 from lochan.query.sources.pool import PoolSource
-from lochan.query.sources.pushdown import wanted
+from lochan.query.sources.resolve import source_needs
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse
 from tests.unit.query.sources.objects import BY_K, Row, snapshot
@@ -104,13 +104,13 @@ def opened(
     objects: list[list[Row]] = OBJECTS,
     settings: PoolSettings = BY_K,
 ) -> tuple[str, list[str]]:
-    [want] = wanted(parse(f"from logs | {query}"))
+    [needs] = source_needs(parse(f"from logs | {query}"))
     source = PoolSource(
         snapshot(folder, *objects, settings=settings),
         Scans(),
         range=range or KeyRange(),
-        test=want.test,
-        first=want.first,
+        test=needs.test,
+        first=needs.first,
     )
     found = [source.snapshot.object(index).id for index in source.objects.tolist()]
     return " ".join(sorted(found)), [each.why for each in source.skipped]

@@ -41,6 +41,6 @@ def test_a_difference_stays_one() -> None:
 def test_places_are_those_of_the_text() -> None:
     with pytest.raises(QueryError) as caught:
         parsed("select * from my-pool, other-pool where )")
-    assert (caught.value.start, caught.value.message) == (40, "something is missing behind `)`")
+    assert (caught.value.start, caught.value.message) == (40, "something is missing after `)`")
     with pytest.raises(QueryError, match="`-` was not expected here"):
         parsed("select * from a - b")

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lochan.query.ast import Pipe
 from lochan.query.errors import QueryError
 from lochan.query.functions import AGGREGATES, FUNCTIONS
-from lochan.query.syntax.parse import TREE_MAX, parse
-from lochan.query.syntax.pipes import OPERATORS
+from lochan.query.syntax.parse import OPERATORS, TREE_MAX, parse
 from lochan.query.syntax.unparse import unparse
 from tests.unit.query.syntax.trees import PIPES
 

@@ -12,18 +12,16 @@ from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
 from lochan.pools import keys
 from lochan.pools.forms import Form
 from lochan.pools.keys import Instant
+from lochan.pools.kind_order import COMPOSITE, PLACES
 from lochan.pools.layout import BODY_COLUMN, Layout, Member
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Object, Type, kind_of, sure
+from lochan.pools.shape import FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Object, Type, kind_of, sure
 from lochan.query.compile import moments
 from lochan.query.compile.sql import Sql
 from lochan.query.dialects import render
 from lochan.query.leaves import LeafInfo as KnownLeaf
+from lochan.query.sources.key_order import Texts
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.values import value as value_of
-from lochan.query.sources.whole_row import Texts
-
-_CLASSES = {BOOL: 1, INT: 2, FLOAT: 2, TIME: 3, STRING: 4, OBJECT: 5, ARRAY: 5, JSON: 5}
-_COMPOSITE = (OBJECT, ARRAY, JSON)
 
 
 class KeyColumn(NamedTuple):
@@ -71,7 +69,7 @@ class Order:
         nulls = "FIRST" if self._settings.nulls_first != turned else "LAST"
         direction = f"{'DESC' if turned else 'ASC'} NULLS {nulls}"
         if len(part.kinds) > 1:
-            arms = " ".join(f"WHEN {sql} IS NOT NULL THEN {_CLASSES[kind]}" for kind, sql in part.kinds.items())
+            arms = " ".join(f"WHEN {sql} IS NOT NULL THEN {PLACES[kind]}" for kind, sql in part.kinds.items())
             yield f"CASE {arms} END {direction}"
         if INT in part.kinds and FLOAT in part.kinds:
             # The nearest double, then the difference to it.
@@ -87,7 +85,7 @@ class Order:
     def values_sql(self) -> list[str]:
         """The columns that `span` needs of a row."""
         return [
-            f"epoch_us({sql})" if kind == TIME else "true" if kind in _COMPOSITE and part.key.path else sql
+            f"epoch_us({sql})" if kind == TIME else "true" if kind in COMPOSITE and part.key.path else sql
             for part in self.parts
             for kind, sql in ((kind, f"({sql})") for kind, sql in part.kinds.items())
         ]
@@ -103,7 +101,7 @@ class Order:
             value = _value({kind: next(rest) for kind in part.kinds})
             if not part.key.path:
                 made += keys.text_part(value, part.key)
-            elif any(kind in _COMPOSITE for kind in part.kinds):
+            elif any(kind in COMPOSITE for kind in part.kinds):
                 return made + keys.any_part(part.key, last=last)
             else:
                 made += keys.part(value, part.key, self._settings)
@@ -136,14 +134,14 @@ def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> Found:
     found = _named(members, path[-1])
     if found is None:
         return {}, ""
-    kinds = {each.kind: of + name_sql(each.column) for each in found.alternates if each.kind not in _COMPOSITE}
+    kinds = {each.kind: of + name_sql(each.column) for each in found.alternates if each.kind not in COMPOSITE}
     if len(kinds) < len(found.alternates):
         kinds[JSON] = _text(layout, path, shapes)
     return kinds, _original(found, of)
 
 
 def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
-    """The text by which queries order it (query/sources/whole_row.py); NULL if there is a scalar at the path."""
+    """The text by which queries order it (query/sources/key_order.py); NULL if there is a scalar at the path."""
     form = Form({id: shape for id, shape in shapes.items() if _holds(layout.members, shape)}, (), False, layout)
     if not path:
         form.see_all()

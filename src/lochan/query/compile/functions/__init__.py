@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lochan.query import ast
-from lochan.query.compile.functions import casts, encodings, kinds, nets, numbers, text, times
-from lochan.query.compile.functions.call import Function, FunctionCall
+from lochan.query.compile.calls import Function, FunctionCall
+from lochan.query.compile.functions import casts, kinds, numbers, text
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.value import Value
 
@@ -12,9 +12,6 @@ TABLE: dict[str, Function] = {
     **kinds.TABLE,
     **text.TABLE,
     **numbers.TABLE,
-    **times.TABLE,
-    **encodings.TABLE,
-    **nets.TABLE,
     **casts.TABLE,
 }
 
@@ -25,7 +22,7 @@ def called(e: ast.Call, scope: Scope) -> Value:
         raise refused(
             scope.query,
             e,
-            f"`{e.name}` is an aggregate, and none can stand here",
-            "it stands by itself, as in `count() by key`",
+            f"`{e.name}` is an aggregate, which cannot be used here",
+            "use it by itself, as in `count() by key`",
         )
     return function(FunctionCall(e, scope))

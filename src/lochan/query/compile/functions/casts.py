@@ -16,14 +16,13 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from lochan.pools.kind_order import DURATION, IP
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
-from lochan.query.compile.functions.call import Function, FunctionCall
+from lochan.query.compile.calls import Function, FunctionCall
 from lochan.query.compile.numbers import equals, nearest, normal
 from lochan.query.compile.sql import (
     DECIMAL,
-    DURATION,
     FALSE,
-    IP,
     TRUE,
     Sql,
     all_of,
@@ -43,8 +42,7 @@ from lochan.query.compile.sql import (
 from lochan.query.compile.sql import op as binary
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Value, nulled, present
-from lochan.query.dialects.form import YEAR
-from lochan.query.dialects.neutral import neutral
+from lochan.query.dialects.neutral import YEAR, neutral
 
 Make = Callable[[Sql], Sql]
 
@@ -148,8 +146,8 @@ def string_of(call: FunctionCall) -> Value:
     value = call[0]
     if FLOAT in value.alts:
         call.refuse(
-            "floats cannot be made strings within a query: the engines write their digits differently",
-            "make it an int first, or leave the number as it is",
+            "a query cannot convert floats to strings: the engines write their digits differently",
+            "convert it to an int first, or leave the number as it is",
         )
     ways: dict[str, Make] = {
         STRING: _same,

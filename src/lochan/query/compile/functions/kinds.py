@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, is_told, kind_of
-from lochan.query.compile.cases import chosen
+from lochan.query.compile.calls import Function, FunctionCall
+from lochan.query.compile.constructors import chosen
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.functions.call import Function, FunctionCall
 from lochan.query.compile.sql import (
     DECIMAL,
     ERROR,
@@ -51,12 +51,12 @@ def first_there(call: FunctionCall) -> Value:
 
 
 def is_kind(call: FunctionCall) -> Value:
-    wanted = call.text(1, "the name of a kind")
-    wanted = _ALSO.get(wanted, wanted)
-    kind = next((each for each in KINDS if _SHOWN.get(each, each) == wanted), None)
+    name = call.text(1, "the name of a kind")
+    name = _ALSO.get(name, name)
+    kind = next((each for each in KINDS if _SHOWN.get(each, each) == name), None)
     if kind is None:
         known = ", ".join(_SHOWN.get(each, each) for each in KINDS)
-        call.refuse(f"there is no kind `{wanted}`", f"the kinds are {known}", at=1)
+        call.refuse(f"there is no kind `{name}`", f"the kinds are {known}", at=1)
     return boolean(surely(_is(call[0], kind)))
 
 

@@ -1,18 +1,24 @@
-"""Numbers. What has no result, such as the root of -1, is an error value."""
+"""Functions of numbers, times and durations. What has no result, such as the root of -1, is an error value."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from lochan.pools.shape import FLOAT, INT
+from lochan.pools.kind_order import DURATION
+from lochan.pools.shape import FLOAT, INT, STRING, TIME
+from lochan.pools.times import MICROS_MIN
 from lochan.query.compile import decimals
 from lochan.query.compile.arithmetic import as_float
-from lochan.query.compile.functions.call import Function, FunctionCall, by_kind
+from lochan.query.compile.calls import Function, FunctionCall, by_kind
+from lochan.query.compile.fields import member
+from lochan.query.compile.functions.casts import made, time_of
 from lochan.query.compile.numbers import nearest
-from lochan.query.compile.sql import DECIMAL, DURATION, Sql, cast, coalesce
+from lochan.query.compile.patterns import quoted
+from lochan.query.compile.sql import DECIMAL, Sql, case, cast, coalesce, moment, time_at
 from lochan.query.compile.value import MISSING, Value
-from lochan.query.dialects.neutral import neutral
+from lochan.query.dialects.neutral import YEAR, neutral
 
 
 def absolute(call: FunctionCall) -> Value:
@@ -41,9 +47,7 @@ def _made_whole(call: FunctionCall, name: str, digits: int, of_float: Callable[[
 def rounded(call: FunctionCall) -> Value:
     digits = 0
     if len(call) == 2:
-        given = call.constant(1, int, "a number of digits")
-        assert isinstance(given, int)
-        digits = given
+        digits = call.constant(1, int, "a number of digits")
         if not 0 <= digits <= 15:
             call.refuse("`round` takes 0 to 15 digits", at=1)
     return _made_whole(call, "round", digits, lambda sql: neutral("round", sql, options=(digits,)))
@@ -93,6 +97,106 @@ def _real(value: Value) -> Sql | None:
     return coalesce(*found) if found else None
 
 
+# ── times and durations, in microseconds and UTC ─────────────────────────────────────────────────────────────────────
+
+
+# What both engines write and read the same; the rest of strftime's letters differ between them.
+LETTERS = {"Y", "m", "d", "H", "M", "S", "f", "j", "y", "b", "B", "a", "A", "p", "I", "%"}
+_TOO_LOW = "the span begins before the least number, or before the year 1"
+PARSED = {"Y", "m", "d", "H", "M", "S", "f"}
+
+
+def now(call: FunctionCall) -> Value:
+    at = call.scope.query.now
+    if at is None:
+        call.refuse("`now` is not available here")
+    return Value({TIME: moment(at)}, constant=at)
+
+
+def bucket(call: FunctionCall) -> Value:
+    step = call[1].constant
+    kind = next(iter(call[1].alts), "")
+    if kind not in (DURATION, INT) or step <= 0:
+        call.refuse("`bucket` takes a constant duration or number above zero", at=1)
+    return bucketed(call, call[0], step, of_times=kind == DURATION)
+
+
+def every(call: FunctionCall) -> Value:
+    step = call.constant(0, int, "a duration")
+    if DURATION not in call[0].alts or step <= 0:
+        call.refuse("`every` takes a duration above zero", "such as every(1h)", at=0)
+    return bucketed(call, clock_field(call), step, of_times=True)
+
+
+def clock_field(call: FunctionCall) -> Value:
+    """The field `ts`, or the pool's key."""
+    this, key = call.scope.this, call.scope.key
+    found = member(this, "ts")
+    if not found.alts and key:
+        found = this
+        for name in key:
+            found = member(found, name)
+    return found
+
+
+def bucketed(call: FunctionCall, value: Value, step: int, *, of_times: bool) -> Value:
+    if not of_times:
+        floats = lambda sql: neutral("float_bucket", sql, options=(step,))  # noqa: E731
+        handlers = {INT: (INT, lambda sql: _floored(sql, step)), FLOAT: (FLOAT, floats)}
+        return by_kind(call, value, handlers, may_fail=_TOO_LOW if INT in value.alts else "")
+    may_fail = DURATION in value.alts or MICROS_MIN % step
+    return by_kind(
+        call,
+        value,
+        {
+            TIME: (TIME, lambda sql: _begun(_floored(neutral("micros", sql), step, safe=True), step)),
+            DURATION: (DURATION, lambda sql: _floored(sql, step)),
+        },
+        may_fail=_TOO_LOW if may_fail else "",
+    )
+
+
+def _begun(micros: Sql, step: int) -> Sql:
+    """Where no span begins with the year 1, the first one begins before."""
+    return time_at(micros) if MICROS_MIN % step else neutral("from_micros", micros)
+
+
+def formatted(call: FunctionCall) -> Value:
+    format = checked_format(call, 0, LETTERS)
+    return by_kind(call, call[1], {TIME: (STRING, lambda sql: neutral("strftime", sql, options=(format,)))})
+
+
+def parsed(call: FunctionCall) -> Value:
+    """Null where the text is no time."""
+    if len(call) == 1:
+        return time_of(call)
+    format = checked_format(call, 1, PARSED)
+    return made(call[0], TIME, {TIME: lambda sql: sql, STRING: lambda sql: _parsed(sql, format)})
+
+
+def _parsed(sql: Sql, format: str) -> Sql:
+    """Only texts with all their digits: one engine would take fewer."""
+    digits = {"%Y": YEAR, "%f": "[0-9]{6}", "%%": "%"}
+    pieces = re.findall("%.|[^%]+", format)
+    regexp = "".join(digits.get(each, "[0-9]{2}") if each[0] == "%" else quoted(each) for each in pieces)
+    return case((neutral("matches", sql, options=(f"^{regexp}\\z",)), neutral("strptime", sql, options=(format,))))
+
+
+def checked_format(call: FunctionCall, at: int, letters: set[str]) -> str:
+    format = call.text(at, "a format")
+    pieces = format.split("%%")
+    wrong = [f"%{part[:1]}" for piece in pieces for part in piece.split("%")[1:] if part[:1] not in letters]
+    if wrong:
+        shown = ", ".join(f"%{letter}" for letter in sorted(letters))
+        call.refuse(f"`{call.name}` does not support `{wrong[0]}`", f"it supports {shown}", at=at)
+    return format
+
+
+def _floored(sql: Sql, step: int, *, safe: bool = False) -> Sql:
+    """Times are never so near to the ends of 64 bits that it could fail."""
+    return neutral("int_bucket", sql, options=(step, safe))
+
+
 TABLE: dict[str, Function] = {
     "abs": absolute,
     "ceil": _whole("ceil"),
@@ -101,4 +205,9 @@ TABLE: dict[str, Function] = {
     "pow": power,
     "sqrt": _of_real("sqrt", "a negative number has no square root"),
     "log": _of_real("log", "only a number above zero has a logarithm"),
+    "now": now,
+    "bucket": bucket,
+    "every": every,
+    "strftime": formatted,
+    "parse_time": parsed,
 }

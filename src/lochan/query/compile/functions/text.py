@@ -1,17 +1,22 @@
-"""Text. Case folds ASCII letters alone, and positions count characters from 0."""
+"""Functions of text, of addresses and JSON among it. Case folds ASCII letters alone, and positions count characters
+from 0."""
 
 from __future__ import annotations
+
+import ipaddress
 
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, INT, JSON, NULL, OBJECT, STRING
 from lochan.query import ast
+from lochan.query.compile.calls import Function, FunctionCall, by_kind
+from lochan.query.compile.comparison import in_network
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.functions.call import Function, FunctionCall, by_kind
-from lochan.query.compile.patterns import groups_of
-from lochan.query.compile.search import found, pattern_of
-from lochan.query.compile.sql import Sql, all_of, any_of, case, cast, is_set, number, surely
-from lochan.query.compile.value import MISSING, Value, boolean, nulled, present
+from lochan.query.compile.fields import opened
+from lochan.query.compile.patterns import found, groups_of, pattern_of
+from lochan.query.compile.sql import TRUE, Sql, all_of, any_of, case, cast, is_set, number, surely
+from lochan.query.compile.texts import json_text
+from lochan.query.compile.value import MISSING, Value, absent, boolean, nulled, present
 from lochan.query.dialects.neutral import neutral
 
 
@@ -77,7 +82,7 @@ def replace_pattern(call: FunctionCall) -> Value:
     regexp = pattern_of(pattern, call.scope, pattern)
     new = value_of(call.arguments[2], call.scope).constant
     if not isinstance(new, str) or "\\" in new or "$" in new:
-        call.refuse("`regexp_replace` takes a plain text that the query itself says, without \\ and $", at=2)
+        call.refuse("`regexp_replace` takes a constant text without \\ and $", at=2)
     value = value_of(call.arguments[0], call.scope)
     return by_kind(call, value, {STRING: (STRING, lambda sql: neutral("replace_matches", sql, options=(regexp, new)))})
 
@@ -91,7 +96,7 @@ def grep(call: FunctionCall) -> Value:
     else:
         constant = value_of(pattern, call.scope).constant
         if not isinstance(constant, str):
-            call.refuse("`grep` takes a text or a pattern that the query itself says", at=0)
+            call.refuse("`grep` takes a constant text or pattern", at=0)
         what = constant
     return boolean(surely(found(what, where, call.scope, call.e)))
 
@@ -137,6 +142,44 @@ def _no_match(made: Value) -> Sql:
     return all_of([exp.Is(this=each.copy(), expression=exp.Null()) for each in made.alts.values()])
 
 
+# ── networks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def cidr_match(call: FunctionCall) -> Value:
+    network = call[0].constant
+    if not isinstance(network, str) or not _is_network(network):
+        call.refuse("`cidr_match` takes a constant network", "such as 10.0.0.0/8", at=0)
+    return boolean(surely(in_network(network, call[1])))
+
+
+def _is_network(value: str) -> bool:
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+# ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def parse_json(call: FunctionCall) -> Value:
+    """Null where the text is no JSON."""
+    value = call[0]
+    if STRING not in value.alts:
+        return by_kind(call, value, {JSON: (JSON, lambda sql: sql)})
+    parsed = neutral("json_checked", value.alts[STRING])
+    made = opened(parsed)
+    values = [is_set(each) for kind, each in made.alts.items() if kind != NULL]
+    null = case((any_of([absent(value), *values]), exp.Null()), other=TRUE)
+    return Value({**made.alts, NULL: null}, MISSING if value.nothing == MISSING else "", text=parsed)
+
+
+def to_json(call: FunctionCall) -> Value:
+    value = call[0]
+    return Value({STRING: json_text(value)}, MISSING if value.nothing == MISSING else "")
+
+
 TABLE: dict[str, Function] = {
     "len": length,
     "lower": _of_string("lower"),
@@ -150,4 +193,9 @@ TABLE: dict[str, Function] = {
     "grep": grep,
     "substr": part,
     "levenshtein": levenshtein,
+    "cidr_match": cidr_match,
+    "base64": _of_string("base64"),
+    "hex": _of_string("hex"),
+    "parse_json": parse_json,
+    "to_json": to_json,
 }

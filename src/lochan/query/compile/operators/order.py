@@ -14,8 +14,7 @@ from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import member
 from lochan.query.compile.functions.kinds import type_text
-from lochan.query.compile.relations import Picked
-from lochan.query.compile.rows import Rows, ascending, numbered, over, sealed
+from lochan.query.compile.relations import Picked, Rows, ascending, numbered, over, sealed
 from lochan.query.compile.scope import Scope
 from lochan.query.compile.sql import Sql, any_of, coalesce, is_constant, number, op
 from lochan.query.compile.value import Value, fixed
@@ -23,13 +22,13 @@ from lochan.query.leaves import KeyPart
 
 
 def sort(operator: ast.Sort, rows: Rows, scope: Scope) -> Rows:
-    """Nothing is done yet: whoever needs the order sees to it. Rows that are equal stay in the order they have."""
+    """Nothing is sorted yet: operators that need the order do it. Equal rows keep the order they have."""
     keys = operator.keys or (ast.SortKey(_usual_key(rows), operator.reverse),)
     order: list[exp.Ordered] = []
     for key in keys:
         value = value_of(key.value, scope)
         order.extend(order_keys(value, descending=key.descending, nulls_first=key.nulls_first))
-    order = [each for each in order if not is_constant(each.this)]  # these order nothing, and engines mind
+    order = [each for each in order if not is_constant(each.this)]  # constants order nothing, and engines refuse them
     seen = {each.this for each in order}
     return replace(rows, order=(*order, *(each for each in rows.order or rows.place if each.this not in seen)))
 
@@ -58,7 +57,7 @@ def top(operator: ast.Top, rows: Rows, scope: Scope) -> Rows:
 
 
 def uniq(operator: ast.Uniq, rows: Rows, scope: Scope) -> Rows:
-    """A row that is as the one before it goes."""
+    """Drops a row that equals the one before it."""
     counted, place = numbered(rows, scope.query.names)
     window = exp.Order(expressions=[ascending(place)])
     columns = list(leaves(counted.this))
@@ -98,7 +97,7 @@ def leaves(value: Value) -> Iterator[Sql]:
 
 
 def _counted(kept: Rows, rows: Rows, scope: Scope) -> Rows:
-    """How many rows each stood for: up to the place of the next, or to the end."""
+    """How many rows each stands for: up to the place of the next, or to the end."""
     place = kept.order[0].this
     marked = kept.relation
     assert isinstance(marked, Picked)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lochan.pools.shape import JSON, NULL, OBJECT, Object, Path
 from lochan.query import ast
-from lochan.query.compile.cases import chosen
+from lochan.query.compile.constructors import chosen
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import is_object_text, member
 from lochan.query.compile.scope import Scope, refused

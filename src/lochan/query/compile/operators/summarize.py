@@ -9,16 +9,14 @@ from sqlglot import exp
 
 from lochan.pools.shape import Path
 from lochan.query import ast
-from lochan.query.compile.aggregated import Aggregated
 from lochan.query.compile.aggregates import aggregate
+from lochan.query.compile.calls import Aggregated, FunctionCall
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.functions.call import FunctionCall
-from lochan.query.compile.functions.times import bucketed, clock_field
+from lochan.query.compile.functions.numbers import bucketed, clock_field
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.operators.projection import built, path_of
-from lochan.query.compile.relations import Picked, Relation
-from lochan.query.compile.rows import Rows, numbered
+from lochan.query.compile.relations import Picked, Relation, Rows, numbered
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.sql import Sql, is_constant, number, op
 from lochan.query.compile.value import Record, Value, mapped, settled
@@ -40,9 +38,9 @@ def aggregated(operator: ast.Aggregate, rows: Rows, scope: Scope) -> Rows:
     having = op(exp.GT, exp.Count(this=exp.Star()), number(0)) if keys and not columns else None
     picked = Picked(rows.relation, scope.query.names.next(), rows.tests, group=tuple(columns), having=having)
     fields = [(path, mapped(value, lambda sql, kind: picked.column(sql))) for path, value in flat.items()]
-    taken = set(flat)
+    used = set(flat)
     for each in operator.values:
-        path = _free(path_of(each, scope), taken)
+        path = _free(path_of(each, scope), used)
         value = aggregate(_aggregated(each, scope, place, grouped=bool(columns)))
         fields.append((path, mapped(value, lambda sql, kind: picked.column(sql))))
     return Rows(picked, built(fields))
@@ -107,11 +105,11 @@ def _aggregated(each: ast.Assigned, scope: Scope, place: Sql | None, *, grouped:
     return Aggregated(call, scope, place, grouped)
 
 
-def _free(path: Path, taken: set[Path]) -> Path:
+def _free(path: Path, used: set[Path]) -> Path:
     """`sum`, then `sum_1`, where two would have one name."""
     found, count = path, 0
-    while found in taken:
+    while found in used:
         count += 1
         found = (*path[:-1], f"{path[-1]}_{count}")
-    taken.add(found)
+    used.add(found)
     return found

@@ -1,10 +1,24 @@
 """Metadata as sources: what a lake, a pool or a repository knows of itself, in rows.
 
-of_lake      pools, repositories, branches, tags, users, jobs
-of_refs      branches, tags, branchlog, journal, settings
-of_objects   objects, partitions
-of_history   log, rawlog, changes
-of_files     entries, ranges, staged
+open         which of them a source names
+lake         pools, repositories, branches, tags, users, jobs
+history      branches, tags, branchlog, journal; log, rawlog, changes
+contents     objects, partitions; entries, ranges, staged
 
-Each gives rows and the fields they have; docs/language/metadata.md says what these mean.
+docs/language/metadata.md says what the fields mean.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+
+class MetaRows(NamedTuple):
+    """Rows, or a table of very many, and the names of their fields."""
+
+    fields: Sequence[str]
+    rows: Sequence[Mapping[str, Any]] = ()
+    table: pa.Table | None = None

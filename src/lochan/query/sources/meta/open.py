@@ -11,11 +11,13 @@ from lochan.errors import Invalid
 from lochan.pools.row_tests import Test
 from lochan.pools.snapshot import Snapshots
 from lochan.query import ast
-from lochan.query.sources.catalog import Catalog
-from lochan.query.sources.meta import of_files, of_history, of_objects, of_refs
-from lochan.query.sources.meta.of_lake import of_lake, pool_row
-from lochan.query.sources.meta.rows import MetaRows
-from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
+from lochan.query.sources.meta import MetaRows
+from lochan.query.sources.meta import contents as of_files
+from lochan.query.sources.meta import contents as of_objects
+from lochan.query.sources.meta import history as of_history
+from lochan.query.sources.meta import history as of_refs
+from lochan.query.sources.meta.lake import of_lake, pool_row
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
 from lochan.versioning.open_repository import OpenRepository
@@ -73,7 +75,7 @@ async def rows_of(
 
 
 async def _shown(found: MetaRows, repository: OpenRepository, ref: str, permits: Permits) -> MetaRows:
-    """Those rows whose paths whoever asks may read."""
+    """The rows whose paths the user may read."""
     if found.table is None or permits is EVERYTHING:
         return found
     paths = found.table["path"].combine_chunks()
@@ -82,7 +84,7 @@ async def _shown(found: MetaRows, repository: OpenRepository, ref: str, permits:
 
 
 def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_history.Readable | None:
-    """None: all is. A pool's objects have no paths of their own, and are read as a whole."""
+    """None: everything is. A pool's objects have no paths of their own, and are read as a whole."""
     if permits is EVERYTHING:
         return None
     if repository.repository.kind == POOL:
@@ -96,7 +98,7 @@ def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_hist
 
 
 async def _ranges(repository: OpenRepository, ref: str, resolved: ResolvedRef, permits: Permits) -> MetaRows:
-    """Those whose ends may be read: they are named."""
+    """Only ranges whose ends may be read, since their paths are shown."""
     found = of_files.range_rows(await repository.tree(resolved.commit))
     if permits is EVERYTHING or not found.rows:
         return found
@@ -108,7 +110,7 @@ async def _ranges(repository: OpenRepository, ref: str, resolved: ResolvedRef, p
 
 
 async def _without_paths(found: MetaRows, repository: OpenRepository, permits: Permits) -> MetaRows:
-    """Events of branches of which not everything may be read do not tell which objects they are about."""
+    """Events of a branch that the user may read only in part do not name their objects."""
     all_read: dict[str, bool] = {}
     rows = []
     for row in found.rows:
@@ -140,7 +142,7 @@ async def _of_repository(repository: OpenRepository, source: ast.Source, now: in
 
 
 def dated(source: ast.Source, ref: str) -> ast.Source:
-    """At this ref, if it names none itself and can have one."""
+    """At this ref, if the source names none itself and can have one."""
     is_time = ref.startswith("{")
     only_times = source.name is None or source.meta in _OF_NO_COMMIT
     if source.ref or not ref or (only_times and not is_time) or (source.meta == "staged" and is_time):
@@ -149,20 +151,22 @@ def dated(source: ast.Source, ref: str) -> ast.Source:
 
 
 def at(repository: OpenRepository, ref: str) -> str:
-    """The default branch where none is said."""
+    """The default branch if the ref is empty."""
     default = repository.repository.default_branch
     return f"{default}@{ref}" if ref.startswith("{") else ref or default
 
 
 def moment(ref: str, now: int) -> int:
     """Of `{…}`, in microseconds since 1970."""
-    said = parse_ref(f"main@{ref}")
-    return now - said.ago if said.ago is not None else said.time or 0
+    expression = parse_ref(f"main@{ref}")
+    return now - expression.ago if expression.ago is not None else expression.time or 0
 
 
 def _time(source: ast.Source, now: int) -> int | None:
     if not source.ref:
         return None
     if not source.ref.startswith("{"):
-        raise Invalid(f":{source.meta} is not of one commit", hint=f"leave out @{source.ref}, or give a time: @{{…}}")
+        raise Invalid(
+            f":{source.meta} does not belong to a commit", hint=f"leave out @{source.ref}, or give a time: @{{…}}"
+        )
     return moment(source.ref, now)

@@ -10,7 +10,7 @@ import msgspec
 from lochan.config.kinds import LENGTH, SIZE, SettingKind, ValueContext
 from lochan.engines.duckdb.limits import shown
 from lochan.errors import Invalid
-from lochan.query.language import is_sql
+from lochan.query.syntax.tokens import is_sql
 from lochan.server.api.errors import HttpError
 from lochan.server.settings import QuerySettings
 from lochan.versioning.uri import parse_ref

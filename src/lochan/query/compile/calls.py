@@ -1,20 +1,25 @@
-"""A call of a function, and how most functions go through the kinds of their argument."""
+"""A call of a function or an aggregate, and how most functions go through the kinds of their argument."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import NoReturn, TypeVar
+
+from sqlglot import exp
 
 from lochan.pools.shape import FLOAT, NULL
 from lochan.query import ast
 from lochan.query.compile.arithmetic import as_float
-from lochan.query.compile.expressions import value_of
+from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.numbers import refused_where_set
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import DECIMAL, ERROR, FALSE, Sql, all_of, any_of, case, coalesce, is_null, is_set
+from lochan.query.compile.sql import DECIMAL, ERROR, FALSE, TRUE, Sql, all_of, any_of, case, coalesce, is_null, is_set
 from lochan.query.compile.sql import text as text_
-from lochan.query.compile.value import Value
+from lochan.query.compile.value import Format, Value
+
+T = TypeVar("T")
 
 
 class FunctionCall:
@@ -34,17 +39,15 @@ class FunctionCall:
     def __len__(self) -> int:
         return len(self.arguments)
 
-    def constant(self, at: int, type: type, what: str) -> object:
-        """An argument that the query itself must say."""
+    def constant(self, at: int, type: type[T], what: str) -> T:
+        """An argument that must be a constant."""
         value = self.values[at].constant
         if not isinstance(value, type) or (isinstance(value, bool) and type is not bool):
-            raise refused(
-                self.scope.query, self.arguments[at], f"`{self.name}` takes {what} that the query itself says"
-            )
+            raise refused(self.scope.query, self.arguments[at], f"`{self.name}` takes {what} as a constant")
         return value
 
     def text(self, at: int, what: str = "a text") -> str:
-        return str(self.constant(at, str, what))
+        return self.constant(at, str, what)
 
     def refuse(self, message: str, hint: str = "", at: int | None = None) -> NoReturn:
         raise refused(self.scope.query, self.e if at is None else self.arguments[at], message, hint)
@@ -75,12 +78,49 @@ def by_kind(call: FunctionCall, value: Value, handlers: Handlers, *, may_fail: s
     handled = (*handlers, *((DECIMAL,) if FLOAT in handlers else ()))
     wrong = any_of([is_set(sql) for kind, sql in value.alts.items() if kind not in (*handled, NULL, ERROR)])
     if wrong != FALSE:
-        failed.append((wrong, text_(f"`{call.name}` does not go with this kind")))
+        failed.append((wrong, text_(f"`{call.name}` does not work with this kind")))
     if failed:
         message = case(*failed)
         alts[ERROR] = coalesce(alts[ERROR], message) if ERROR in alts else message
     return Value(alts, value.nothing)
 
 
-def _fails(given: Sql, made: Sql) -> Sql:
-    return all_of([is_set(given), is_null(made)])
+def _fails(argument: Sql, made: Sql) -> Sql:
+    return all_of([is_set(argument), is_null(made)])
+
+
+# ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    call: ast.Call
+    scope: Scope
+    place: Sql | None  # counts the rows in their order, for those who need it
+    grouped: bool  # a group has a row at least
+
+    @cached_property
+    def value(self) -> Value:
+        return value_of(self.call.arguments[0], self.scope)
+
+    @cached_property
+    def test(self) -> Sql | None:
+        return None if self.call.where is None else test_of(self.call.where, self.scope)
+
+    def over(self, function: Sql, *tests: Sql) -> Sql:
+        """The aggregate over the rows that count."""
+        test = all_of([*([self.test] if self.test is not None else []), *tests])
+        return function if test == TRUE else exp.Filter(this=function, expression=exp.Where(this=test.copy()))
+
+    def distinct(self, sql: Sql) -> Sql:
+        return exp.Distinct(expressions=[sql.copy()]) if self.call.distinct else sql.copy()
+
+    @property
+    def sure(self) -> bool:
+        """Whether every group has a value."""
+        return self.grouped and self.test is None and not self.value.nothing
+
+
+def one_format(value: Value) -> Format | None:
+    """How the times of all rows were written, if they were written alike."""
+    return value.format if value.format is not None and value.format.number is None else None

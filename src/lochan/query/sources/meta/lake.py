@@ -8,11 +8,9 @@ from typing import Any
 from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools.keys import Instant
 from lochan.pools.settings import settings_of
-from lochan.query.sources.catalog import Catalog
-from lochan.query.sources.meta.of_refs import BRANCH_FIELDS, TAG_FIELDS, branch_rows, refs_of, tag_rows
-from lochan.query.sources.meta.past import state_at
-from lochan.query.sources.meta.rows import MetaRows
-from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
+from lochan.query.sources.meta import MetaRows
+from lochan.query.sources.meta.history import BRANCH_FIELDS, TAG_FIELDS, branch_rows, refs_of, state_at, tag_rows
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 _POOL_FIELDS = ("name", "id", "keys", "nulls", "size_bytes", "times", "primary_key", "default_branch", "created")

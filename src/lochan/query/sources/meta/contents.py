@@ -1,4 +1,5 @@
-"""`p@c:objects` and `p@c:partitions`: what a pool's commit is made of."""
+"""What a commit holds: `p@c:objects` and `p@c:partitions` of a pool; `r@c:entries` and `r@c:ranges` of a repository,
+and `r@b:staged` of a branch."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import keys
@@ -16,7 +18,11 @@ from lochan.pools.objects import object_id
 from lochan.pools.shape import TIME
 from lochan.pools.snapshot import DataObject, Indices, Snapshot
 from lochan.pools.times import NATIVE, micros_of, render
-from lochan.query.sources.meta.rows import MetaRows
+from lochan.query.sources.in_memory import MOMENT
+from lochan.query.sources.meta import MetaRows
+from lochan.tree.tree import Tree
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.diff import staged_table
 
 _OBJECT_FIELDS = ("id", "min", "max", "count", "size", "keyless", "address", "shapes", "columns")
 _PARTITION_FIELDS = ("min", "max", "count", "size", "keyless", "objects")
@@ -84,3 +90,58 @@ def shown(values: list[Any]) -> Any:
 
 def _text(moment: datetime | Instant) -> str:
     return render(moment.micros if isinstance(moment, Instant) else micros_of(moment), NATIVE)
+
+
+# ── of repositories: by columns, for one may have millions of paths ──────────────────────────────────────────────────
+
+
+_ENTRY_FIELDS = ("path", "size", "checksum", "etag", "mtime", "content_type", "metadata", "address", "blocks")
+_RANGE_FIELDS = ("id", "file", "min", "max", "count", "bytes")
+_STAGED_FIELDS = ("path", "change", "before", "size")
+
+
+async def entry_rows(tree: Tree) -> MetaRows:
+    """In the order of the paths. `address` is where the first block of the bytes lies."""
+    columns = [_entries(batch) async for batch in tree.scan()]
+    return MetaRows(_ENTRY_FIELDS, table=pa.concat_tables(columns)) if columns else MetaRows(_ENTRY_FIELDS)
+
+
+def _entries(batch: pa.RecordBatch) -> pa.Table:
+    blocks = batch.column("blocks")
+    counts = pc.list_value_length(blocks)
+    first = pc.list_flatten(pc.list_slice(blocks, 0, 1)).field("address")
+    addresses = pa.nulls(len(batch), pa.string()).fill_null("")
+    some = pc.greater(counts, 0)
+    return pa.table(
+        {
+            **{name: batch.column(name) for name in ("path", "size", "checksum", "etag")},
+            "mtime": batch.column("mtime").cast(pa.timestamp("us")).cast(MOMENT),
+            **{name: batch.column(name) for name in ("content_type", "metadata")},
+            "address": pc.replace_with_mask(addresses, some, first),
+            "blocks": counts.cast(pa.int64()),
+        }
+    )
+
+
+def range_rows(tree: Tree) -> MetaRows:
+    return MetaRows(
+        _RANGE_FIELDS,
+        [
+            {
+                "id": each.id,
+                "file": each.file,
+                "min": each.min_path,
+                "max": each.max_path,
+                "count": each.count,
+                "bytes": each.bytes,
+            }
+            for each in tree.ranges
+        ],
+    )
+
+
+async def staged_rows(repository: OpenRepository, branch: str) -> MetaRows:
+    """What a commit of the branch would change now."""
+    table = await staged_table(repository, branch, "")
+    table = table.rename_columns(_STAGED_FIELDS)
+    return MetaRows(_STAGED_FIELDS, table=table) if len(table) else MetaRows(_STAGED_FIELDS)
