@@ -10,7 +10,8 @@ at it. Imports are made where they are needed: a command that lists repositories
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -22,12 +23,16 @@ from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
 
 if TYPE_CHECKING:
     from lochan.api.blocking import Lake
+    from lochan.api.doctor import DoctorCheck, DoctorTarget
+    from lochan.api.lake import Lake as AsyncLake
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor as Actor
-    from lochan.lake import Lake as OpenLake
+    from lochan.lake import Lake as EngineLake
     from lochan.lake import LakeOptions
     from lochan.store.protocol import Store
     from lochan.versioning.bodies.address import Style
+
+    OpenLake = EngineLake
 
 RETRY_S = 5.0  # somebody waits for the answer, and can try again; a server is more patient
 
@@ -44,8 +49,6 @@ def connect(
     finds. `user` is the author of commits; the journal and the committer name the system's user beside it.
     `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound where there is none."""
     from lochan.api.blocking import Lake
-    from lochan.api.lake import Lake as AsyncLake
-    from lochan.api.session import Session
     from lochan.runtime import Runtime
 
     config = configuration()
@@ -57,7 +60,24 @@ def connect(
     except BaseException:
         runtime.stop()
         raise
-    return Lake(AsyncLake(Session(lake, actor, lambda master: spark_place(config, master))), runtime)
+    return Lake(lake_verbs(config, lake, actor, lambda: doctor_target(config, found, options, journal_url)), runtime)
+
+
+def lake_verbs(
+    config: Config,
+    lake: OpenLake,
+    actor: Actor,
+    doctor: Callable[[], DoctorTarget] | None = None,
+    *,
+    one_request: bool = False,
+) -> AsyncLake:
+    """An open lake with its verbs, for that actor; closing it closes the lake. `doctor` and `one_request` as in
+    `Session`."""
+    from lochan.api.lake import Lake as AsyncLake
+    from lochan.api.session import Session
+
+    target = doctor or (lambda: doctor_target(config, lake_place(config)))
+    return AsyncLake(Session(lake, actor, lambda master: spark_place(config, master), target, one_request=one_request))
 
 
 # --- what is configured, and where things are ------------------------------------------------------------------------
@@ -221,6 +241,65 @@ def no_lake(found: LakeLocation) -> NotFound:
     url = without_password(found.url)
     make = "make one here with `lochan init`" if found.by_default else f"make one with `lochan init {quote(url)}`"
     return NotFound(f"no lake at {url} (from {found.how})", hint=f"{make}, or name another with --lake")
+
+
+# --- the doctor ------------------------------------------------------------------------------------------------------
+async def doctor(config: Config, *, spark: bool = False) -> list[DoctorCheck]:
+    """`Lake.doctor`, also for a lake that does not exist yet or cannot be opened."""
+    from lochan.api.doctor import examine
+
+    return await examine(doctor_target(config, lake_place(config)), spark=spark)
+
+
+def doctor_target(
+    config: Config,
+    found: LakeLocation,
+    options: Mapping[str, str] | None = None,
+    journal_url: str | None = None,
+) -> DoctorTarget:
+    """`options` and `journal_url` as in `open_lake`."""
+    from lochan.api.doctor import DoctorTarget
+
+    needed = frozenset({"psycopg"} if config["journal.type"] == "postgres" else ())
+    return DoctorTarget(
+        os.environ,
+        needed,
+        cache_place(config),
+        found.folder,
+        lambda: _tested_store(config, found, options),
+        lambda: _tested_lake(config, found, options, journal_url),
+        no_lake(found),
+    )
+
+
+@asynccontextmanager
+async def _tested_store(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> AsyncIterator[Store]:
+    """The store itself, without retries. A lake's folder that does not exist yet is tested beside where it will be,
+    and does not exist afterwards either."""
+    from tempfile import TemporaryDirectory
+
+    from lochan.api.doctor import nearest_existing
+
+    with ExitStack() as stack:
+        place = found
+        if found.folder is not None and not found.folder.exists():
+            beside = TemporaryDirectory(prefix=".lochan-doctor-", dir=nearest_existing(found.folder))
+            place = LakeLocation(stack.enter_context(beside), found.how)
+        store = open_store(config, place, options)
+        with suppress(AlreadyExists):  # a lake, which the next check looks at
+            await reach(store)
+        yield store
+
+
+@asynccontextmanager
+async def _tested_lake(
+    config: Config, found: LakeLocation, options: Mapping[str, str] | None, journal_url: str | None
+) -> AsyncIterator[OpenLake]:
+    lake = await open_lake(config, found, options=options, journal_url=journal_url)
+    try:
+        yield lake
+    finally:
+        await lake.close()
 
 
 def _open_existing(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> Store:

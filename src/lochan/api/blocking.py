@@ -289,6 +289,7 @@ class Lake(Blocking[lake.Lake]):
     job = _waits(lake.Lake.job)
     diff_rows = _waits(lake.Lake.diff_rows)
     events = _iterates(lake.Lake.events)
+    doctor = _waits(lake.Lake.doctor)
 
     @property
     def id(self) -> str:

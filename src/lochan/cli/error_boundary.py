@@ -3,7 +3,6 @@
 A bug still shows its traceback, for whoever will mend it.
 """
 
-import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import click
 from lochan.cli import exit_codes
 from lochan.cli.hints import message, pasteable
 from lochan.cli.options.request_key import OPTION, key_of
-from lochan.errors import DiskFull, LochanError, NotFound, Refused, Unknown
+from lochan.errors import LochanError, NotFound, Unknown, from_os_error
 
 
 @contextmanager
@@ -37,7 +36,7 @@ def error_boundary(ctx: click.Context) -> Iterator[None]:
         forget_stdout()
         ctx.exit(exit_codes.BROKEN_PIPE)
     except OSError as error:
-        ctx.exit(_report(explained(error), ctx))
+        ctx.exit(_report(from_os_error(error), ctx))
 
 
 def print_message(message: str, hint: str = "", place: str = "") -> None:
@@ -72,23 +71,12 @@ def _say_how_to_repeat(ctx: click.Context) -> None:
         )
 
 
-def explained(error: OSError) -> LochanError:
-    """What the operating system said, in our words."""
-    said = error.strerror or str(error)
-    message = said if error.filename is None else f"{os.fsdecode(error.filename)}: {said}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(message, hint="make room and try again; what was there before is untouched")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return Refused(message, hint="check the permissions, or use another folder")
-    return LochanError(message)
-
-
 def _first(group: ExceptionGroup[Exception]) -> LochanError:
     head = group.exceptions[0]
     if isinstance(head, ExceptionGroup):
         return _first(head)
     if isinstance(head, OSError):
-        return explained(head)
+        return from_os_error(head)
     assert isinstance(head, LochanError)
     return head
 

@@ -140,6 +140,16 @@ def _size(text: str, _: ValueContext) -> int:
     return size
 
 
+def size_text(size_bytes: int) -> str:
+    """As people read it: `1.5 MB`."""
+    number = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} PB"
+
+
 _LENGTHS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 _UNITS: Mapping[str, int] = {
     "": 1,

@@ -95,7 +95,7 @@ def test_clocks(
     async def probed(*_: object) -> probing.ProbeReport:
         return probing.ProbeReport("memory://", 4, skew_s, 0.001)
 
-    monkeypatch.setattr("lochan.cli.checks.probe", probed)
+    monkeypatch.setattr("lochan.store.probe.probe", probed)
     clock = doctor("--lake", str(tmp_path), code=code)["clock"]
     assert clock["status"] == status
     assert clock["found"].endswith(found)

@@ -11,7 +11,10 @@ from typing import Any
 
 import click
 
+from lochan.config.kinds import size_text
+
 Record = Mapping[str, Any]
+size = size_text
 
 format_option = click.option(
     "-f",
@@ -89,15 +92,6 @@ def instant(microseconds: int) -> str:
     except OverflowError:
         return f"{microseconds}us"
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def size(size_bytes: int) -> str:
-    number = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} PB"
 
 
 def _escape(match: re.Match[str]) -> str:
