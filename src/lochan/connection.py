@@ -258,10 +258,12 @@ def doctor_target(
     journal_url: str | None = None,
 ) -> DoctorTarget:
     """`options` and `journal_url` as in `open_lake`."""
+    from lochan import __version__
     from lochan.api.doctor import DoctorTarget
 
     needed = frozenset({"psycopg"} if config["journal.type"] == "postgres" else ())
     return DoctorTarget(
+        __version__,
         os.environ,
         needed,
         cache_place(config),

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from lochan import __version__
 from lochan.config.kinds import size_text
 from lochan.errors import LochanError, NotFound, from_os_error
 
@@ -42,6 +41,7 @@ class DoctorCheck(msgspec.Struct, frozen=True):
 
 
 class DoctorTarget(NamedTuple):
+    version: str  # of Lochan
     env: Mapping[str, str]  # which names the Java that Spark starts
     needed: frozenset[str]  # what the configuration cannot do without, of java, pyspark and the optional libraries
     cache: Path
@@ -56,7 +56,8 @@ async def examine(target: DoctorTarget, *, spark: bool) -> list[DoctorCheck]:
     from lochan.clock import SystemClock
 
     needed = target.needed | ({"java", "pyspark"} if spark else set())
-    checks = [*check_versions(target.env, needed=frozenset(needed)), check_disk("cache disk", target.cache)]
+    checks = [DoctorCheck("lochan", OK, target.version), *check_versions(target.env, needed=frozenset(needed))]
+    checks.append(check_disk("cache disk", target.cache))
     if target.folder is not None:
         checks.append(check_disk("lake disk", target.folder))
     checks += [*await _check_store(target), await _check_lake(target)]
@@ -100,7 +101,6 @@ _SPARK_FROM, _SPARK_BELOW = (4, 1), (4, 4)
 
 def check_versions(env: Mapping[str, str], *, needed: frozenset[str] = frozenset()) -> Iterator[DoctorCheck]:
     """`needed`: what this run or this configuration cannot do without, of java, pyspark and the optional libraries."""
-    yield DoctorCheck("lochan", OK, __version__)
     yield DoctorCheck("python", OK, platform.python_version())
     for library in _LIBRARIES:
         yield _library(library, needed=not library.purpose or library.name in needed)

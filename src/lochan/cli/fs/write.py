@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,11 +10,14 @@ from lochan.cli.error_boundary import print_message
 from lochan.cli.options.request_key import request_key
 from lochan.cli.options.values import notes
 from lochan.cli.output.progress import progress
-from lochan.cli.output.records import format_option, printable, show_record, size
+from lochan.cli.output.records import counted, format_option, printable, show_record, size
 from lochan.cli.prompt import confirm
 from lochan.cli.target import Target, work_on
 from lochan.cli.uri import folder, object_uri, prefix_uri, writable
 from lochan.errors import NotFound
+
+if TYPE_CHECKING:
+    from lochan.api.results import UploadResult
 
 
 @click.command("upload")
@@ -23,7 +26,8 @@ from lochan.errors import NotFound
 @click.option("-r", "--recursive", is_flag=True, help="SOURCE is a folder; all its files go into the folder PATH.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with each object; may be repeated.")
 @click.option("--content-type", metavar="TYPE", help="Such as text/csv. Default: guessed from the name.")
-@click.option("--follow-links", is_flag=True, help="With a folder: take in what links lead to, wherever that is.")
+@click.option("--follow-links", is_flag=True, help="With -r: also follow links to folders and links out of SOURCE.")
+@click.option("--resume", is_flag=True, help="Skip files that are there already, unchanged. Default: send all.")
 @request_key
 @format_option
 def upload_command(
@@ -33,13 +37,16 @@ def upload_command(
     metadata: tuple[str, ...],
     content_type: str | None,
     follow_links: bool,
+    resume: bool,
     form: str,
 ) -> None:
     """Upload a file, a folder (with -r) or standard input (-) to a branch, where it is staged until it is committed.
 
-    Without a PATH, or where it ends with a slash, a file keeps its name. Of a folder, links to
-    files in it are followed, links to folders and links that lead out of it are not, unless --follow-links is given;
-    what is left out is reported.
+    If PATH is missing or ends with a slash, a file keeps its name. In a folder, links to its own files are followed.
+    Links to folders and links out of SOURCE are left out, and reported, unless --follow-links is given.
+
+    Eight files are sent at a time and staged in batches. After an interruption, --resume sends only what is missing: a
+    file is skipped if the object there has the same size, MD5, type and metadata.
 
     \b
     Example:
@@ -58,18 +65,19 @@ def upload_command(
     said = notes(metadata)
     total = None if source == "-" else sum(each.size for each in files)
 
-    async def work(at: Target) -> int:
+    async def work(at: Target) -> "UploadResult":
         with progress("uploading", total, wanted=form != "json") as advance:
-            done = await at.writable.upload(files, content_type=content_type, metadata=said, progress=advance)
-        return done.bytes
+            return await at.writable.upload(
+                files, content_type=content_type, metadata=said, resume=resume, progress=advance
+            )
 
-    uploaded_bytes = work_on(uri, work)
-    record: dict[str, Any] = {"objects": len(files), "bytes": uploaded_bytes}
+    done = work_on(uri, work)
     if form == "json":
-        show_record(record, form)
+        show_record({"objects": done.objects, "bytes": done.bytes, "skipped": done.skipped}, form)
     else:
-        what = printable(files[0].path) if len(files) == 1 else f"{len(files)} objects"
-        click.echo(f"uploaded {what} ({size(uploaded_bytes)})")
+        what = printable(files[0].path) if len(files) == done.objects == 1 else counted(done.objects, "object")
+        there = f", {done.skipped:,} already there" if resume else ""
+        click.echo(f"uploaded {what} ({size(done.bytes)}){there}")
 
 
 @click.command("rm")

@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 OPTION = "--request-key"
 _META = "lochan.request_key"
 # How a command answers and what it may use make no other request of it.
-_IGNORED = {"form", "yes", "engine", "master", "memory", "output", "stats"}
+_IGNORED = {"form", "yes", "engine", "master", "memory", "output", "resume", "stats"}
 
 
 class RequestKey:
