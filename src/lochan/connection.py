@@ -17,8 +17,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from lochan.config.find import FOLDER, MARK, LakeLocation, cache_folder, configured_lake, find_lake, state_folder
-from lochan.config.load import Flag, load
-from lochan.config.values import Config, without_password
+from lochan.config.load import Config, Flag, load, without_password
 from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from lochan.lake import Lake as EngineLake
     from lochan.lake import LakeOptions
     from lochan.store.protocol import Store
-    from lochan.versioning.bodies.address import Style
 
     OpenLake = EngineLake
 
@@ -114,13 +112,12 @@ def spark_place(config: Config, master: str | None = None) -> SparkPlace:
     """A master that was named wins over a Connect server, and the configuration over SPARK_REMOTE."""
     from lochan.engines.spark.place import SparkPlace
 
-    remote = "" if master else config.optional_text("spark.remote") or ""
+    spark = config.settings.spark
+    remote = "" if master else spark.remote or ""
     if not (master or remote or config.is_set("spark.master")):
         remote = os.environ.get("SPARK_REMOTE", "")
-    packages = config.optional_text("spark.packages")
-    options = {"spark.jars.packages": packages} if packages else {}
-    thresholds = config.size("spark.threshold"), config.optional_size("spark.local_threshold")
-    return SparkPlace(master or config.text("spark.master"), remote, thresholds[0], options, thresholds[1])
+    options = {"spark.jars.packages": spark.packages} if spark.packages else {}
+    return SparkPlace(master or spark.master, remote, spark.threshold, options, spark.local_threshold)
 
 
 def actor_of(client: str, author: str = "") -> Actor:
@@ -173,8 +170,8 @@ async def open_lake(
     try:
         return await Lake.open(
             store,
-            journal_url=journal_url or config.optional_text("journal.postgres.url") or "",
-            hold_ms=config.number("journal.hold_ms"),
+            journal_url=journal_url or config.settings.journal.postgres.url or "",
+            hold_ms=config.settings.journal.hold_ms,
             alarm=alarm,
             world=_world(config, at, options, lasting),
         )
@@ -191,7 +188,7 @@ async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
     from lochan.lake import Lake
     from lochan.store.probe import probe
 
-    if config["journal.type"] == "postgres" and config["journal.postgres.url"] is None:
+    if config.settings.journal.type == "postgres" and config.settings.journal.postgres.url is None:
         where = config.source("journal.type").text
         raise Invalid(f"{where}: journal.type is postgres, but no database is named", hint="set journal.postgres.url")
     store = open_store(config, found, create=True)
@@ -200,8 +197,8 @@ async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
         await probe(store, Ids(), SystemClock())
         return await Lake.create(
             _patient(store, found),
-            journal=config.text("journal.type"),
-            journal_url=config.optional_text("journal.postgres.url") or "",
+            journal=config.settings.journal.type,
+            journal_url=config.settings.journal.postgres.url or "",
         )
     except AlreadyExists:
         url = without_password(found.url)
@@ -261,7 +258,7 @@ def doctor_target(
     from lochan import __version__
     from lochan.api.doctor import DoctorTarget
 
-    needed = frozenset({"psycopg"} if config["journal.type"] == "postgres" else ())
+    needed = frozenset({"psycopg"} if config.settings.journal.type == "postgres" else ())
     return DoctorTarget(
         __version__,
         os.environ,
@@ -324,14 +321,13 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
         store = open_store(config, other)
         return store if url.startswith("file://") else _patient(store, other)
 
-    style: Style = "path" if config.text("blockstore.address_style") == "path" else "id"
     # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
     kept = lasting or found.folder is None
     return LakeOptions(
         open_other,
-        bodies=BodySettings(style, config.flag("blockstore.tag_paths")),
+        bodies=BodySettings(config.settings.blockstore.address_style, config.settings.blockstore.tag_paths),
         secret=encryption_secret(config),
-        cache=CacheFolder(str(cache_place(config)), config.count("cache.size")) if kept else None,
+        cache=CacheFolder(str(cache_place(config)), config.settings.cache.size) if kept else None,
         options=_options(config, found.url) if options is None else options,
         verified=str(cache_place(config) / "verified"),
     )

@@ -8,8 +8,7 @@ import click
 
 from lochan.cli.options.global_options import Flags, flags
 from lochan.cli.options.request_key import command_actor
-from lochan.config.load import Flag
-from lochan.config.values import Config
+from lochan.config.load import Config, Flag
 from lochan.connection import actor_of, lake_place, lake_verbs
 from lochan.errors import Invalid
 
@@ -68,7 +67,7 @@ def run(config: Config, work: Coroutine[object, object, T]) -> T:
 def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
     """`run`, for work that changes nothing. On a local disk such work never waits, and so needs no event loop: to
     import one takes as long as all the rest of the command. A database is asked over a network."""
-    if lake_place(config).folder is None or config["journal.postgres.url"] is not None:
+    if lake_place(config).folder is None or config.settings.journal.postgres.url is not None:
         return run(config, work())
     coroutine = work()
     try:
@@ -80,7 +79,7 @@ def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
 
 
 def actor(config: Config) -> "Actor":
-    who = actor_of("lochan-cli", config.optional_text("user") or "")
+    who = actor_of("lochan-cli", config.settings.user or "")
     ctx = click.get_current_context(silent=True)
     return who if ctx is None else command_actor(ctx, who)
 

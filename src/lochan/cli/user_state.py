@@ -8,13 +8,13 @@ from lochan.cli.uri import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from lochan.config.values import Config
+    from lochan.config.load import Config
 
 
 def in_use(config: "Config", lake_id: str) -> Uri:
     """The pool in use, which a verb works on when nothing is named: by the setting `pool` (LOCHAN_POOL in the
     environment), or else by `lochan use`. Raises NotFound if there is none, Invalid for what names no pool."""
-    configured = config.optional_text("pool")
+    configured = config.settings.pool
     if configured is not None:
         where, text = config.source("pool").text, configured
     else:

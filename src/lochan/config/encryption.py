@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from lochan.config.values import Config
+from lochan.config.load import Config
 from lochan.errors import Invalid, NotFound
 
 _FILE, _TEXT = "auth.encrypt.key_file", "auth.encrypt.secret_key"
@@ -12,7 +12,7 @@ _SIZE_BYTES_MAX = 1 << 16
 
 def encryption_secret(config: Config) -> Callable[[], bytes] | None:
     """None: nothing is said, and the key lies in the lake. Raises Invalid where it is said twice."""
-    file, text = config.optional_text(_FILE), config.optional_text(_TEXT)
+    file, text = config.settings.auth.encrypt.key_file, config.settings.auth.encrypt.secret_key
     if file is not None and text is not None:
         raise Invalid(f"both {_FILE} and {_TEXT} are set", hint="the secrets have one key: take away one of them")
     if text is not None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from lochan.config.values import Config
+from lochan.config.load import Config
 from lochan.errors import Invalid, Refused
 
 FOLDER = ".lochan"
@@ -42,14 +42,14 @@ def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) 
 
 def configured_lake(config: Config) -> LakeLocation | None:
     """`lake`, or what `blockstore` says of it; of the two, the one given last, and `lake` where both were together."""
-    kind = config.text("blockstore.type")
+    lake, path, kind = config.settings.lake, config.settings.blockstore.local.path, config.settings.blockstore.type
     by_lake, by_path = config.source("lake"), config.source("blockstore.local.path")
-    local = kind == "local" and config["blockstore.local.path"] is not None
-    if config["lake"] is not None and not (local and by_path.layer > by_lake.layer):
-        _agree(config)
-        return LakeLocation(config.text("lake"), by_lake.text)
-    if local:
-        return LakeLocation(config.text("blockstore.local.path"), by_path.text)
+    by_folder = None if kind != "local" or path is None else LakeLocation(path, by_path.text)
+    if lake is not None and not (by_folder and by_path.layer > by_lake.layer):
+        _check_type(config, lake)
+        return LakeLocation(lake, by_lake.text)
+    if by_folder is not None:
+        return by_folder
     if kind == "memory":
         return LakeLocation("memory://", config.source("blockstore.type").text)
     if kind != "local":
@@ -68,7 +68,7 @@ def nearest_folder(cwd: Path) -> Path | None:
 
 
 def cache_folder(config: Config, *, env: Mapping[str, str], home: Path) -> Path:
-    given = config.optional_text("cache.path")
+    given = config.settings.cache.path
     return Path(given) if given is not None else _xdg(env, "XDG_CACHE_HOME", home / ".cache")
 
 
@@ -81,9 +81,9 @@ _EXAMPLES = {"s3": "s3://bucket/prefix", "gs": "gs://bucket/prefix", "azure": "a
 _TYPES = {"memory": "memory", "s3": "s3", "gs": "gs", "az": "azure"}  # by the lake's scheme; a folder has none
 
 
-def _agree(config: Config) -> None:
-    """A file whose `lake` and `blockstore.type` speak of different stores was not thought through."""
-    lake, kind = config.text("lake"), config.text("blockstore.type")
+def _check_type(config: Config, lake: str) -> None:
+    """A file whose `lake` and `blockstore.type` name different stores is a mistake."""
+    kind = config.settings.blockstore.type
     meant = _TYPES[lake.partition("://")[0]] if "://" in lake else "local"
     here = config.source("blockstore.type")
     if config.is_set("blockstore.type") and here.layer == config.source("lake").layer and kind != meant:

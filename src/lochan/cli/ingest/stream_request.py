@@ -14,7 +14,7 @@ from lochan.cli.uri import Uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.config.values import Config
+    from lochan.config.load import Config
     from lochan.jobs.job_commit import LandResult
     from lochan.jobs.record import JobReporter
     from lochan.versioning.head_moves import CommitMessage

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lochan.api.lake import Lake
     from lochan.api.options import EngineOptions
     from lochan.api.upkeep import Step, UpkeepPolicy
-    from lochan.config.values import Config
+    from lochan.config.load import Config
 
 
 @click.command("manage")
@@ -65,7 +65,7 @@ def policy(config: "Config", file: str | None = None) -> "UpkeepPolicy":
     """As that file says, or that of the setting; else the standard one. Raises NotFound, Invalid, Refused."""
     from lochan.api.upkeep import read_policy
 
-    return read_policy(file or config.optional_text("manage.policy"))
+    return read_policy(file or config.settings.manage.policy)
 
 
 class _Rounds:
