@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from lochan.api import access, branch, lake, pool, ref, repository, workspace, writable
-from lochan.api.access_results import ActionInfo
+from lochan.api.access import ActionInfo
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.ref import NamedRef
 from lochan.runtime import Runtime

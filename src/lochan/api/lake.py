@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lochan.engines.row_diff.result import RowDiff
     from lochan.engines.run_query import RunOptions
     from lochan.engines.spark.progress import Listener
-    from lochan.journal.feed import EventLine
+    from lochan.journal.feed import EventLine as EventLine
     from lochan.pools.upkeep import Upkeep as UpkeepPolicy
 
 

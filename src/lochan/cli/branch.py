@@ -1,16 +1,14 @@
 """`lochan branch`: branches, and the rules that protect them."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import named_uri, repository_uri
+from lochan.cli.output.records import SHORT, all_records, format_option, printable, show_answer, show_records, title
+from lochan.cli.request_key import request_key
+from lochan.cli.target import named_uri, repository_uri, work_on
 
 if TYPE_CHECKING:
     from lochan.api.results import ProtectionRule
@@ -34,15 +32,8 @@ def create_command(branch: str, source: str | None, form: str) -> None:
       lochan branch create demo@dev --from main
     """
     uri = named_uri(branch)
-
-    async def work(target: Target) -> str:
-        return (await target.repository.create_branch(uri.ref, source or "")).made_at
-
-    head = work_on(uri, work)
-    if form == "json":
-        show_record({"name": uri.ref, "head": head}, form)
-    else:
-        click.echo(f"created branch {printable(uri.ref)} at {head[:SHORT]}")
+    head = work_on(uri, lambda target: target.repository.create_branch(uri.ref, source or "")).made_at
+    show_answer({"name": uri.ref, "head": head}, form, f"created branch {printable(uri.ref)} at {head[:SHORT]}")
 
 
 @group.command("list")
@@ -59,10 +50,7 @@ def list_command(repository: str, form: str) -> None:
 
 
 def show_branches(repository: str, form: str) -> None:
-    async def work(target: Target) -> list[dict[str, Any]]:
-        return [each.as_json() async for each in target.repository.branches()]
-
-    records = work_on(repository_uri(repository), work, reads=True)
+    records = work_on(repository_uri(repository), lambda target: all_records(target.repository.branches()), reads=True)
     if form != "json":
         records = [{**each, "head": each["head"][:SHORT], "message": title(each["message"])} for each in records]
     show_records(records, form, columns=("name", "head", "default", "staged", "date", "message"))
@@ -81,15 +69,10 @@ def rename_command(branch: str, to: str, form: str) -> None:
       lochan branch rename demo@dev develop
     """
     uri = named_uri(branch)
-
-    async def work(target: Target) -> str:
-        return (await target.branch.rename(to)).made_at
-
-    head = work_on(uri, work)
-    if form == "json":
-        show_record({"name": to, "head": head}, form)
-    else:
-        click.echo(f"renamed branch {printable(uri.ref)} to {printable(to)} at {head[:SHORT]}")
+    head = work_on(uri, lambda target: target.branch.rename(to)).made_at
+    show_answer(
+        {"name": to, "head": head}, form, f"renamed branch {printable(uri.ref)} to {printable(to)} at {head[:SHORT]}"
+    )
 
 
 @group.command("delete")
@@ -104,15 +87,8 @@ def delete_command(branch: str, form: str) -> None:
       lochan branch delete demo@dev
     """
     uri = named_uri(branch)
-
-    async def work(target: Target) -> None:
-        await target.repository.delete_branch(uri.ref)
-
-    work_on(uri, work)
-    if form == "json":
-        show_record({"deleted": uri.ref}, form)
-    else:
-        click.echo(f"deleted branch {printable(uri.ref)}")
+    work_on(uri, lambda target: target.repository.delete_branch(uri.ref))
+    show_answer({"deleted": uri.ref}, form, f"deleted branch {printable(uri.ref)}")
 
 
 @group.command("restore")
@@ -127,15 +103,8 @@ def restore_command(branch: str, form: str) -> None:
       lochan branch restore demo@dev
     """
     uri = named_uri(branch)
-
-    async def work(target: Target) -> str:
-        return (await target.repository.restore_branch(uri.ref)).made_at
-
-    head = work_on(uri, work)
-    if form == "json":
-        show_record({"name": uri.ref, "head": head}, form)
-    else:
-        click.echo(f"restored branch {printable(uri.ref)} at {head[:SHORT]}")
+    head = work_on(uri, lambda target: target.repository.restore_branch(uri.ref)).made_at
+    show_answer({"name": uri.ref, "head": head}, form, f"restored branch {printable(uri.ref)} at {head[:SHORT]}")
 
 
 ACTIONS = ("stage", "commit", "rewrite")
@@ -163,11 +132,9 @@ def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], for
     Example:
       lochan branch protect demo 'release-*'
     """
-
-    async def work(target: Target) -> "list[ProtectionRule]":
-        return await target.repository.protect(pattern, blocked or ACTIONS)
-
-    show_rules(work_on(repository_uri(repository), work), form)
+    show_rules(
+        work_on(repository_uri(repository), lambda target: target.repository.protect(pattern, blocked or ACTIONS)), form
+    )
 
 
 @group.command("unprotect")
@@ -182,11 +149,7 @@ def unprotect_command(repository: str, pattern: str, form: str) -> None:
     Example:
       lochan branch unprotect demo 'release-*'
     """
-
-    async def work(target: Target) -> "list[ProtectionRule]":
-        return await target.repository.unprotect(pattern)
-
-    show_rules(work_on(repository_uri(repository), work), form)
+    show_rules(work_on(repository_uri(repository), lambda target: target.repository.unprotect(pattern)), form)
 
 
 @group.command("protection")
@@ -199,11 +162,7 @@ def protection_command(repository: str, form: str) -> None:
     Example:
       lochan branch protection demo
     """
-
-    async def work(target: Target) -> "list[ProtectionRule]":
-        return await target.repository.protections()
-
-    show_rules(work_on(repository_uri(repository), work, reads=True), form)
+    show_rules(work_on(repository_uri(repository), lambda target: target.repository.protections(), reads=True), form)
 
 
 def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:

@@ -1,16 +1,24 @@
 """`lochan status`, `commit` and `reset`: what is staged on a branch."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes, time
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import counted, format_option, json_text, printable, show_record, size
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri, optional_uri
+from lochan.cli.options import notes, time
+from lochan.cli.output.records import (
+    SHORT,
+    counted,
+    format_option,
+    json_text,
+    printable,
+    show_answer,
+    show_record,
+    size,
+    title,
+)
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, branch_uri, optional_uri, work_on
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -105,20 +113,16 @@ def commit_command(
     uri = branch_uri(branch)
     options = CommitOptions(message=message, metadata=notes(metadata), author=author, date=time("--date", date))
 
-    async def work(target: Target) -> dict[str, Any]:
-        return (await target.branch.commit(options=options, paths=paths, allow_empty=allow_empty)).as_json()
-
-    made = work_on(uri, work)
-    if form == "json":
-        show_record(made, form)
-    else:
-        click.echo(f"committed {made['id'][:SHORT]}: {printable(title(message))}")
+    made = work_on(
+        uri, lambda target: target.branch.commit(options=options, paths=paths, allow_empty=allow_empty)
+    ).as_json()
+    show_answer(made, form, f"committed {made['id'][:SHORT]}: {printable(title(message))}")
 
 
 @click.command("reset")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("--hard", "target", metavar="REF", help="Move the branch to that commit as well.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None:
@@ -135,11 +139,5 @@ def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None
         what = "what is staged on it goes" if target is None else f"it moves to {target}, and what is staged on it goes"
         confirm(f"Reset {uri}: {what}?", f"{uri} was not reset")
 
-    async def work(at: Target) -> str:
-        return (await at.branch.reset(target)).id
-
-    head = work_on(uri, work)
-    if form == "json":
-        show_record({"head": head}, form)
-    else:
-        click.echo(f"reset {printable(str(uri))} to {head[:SHORT]}")
+    head = work_on(uri, lambda at: at.branch.reset(target)).id
+    show_answer({"head": head}, form, f"reset {printable(str(uri))} to {head[:SHORT]}")

@@ -7,8 +7,7 @@ import click
 from lochan.cli.output.records import cell, format_option, instant, show_line
 
 if TYPE_CHECKING:
-    from lochan.api.events import EventLine
-    from lochan.api.lake import Lake
+    from lochan.api.lake import EventLine, Lake
 
 _LIMIT = 100
 _LAKE = "_lake"

@@ -63,10 +63,7 @@ def show_command(id: str, form: str) -> None:
     """
     from lochan.cli.session import on_lake
 
-    async def work(lake: "Lake") -> "JobInfo":
-        return await lake.job(id)
-
-    found = on_lake(work)
+    found = on_lake(lambda lake: lake.job(id))
     if form == "json":
         show_record(found.as_json(), form)
         return

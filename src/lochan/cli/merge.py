@@ -4,11 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import counted, format_option, printable, show_record, size
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri, ref_uri
+from lochan.cli.output.records import SHORT, counted, format_option, printable, show_answer, show_record, size
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, branch_uri, ref_uri, work_on
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -78,7 +76,7 @@ def merge_command(
 
     async def work(target: Target) -> dict[str, Any]:
         from lochan.api.options import CommitOptions
-        from lochan.cli.output.conflicts import listing_conflicts
+        from lochan.cli.output.objects import listing_conflicts
 
         async with listing_conflicts(form):
             if dry_run:
@@ -143,7 +141,7 @@ def rebase_command(branch: str, onto: str, form: str) -> None:
         raise Invalid(f"{one} and {other} are in different repositories", hint="a branch stays in its repository")
 
     async def work(target: Target) -> None:
-        from lochan.cli.output.conflicts import listing_conflicts
+        from lochan.cli.output.objects import listing_conflicts
 
         async with listing_conflicts(form):
             done = await target.branch.rebase(other.ref)
@@ -199,7 +197,7 @@ def _replay(
 ) -> None:
     async def work(target: Target) -> str:
         from lochan.api.options import CommitOptions
-        from lochan.cli.output.conflicts import listing_conflicts
+        from lochan.cli.output.objects import listing_conflicts
 
         make = target.branch.revert if verb == "revert" else target.branch.cherry_pick
         async with listing_conflicts(form):
@@ -207,7 +205,4 @@ def _replay(
         return made.id
 
     head = work_on(branch_uri(branch), work)
-    if form == "json":
-        show_record({"head": head}, form)
-    else:
-        click.echo(f"{done} {printable(ref)}: {head[:SHORT]}")
+    show_answer({"head": head}, form, f"{done} {printable(ref)}: {head[:SHORT]}")

@@ -7,6 +7,8 @@ import click
 from lochan.cli.output.records import printable
 from lochan.errors import Refused
 
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+
 
 def confirm(question: str, undone: str) -> None:
     """Raises Refused unless somebody at a terminal says yes; `undone` tells what then did not happen. Not to be called

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import JobOptions, query_options
-from lochan.cli.options.request_key import changes_nothing, request_key
+from lochan.cli.options import JobOptions, query_options
 from lochan.cli.output.records import counted, format_option, printable, show_record, size
+from lochan.cli.request_key import changes_nothing, request_key
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
-    from lochan.api.query_result import Result
+    from lochan.api.queries import Result
 
 
 FORMATS = ("table", "json", "ndjson", "csv", "parquet", "arrow", "text")
@@ -147,10 +147,9 @@ def explain_command(text: str | None, include: str | None, form: str, **options:
     engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
     without_pandas()
 
-    async def work(lake: "Lake") -> dict[str, Any]:
-        return await lake.explain(query, engine, pool=str(find_in_use(configuration(), lake.id) or ""))
-
-    record = on_lake(work, reads=True)
+    record = on_lake(
+        lambda lake: lake.explain(query, engine, pool=str(find_in_use(configuration(), lake.id) or "")), reads=True
+    )
     if form == "json":
         show_record(record, form)
     else:

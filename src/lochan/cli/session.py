@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
-from lochan.cli.options.global_options import Flags, flags
-from lochan.cli.options.request_key import command_actor
+from lochan.cli.lazy_group import Flags, flags
+from lochan.cli.request_key import command_actor
 from lochan.config.load import Config, Flag
 from lochan.connection import actor_of, lake_place, lake_verbs
 from lochan.errors import Invalid

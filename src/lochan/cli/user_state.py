@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lochan.cli.uri import Uri, ref_uri
+from lochan.cli.target import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:

@@ -6,13 +6,20 @@ from typing import Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import Uri, branch_uri, prefix_uri, repository_uri
+from lochan.cli.options import notes
+from lochan.cli.output.records import (
+    SHORT,
+    all_records,
+    format_option,
+    printable,
+    show_answer,
+    show_record,
+    show_records,
+    title,
+)
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, Uri, branch_uri, prefix_uri, repository_uri, work_on
 from lochan.errors import Invalid
 
 
@@ -62,11 +69,7 @@ def list_command(branch: str, form: str) -> None:
       lochan workspace list demo
     """
     uri = branch_uri(branch)
-
-    async def work(target: Target) -> list[dict[str, Any]]:
-        return [each.as_json() async for each in target.repository.workspaces(uri.ref)]
-
-    records = work_on(uri, work)
+    records = work_on(uri, lambda target: all_records(target.repository.workspaces(uri.ref)))
     if form != "json":
         records = [{**each, "fork": each["fork"][:SHORT]} for each in records]
     show_records(records, form, columns=("id", "branch", "fork", "date", "user", "note"))
@@ -112,10 +115,7 @@ def path_command(where: str, form: str) -> None:
     if "+" not in uri.ref:
         raise Invalid(f"{where!r} names no workspace", hint="such as demo@main+17-9f3a6c21/data/a.csv")
 
-    async def work(target: Target) -> str:
-        return await target.repository.workspace(uri.ref).path(uri.path)
-
-    place = work_on(uri, work)
+    place = work_on(uri, lambda target: target.repository.workspace(uri.ref).path(uri.path))
     if form == "json":
         show_record({"path": place}, form)
     else:
@@ -169,17 +169,14 @@ def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> 
         return list(await target.repository.workspace(workspace).add(*globs))
 
     added = work_on(uri, work)
-    if form == "json":
-        show_record({"added": added}, form)
-    else:
-        click.echo(f"to be committed: {printable(' '.join(added))}")
+    show_answer({"added": added}, form, f"to be committed: {printable(' '.join(added))}")
 
 
 @group.command("revert")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @click.argument("globs", nargs=-1, metavar="[GLOB]...")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: str) -> None:
@@ -196,10 +193,7 @@ def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, 
         what = _globs_text(globs)
         confirm(f"Revert {what} in workspace {workspace}?", f"workspace {workspace} was not reverted")
 
-    async def work(target: Target) -> int | None:
-        return await target.repository.workspace(workspace).revert(*globs)
-
-    count = work_on(uri, work)
+    count = work_on(uri, lambda target: target.repository.workspace(workspace).revert(*globs))
     if form == "json":
         show_record({"reverted": count}, form)
     else:
@@ -236,7 +230,7 @@ def commit_command(
 
     async def work(target: Target) -> dict[str, Any]:
         from lochan.api.options import CommitOptions
-        from lochan.cli.output.conflicts import listing_conflicts
+        from lochan.cli.output.objects import listing_conflicts
 
         async with listing_conflicts(form):
             options = CommitOptions(message=message, metadata=said)
@@ -244,16 +238,13 @@ def commit_command(
         return made.as_json()
 
     made = work_on(uri, work)
-    if form == "json":
-        show_record(made, form)
-    else:
-        click.echo(f"committed {made['id'][:SHORT]}: {printable(title(message))}")
+    show_answer(made, form, f"committed {made['id'][:SHORT]}: {printable(title(message))}")
 
 
 @group.command("drop")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
@@ -269,14 +260,8 @@ def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
     if not yes:
         confirm(f"Drop workspace {workspace}, with all changes in it?", f"workspace {workspace} was not dropped")
 
-    async def work(target: Target) -> None:
-        await target.repository.workspace(workspace).drop()
-
-    work_on(uri, work)
-    if form == "json":
-        show_record({"id": workspace}, form)
-    else:
-        click.echo(f"dropped workspace {workspace}")
+    work_on(uri, lambda target: target.repository.workspace(workspace).drop())
+    show_answer({"id": workspace}, form, f"dropped workspace {workspace}")
 
 
 def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lochan.cli.uri import Uri, branch_uri, named_uri, object_uri, prefix_uri, ref_uri, repository_uri
+from lochan.cli.target import Uri, branch_uri, named_uri, object_uri, prefix_uri, ref_uri, repository_uri
 from lochan.errors import Invalid
 
 

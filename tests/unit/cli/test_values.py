@@ -6,7 +6,7 @@ import pytest
 
 from lochan.api.local_files import place_url
 from lochan.api.results import microseconds
-from lochan.cli.options.values import time
+from lochan.cli.options import time
 from lochan.errors import Invalid
 
 

@@ -4,12 +4,11 @@ from typing import Any
 
 import click
 
-from lochan.cli.options.request_key import request_key
 from lochan.cli.output.objects import object_record
 from lochan.cli.output.progress import counted, progress
 from lochan.cli.output.records import format_option, printable, show_record, size
-from lochan.cli.target import Target, work_on, writable_at
-from lochan.cli.uri import Uri, folder, last_name, object_uri, prefix_uri, writable
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, Uri, folder, last_name, object_uri, prefix_uri, work_on, writable, writable_at
 from lochan.errors import Invalid
 
 
@@ -33,7 +32,7 @@ def cp_command(
     Example:
       lochan fs cp -r demo@v1/data/ demo@main/data/
     """
-    from lochan.cli.options.values import notes
+    from lochan.cli.options import notes
 
     said = notes(metadata)
     if recursive:

@@ -4,12 +4,11 @@ from typing import Any
 
 import click
 
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes
+from lochan.cli.options import notes
 from lochan.cli.output.objects import object_record
-from lochan.cli.output.records import format_option, printable, show_record
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import object_uri, on_branch
+from lochan.cli.output.records import format_option, printable, show_answer, show_record
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, object_uri, on_branch, work_on
 from lochan.errors import Invalid
 
 
@@ -35,11 +34,7 @@ def address_command(where: str, expires: float, form: str) -> None:
       lochan fs address demo@main/data/a.csv
     """
     uri = on_branch(object_uri(where))
-
-    async def work(target: Target) -> dict[str, Any]:
-        return (await target.branch.address(uri.path, expires_s=expires * 3600)).as_json()
-
-    show_record(work_on(uri, work), form)
+    show_record(work_on(uri, lambda target: target.branch.address(uri.path, expires_s=expires * 3600)).as_json(), form)
 
 
 @click.command("link")
@@ -88,7 +83,4 @@ def link_command(
         )
 
     record = work_on(uri, work)
-    if form == "json":
-        show_record(record, form)
-    else:
-        click.echo(f"linked {printable(url or 'what was put there')} as {printable(str(uri))}")
+    show_answer(record, form, f"linked {printable(url or 'what was put there')} as {printable(str(uri))}")

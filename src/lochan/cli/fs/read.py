@@ -12,8 +12,7 @@ from lochan.cli.output.objects import object_record
 from lochan.cli.output.progress import progress
 from lochan.cli.output.record_stream import closing
 from lochan.cli.output.records import format_option, printable, show_record, show_records, size, size_cell
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import object_uri, prefix_uri
+from lochan.cli.target import Target, object_uri, prefix_uri, work_on
 from lochan.errors import NotFound, Refused
 
 

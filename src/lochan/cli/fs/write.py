@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.error_boundary import print_message
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes
+from lochan.cli.options import notes
 from lochan.cli.output.progress import progress
-from lochan.cli.output.records import counted, format_option, printable, show_record, size
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import folder, object_uri, prefix_uri, writable
+from lochan.cli.output.records import counted, format_option, printable, show_answer, show_record, size
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, folder, object_uri, prefix_uri, work_on, writable
 from lochan.errors import NotFound
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def upload_command(
 @click.command("rm")
 @click.argument("where", metavar="REPO[@BRANCH]/PATH")
 @click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def rm_command(where: str, recursive: bool, yes: bool, form: str) -> None:
@@ -109,7 +108,6 @@ def rm_command(where: str, recursive: bool, yes: bool, form: str) -> None:
     count = work_on(uri, work)
     if not count:
         raise NotFound(f"no objects in {uri}")
-    if form == "json":
-        show_record({"removed": count}, form)
-    else:
-        click.echo(f"removed {printable(str(uri))}" + (f": {count} objects" if recursive else ""))
+    show_answer(
+        {"removed": count}, form, f"removed {printable(str(uri))}" + (f": {count} objects" if recursive else "")
+    )

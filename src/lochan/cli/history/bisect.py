@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.global_options import flags
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, printable, show_record
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import Uri, ref_uri, repository_uri
+from lochan.cli.lazy_group import LazyGroup, flags
+from lochan.cli.output.records import SHORT, format_option, printable, show_answer, show_record, title
+from lochan.cli.target import Target, Uri, ref_uri, repository_uri, work_on
 from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound
 
 if TYPE_CHECKING:
@@ -139,10 +136,11 @@ def reset_command(repository: str, form: str) -> None:
         return was
 
     was = work_on(repository_uri(repository), work)
-    if form == "json":
-        show_record({"was_under_way": was}, form)
-    else:
-        click.echo(f"no bisection of {printable(repository)} is under way{' any more' if was else ''}")
+    show_answer(
+        {"was_under_way": was},
+        form,
+        f"no bisection of {printable(repository)} is under way{' any more' if was else ''}",
+    )
 
 
 class Marks(NamedTuple):

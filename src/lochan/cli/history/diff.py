@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import JobOptions, job_options
+from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS, totals
 from lochan.cli.output.records import echo_table, format_option, printable, show_record, size_cell
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import Uri, prefix_uri, ref_uri, staged_uri
+from lochan.cli.target import Target, Uri, prefix_uri, ref_uri, staged_uri, work_on
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
+    from lochan.api.queries import RowChange, RowDiff
     from lochan.api.results import ChangeCount
-    from lochan.api.row_diff import RowChange, RowDiff
 
 
 Records = AsyncIterator[dict[str, Any]]

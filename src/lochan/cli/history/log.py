@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from lochan.cli.options.values import time
-from lochan.cli.output.commits import SHORT, title
+from lochan.cli.options import time
 from lochan.cli.output.record_stream import closing
-from lochan.cli.output.records import format_option, printable
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import optional_uri, ref_uri
+from lochan.cli.output.records import SHORT, format_option, printable, title
+from lochan.cli.target import Target, optional_uri, ref_uri, work_on
 
 if TYPE_CHECKING:
     from lochan.api.ref import Ref

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.output.commits import SHORT, title
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS
 from lochan.cli.output.record_stream import closing
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import optional_uri, prefix_uri, ref_uri
+from lochan.cli.output.records import SHORT, format_option, printable, show_record, show_records, title
+from lochan.cli.target import Target, optional_uri, prefix_uri, ref_uri, work_on
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:

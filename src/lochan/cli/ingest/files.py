@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.api.local_files import place_url
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.conflicts import listing_conflicts
+from lochan.cli.options import notes
+from lochan.cli.output.objects import listing_conflicts
 from lochan.cli.output.progress import counted
-from lochan.cli.output.records import format_option, printable, show_record, size, size_cell
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import Uri, folder, on_branch, prefix_uri
+from lochan.cli.output.records import SHORT, format_option, printable, show_record, size, size_cell
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, Uri, folder, on_branch, prefix_uri, work_on
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.values import notes
+from lochan.cli.options import notes
 from lochan.cli.output.records import format_option
 from lochan.cli.pool.load import FORMATS
-from lochan.cli.uri import branch_uri
+from lochan.cli.target import branch_uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lochan.cli.hints import about_repository
+from lochan.cli.error_boundary import about_repository
 from lochan.cli.ingest.stream_request import BatchReporter, StreamRequest
 from lochan.errors import Invalid, NotFound, Refused
 

@@ -6,14 +6,18 @@ as escapes, in tables and in JSON alike.
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lochan.config.kinds import size_text
 
+if TYPE_CHECKING:
+    from lochan.api.results import Result
+
 Record = Mapping[str, Any]
+SHORT = 12  # digits of a commit's id, where a person reads it
 size = size_text
 
 format_option = click.option(
@@ -33,6 +37,10 @@ _COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2
 
 def printable(text: str) -> str:
     return _COMMANDING.sub(_escape, text)
+
+
+async def all_records(found: "AsyncIterable[Result]") -> list[dict[str, Any]]:
+    return [each.as_json() async for each in found]
 
 
 def show_records(records: Sequence[Record], form: str, *, columns: Sequence[str]) -> None:
@@ -55,6 +63,14 @@ def show_record(record: Record, form: str) -> None:
         width = max(map(len, record))
         for key, value in record.items():
             click.echo(f"{key:<{width}}  {cell(value)}".rstrip())
+
+
+def show_answer(record: Record, form: str, text: str) -> None:
+    """What a command has done: a JSON object on request, and a line for people otherwise."""
+    if form == "json":
+        show_record(record, form)
+    else:
+        click.echo(text)
 
 
 def show_line(record: Record) -> None:
@@ -127,3 +143,7 @@ def echo_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: b
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+def title(message: str) -> str:
+    return message.partition("\n")[0]

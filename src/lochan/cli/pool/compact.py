@@ -4,14 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.commit_options import commit_message, commit_options
-from lochan.cli.options.engine_options import JobOptions, job_options
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import time
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import counted, format_option, show_record, size
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri
+from lochan.cli.options import JobOptions, commit_message, commit_options, job_options, time
+from lochan.cli.output.records import SHORT, counted, format_option, show_record, size
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, branch_uri, work_on
 from lochan.cli.without_pandas import without_pandas
 
 if TYPE_CHECKING:

@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.commit_options import commit_message, commit_options
-from lochan.cli.options.request_key import is_repeated, request_key, request_key_beside_sort_key
-from lochan.cli.options.values import notes
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import format_option, printable, show_record
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri
+from lochan.cli.options import commit_message, commit_options, notes
+from lochan.cli.output.records import SHORT, format_option, printable, show_answer, show_record
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import is_repeated, request_key, request_key_beside_sort_key
+from lochan.cli.target import Target, branch_uri, work_on
 from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -69,7 +66,7 @@ def create_command(
     Example:
       lochan create logs --key ts:time
     """
-    from lochan.cli.options.values import size_bytes
+    from lochan.cli.options import size_bytes
     from lochan.cli.session import on_lake
 
     size_of_objects, said = size_bytes("--size", size), notes(metadata)
@@ -141,7 +138,7 @@ def delete_command(
 
 @click.command("drop")
 @click.argument("pool")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def drop_command(pool: str, yes: bool, form: str) -> None:
@@ -174,7 +171,4 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
     if not yes:
         confirm(f"Drop pool {pool} with all its history?", f"pool {pool} was not dropped")
     on_lake(drop)
-    if form == "json":
-        show_record({"dropped": pool}, form)
-    else:
-        click.echo(f"dropped pool {printable(pool)}")
+    show_answer({"dropped": pool}, form, f"dropped pool {printable(pool)}")

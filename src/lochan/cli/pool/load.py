@@ -1,22 +1,19 @@
 """`lochan load`: rows come to a pool."""
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.error_boundary import print_message
-from lochan.cli.hints import about_repository
-from lochan.cli.options.commit_options import commit_message, commit_options
-from lochan.cli.options.engine_options import JobOptions, job_options
-from lochan.cli.options.request_key import request_key_beside_sort_key
-from lochan.cli.output.commits import SHORT
+from lochan.cli.error_boundary import about_repository, print_message
+from lochan.cli.options import JobOptions, commit_message, commit_options, job_options
 from lochan.cli.output.progress import StageBar, progress
-from lochan.cli.output.records import counted, format_option, printable, show_record, size
-from lochan.cli.output.unparsed_times import say_unparsed
-from lochan.cli.uri import Uri, branch_uri, on_branch
+from lochan.cli.output.records import SHORT, counted, format_option, printable, show_record, size
+from lochan.cli.request_key import request_key_beside_sort_key
+from lochan.cli.target import Uri, branch_uri, on_branch
 from lochan.cli.user_state import in_use
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import NotFound
@@ -27,6 +24,20 @@ if TYPE_CHECKING:
     from lochan.api.lake import Lake
     from lochan.api.load_sources import Given, LoadSource
     from lochan.api.results import LoadResult
+
+
+# What a load says of values that are no times, though their fields are declared as times.
+
+
+def say_unparsed(counts: Mapping[str, int]) -> None:
+    """`counts` are by field."""
+    for field, count in counts.items():
+        which = f"{field} is no time, and was loaded as a string"
+        if count > 1:
+            which = f"{field} are no times, and were loaded as strings"
+        many = f"{count:,} value{'' if count == 1 else 's'}"
+        print_message(f"{many} of {which}", f'find them with `kind({field}) == "string"`')
+
 
 FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "xml", "lines")
 
@@ -82,7 +93,7 @@ def load_command(
       lochan load logs logs.ndjson
     """
     from lochan.api.load_options import LoadOptions
-    from lochan.cli.options.values import size_bytes
+    from lochan.cli.options import size_bytes
     from lochan.cli.session import configuration, on_lake
 
     at = None if in_use_meant(pool, sources) else branch_uri(pool)

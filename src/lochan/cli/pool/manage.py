@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import JobOptions, job_options
-from lochan.cli.options.request_key import changes_nothing, is_repeated, request_key
+from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.records import cell, counted, format_option, show_line, size
-from lochan.cli.uri import repository_uri
+from lochan.cli.request_key import changes_nothing, is_repeated, request_key
+from lochan.cli.target import repository_uri
 from lochan.errors import Invalid, LochanError, Refused
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def manage_command(
     Example:
       lochan manage --once
     """
-    from lochan.cli.options.values import seconds
+    from lochan.cli.options import seconds
     from lochan.cli.session import configuration, on_lake
 
     if once and every is not None:
