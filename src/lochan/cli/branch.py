@@ -21,11 +21,11 @@ def group() -> None:
 
 @group.command("create")
 @click.argument("branch", metavar="REPO@NAME")
-@click.option("--from", "source", metavar="REF", help="Where it begins. Default: the default branch.")
+@click.option("--from", "source", metavar="REF", help="The ref that it starts at. Default: the default branch.")
 @request_key
 @format_option
 def create_command(branch: str, source: str | None, form: str) -> None:
-    """Create a branch. What is staged on the branch that it comes from stays there.
+    """Create a branch. Changes that are staged on its source stay there.
 
     \b
     Example:
@@ -62,7 +62,7 @@ def show_branches(repository: str, form: str) -> None:
 @request_key
 @format_option
 def rename_command(branch: str, to: str, form: str) -> None:
-    """Rename a branch. What is staged on it goes along.
+    """Rename a branch. Its staged changes go along.
 
     \b
     Example:
@@ -80,7 +80,7 @@ def rename_command(branch: str, to: str, form: str) -> None:
 @request_key
 @format_option
 def delete_command(branch: str, form: str) -> None:
-    """Delete a branch. `lochan branch restore` brings it back, with what was staged on it.
+    """Delete a branch. `lochan branch restore` brings it back, with its staged changes.
 
     \b
     Example:
@@ -96,7 +96,7 @@ def delete_command(branch: str, form: str) -> None:
 @request_key
 @format_option
 def restore_command(branch: str, form: str) -> None:
-    """Bring back a deleted branch: the last of that name, with what was staged on it.
+    """Restore a deleted branch: the last of that name, with its staged changes.
 
     \b
     Example:
@@ -118,15 +118,15 @@ ACTIONS = ("stage", "commit", "rewrite")
     "blocked",
     multiple=True,
     type=click.Choice(ACTIONS),
-    help="What is blocked; may be repeated. Default: all of it.",
+    help="What to block; may be repeated. Default: all three.",
 )
 @request_key
 @format_option
 def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) -> None:
-    """Protect branches whose names fit PATTERN. In it * and ? stand for any letters.
+    """Protect branches whose names match PATTERN. In it, * and ? stand for any characters.
 
-    stage: no writes to it; commit: no commits, imports and workspaces' commits; rewrite: no reset to another commit, no
-    rebase, no new name, no deletion. Merges, reverts and cherry-picks stay possible.
+    A rule blocks stage (writes), commit (commits, imports and commits of workspaces) or rewrite (resets to another
+    commit, rebases, renames and deletion). Merges, reverts and cherry-picks stay possible.
 
     \b
     Example:
@@ -143,7 +143,7 @@ def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], for
 @request_key
 @format_option
 def unprotect_command(repository: str, pattern: str, form: str) -> None:
-    """Remove the rule of exactly that PATTERN. Those that are left are listed.
+    """Remove the rule for exactly this PATTERN. The rules that are left are listed.
 
     \b
     Example:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("branch", metavar="[REPO[@BRANCH]]", required=False)
 @format_option
 def status_command(branch: str | None, form: str) -> None:
-    """Show the head of a branch, and what a commit would change now; of a pool, what the branch holds.
+    """Show the head of a branch and what a commit would change; for a pool, what the branch holds.
 
     \b
     Example:
@@ -83,11 +83,18 @@ def _show_table(branch: str, head: str, staged: "Table") -> None:
 @click.command("commit")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("paths", nargs=-1, metavar="[PATH-OR-GLOB]...")
-@click.option("-m", "--message", required=True, help="What was done, and why.")
-@click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
+@click.option("-m", "--message", required=True, help="The commit message.")
+@click.option(
+    "--meta",
+    "--metadata",
+    "metadata",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Metadata of the commit; may be repeated.",
+)
 @click.option("--allow-empty", is_flag=True, help="Commit even if nothing changes.")
-@click.option("--author", default="", metavar="NAME", help="Who did it, if not you.")
-@click.option("--date", metavar="TIME", help="When it was done, in ISO 8601. Default: now.")
+@click.option("--author", default="", metavar="NAME", help="The author. Default: you.")
+@click.option("--date", metavar="TIME", help="The date of the commit, in ISO 8601. Default: now.")
 @request_key
 @format_option
 def commit_command(
@@ -100,9 +107,9 @@ def commit_command(
     date: str | None,
     form: str,
 ) -> None:
-    """Commit what is staged on a branch: all of it, or only what fits the paths and globs given.
+    """Commit what is staged on a branch: all of it, or only what matches the given paths and globs.
 
-    In a glob, * and ? stay within a folder and ** goes across. What does not fit stays staged.
+    In a glob, * and ? stay within a folder and ** goes across folders. What does not match stays staged.
 
     \b
     Example:
@@ -121,12 +128,12 @@ def commit_command(
 
 @click.command("reset")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@click.option("--hard", "target", metavar="REF", help="Move the branch to that commit as well.")
+@click.option("--hard", "target", metavar="REF", help="Also move the branch to that commit.")
 @yes_option
 @request_key
 @format_option
 def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None:
-    """Drop what is staged on a branch. With --hard the branch is moved to REF too.
+    """Drop what is staged on a branch. With --hard, also move the branch to REF.
 
     On a terminal it asks first; a script must give --yes.
 

@@ -25,7 +25,7 @@ def events_command(
 ) -> None:
     """Print the last events of REPO or of the whole lake. The newest comes last.
 
-    REPO may be _lake: repositories, users and rights. With -f json, each event is one JSON object on a line of
+    REPO may be _lake, for repositories, users and permissions. With -f json, each event is one JSON object on a line of
     its own.
 
     \b

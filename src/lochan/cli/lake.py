@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @click.argument("location", metavar="[PATH-OR-URL]", required=False)
 @format_option
 def init_command(location: str | None, form: str) -> None:
-    """Make a lake in a folder or on an object store.
+    """Create a lake in a folder or on an object store.
 
-    Without PATH-OR-URL the lake is made where --lake, LOCHAN_LAKE or the configuration says; failing these, in the
-    folder .lochan here, which commands in this folder and below it then find by themselves.
+    Without PATH-OR-URL the lake is created where --lake, LOCHAN_LAKE or the configuration says, or else in the folder
+    .lochan here. Commands in this folder and below it find that one by themselves.
 
     \b
     Example:
@@ -83,12 +83,12 @@ def ls_command(name: str | None, form: str) -> None:
 
 @click.command("use")
 @click.argument("pool", metavar="[POOL[@REF]]", required=False)
-@click.option("--clear", is_flag=True, help="Use none from now on.")
+@click.option("--clear", is_flag=True, help="Use no pool from now on.")
 @format_option
 def use_command(pool: str | None, clear: bool, form: str) -> None:
-    """Choose the pool for verbs and queries that name none. Without POOL, say which is in use.
+    """Choose the pool for verbs and queries that name none. Without POOL, show the one in use.
 
-    It is remembered for this lake and this user. LOCHAN_POOL in the environment counts more.
+    The choice is remembered for this lake and this user. LOCHAN_POOL in the environment takes precedence.
 
     \b
     Example:
@@ -125,7 +125,7 @@ def use_command(pool: str | None, clear: bool, form: str) -> None:
 
 @click.group("config", cls=LazyGroup)
 def config_group() -> None:
-    """Look at the configuration."""
+    """Show the configuration."""
 
 
 @config_group.command("show")

@@ -24,7 +24,7 @@ def time(option: str, text: str | None) -> "datetime | None":
         return parse_time(text)
     except Invalid:
         raise Invalid(
-            f"{option} {text!r}: this is no time",
+            f"{option} {text!r}: not a time",
             hint="write it as 2026-11-01, 2026-11-01T10:00Z, yesterday or 2 hours ago",
         ) from None
 
@@ -38,7 +38,7 @@ def size_bytes(option: str, text: str) -> int:
     try:
         size = SIZE.parse(text, ValueContext(Path("/"), Path("/")))
     except ValueError:
-        raise Invalid(f"{option} {text!r}: this is no size", hint="such as 256MB or 1.5GiB") from None
+        raise Invalid(f"{option} {text!r}: not a size", hint="such as 256MB or 1.5GiB") from None
     assert isinstance(size, int)
     return size
 
@@ -49,7 +49,7 @@ def notes(given: tuple[str, ...]) -> dict[str, str]:
     for text in given:
         key, separator, value = text.partition("=")
         if not separator or not key:
-            raise Invalid(f"--metadata {text!r}: a note is given as KEY=VALUE", hint="such as --metadata owner=ada")
+            raise Invalid(f"--metadata {text!r}: metadata is given as KEY=VALUE", hint="such as --metadata owner=ada")
         if key in found:
             raise Invalid(f"--metadata {text!r}: {key!r} was already given", hint="keep one of the two")
         found[key] = value
@@ -65,7 +65,7 @@ def seconds(option: str, text: str) -> float:
     try:
         found = LENGTH.parse(text, ValueContext(Path("/"), Path("/")))
     except ValueError:
-        raise Invalid(f"{option} {text!r}: this is no length of time", hint="such as 30s, 5m or 500ms") from None
+        raise Invalid(f"{option} {text!r}: not a length of time", hint="such as 30s, 5m or 500ms") from None
     assert isinstance(found, float)
     return found
 
@@ -83,13 +83,13 @@ _JOB_OPTIONS = (
         show_default=True,
         help="The engine that does the work.",
     ),
-    click.option("--master", metavar="URL", help="Where Spark runs. Default: as configured, else local[*]."),
-    click.option("--memory", metavar="SIZE", help="How much memory it may use. Default: 1GiB."),
+    click.option("--master", metavar="URL", help="The Spark master. Default: as configured, or else local[*]."),
+    click.option("--memory", metavar="SIZE", help="The most memory to use. Default: 1GiB."),
 )
 _QUERY_OPTIONS = (
     *_JOB_OPTIONS,
-    click.option("--timeout", metavar="TIME", help="How long it may take, such as 30s or 5m."),
-    click.option("--go-on", is_flag=True, help="Leave out data objects that are gone, and say so."),
+    click.option("--timeout", metavar="TIME", help="The longest it may take, such as 30s or 5m. Default: no limit."),
+    click.option("--go-on", is_flag=True, help="Skip data objects that are gone, with a warning. Default: fail."),
 )
 
 
@@ -136,12 +136,10 @@ def _with_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
 
 
 _COMMIT_OPTIONS = (
-    click.option("-m", "--message", default="", help="What was done, and why."),
-    click.option("--author", "--user", default="", metavar="NAME", help="Who did it, if not you."),
-    click.option(
-        "--meta", multiple=True, metavar="JSON|KEY=VALUE", help="Notes kept with the commit; may be repeated."
-    ),
-    click.option("--date", metavar="TIME", help="When it was done, in ISO 8601. Default: now."),
+    click.option("-m", "--message", default="", help="The commit message."),
+    click.option("--author", "--user", default="", metavar="NAME", help="The author. Default: you."),
+    click.option("--meta", multiple=True, metavar="JSON|KEY=VALUE", help="Metadata of the commit; may be repeated."),
+    click.option("--date", metavar="TIME", help="The date of the commit, in ISO 8601. Default: now."),
 )
 
 
@@ -173,8 +171,6 @@ def _object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Invalid(
-            f"--meta {text[:80]!r}: this is no JSON ({error})", hint="such as --meta '{\"run\": 17}'"
-        ) from None
+        raise Invalid(f"--meta {text[:80]!r}: not JSON ({error})", hint="such as --meta '{\"run\": 17}'") from None
     assert isinstance(found, dict), "what begins with a brace is an object"
     return found

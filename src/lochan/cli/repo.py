@@ -25,8 +25,10 @@ def group() -> None:
 @group.command("create")
 @click.argument("name")
 @click.option("--kind", type=click.Choice(["files", "pool"]), default="files", show_default=True, help="What it holds.")
-@click.option("--default-branch", default="main", show_default=True, metavar="BRANCH", help="Its first branch.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with it; may be repeated.")
+@click.option(
+    "--default-branch", default="main", show_default=True, metavar="BRANCH", help="The name of its first branch."
+)
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata; may be repeated.")
 @request_key
 @format_option
 def create_command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...], form: str) -> None:
@@ -88,7 +90,7 @@ def show_command(name: str, form: str) -> None:
 
 @group.command("read-only")
 @click.argument("name", metavar="REPO")
-@click.option("--on/--off", "on", default=True, help="Only to be read (the default), or to be changed again.")
+@click.option("--on/--off", "on", default=True, help="Make it read-only, or writable again. Default: --on.")
 @request_key
 @format_option
 def read_only_command(name: str, on: bool, form: str) -> None:
@@ -145,7 +147,7 @@ def delete_command(name: str, yes: bool, form: str) -> None:
 @request_key
 @format_option
 def rename_command(name: str, to: str, form: str) -> None:
-    """Rename the pool or repository REPO to TO. All that it holds stays as it is, its history too.
+    """Rename the pool or repository REPO to TO. Its contents and its history stay the same.
 
     \b
     Example:

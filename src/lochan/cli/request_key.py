@@ -45,7 +45,7 @@ def _option(*names: str) -> Callable[[F], F]:
         metavar="KEY",
         callback=_take,
         expose_value=False,
-        help="An idempotency key: the same request with the same key is done once. Default: a new one.",
+        help="An idempotency key: a request repeated with the same key is done once. Default: a new one.",
     )
 
 

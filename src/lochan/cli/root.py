@@ -122,5 +122,5 @@ class _Root(LazyGroup):
 def cli() -> None:
     """Git for data on an object store.
 
-    Options that are listed here may stand before or after the verb.
+    These options may be given before or after the verb.
     """

@@ -26,11 +26,23 @@ ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCE
 @click.option("--s3-listen", metavar="HOST:PORT", help="Where the S3 gateway listens [default: 127.0.0.1:8000].")
 @click.option("--flat-listen", metavar="HOST:PORT", help="Where the flat S3 gateway listens. Default: nowhere.")
 @click.option("--api-listen", metavar="HOST:PORT", help="Where the API and the page listen [default: 127.0.0.1:8001].")
-@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes of a gateway.")
 @click.option(
-    "--tls-cert", type=click.Path(exists=True, dir_okay=False), help="A certificate, in PEM; or the setting tls.cert."
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="The number of processes of each gateway.",
 )
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, in PEM; or tls.key.")
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The certificate, in PEM. Default: the setting tls.cert.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Its private key, in PEM. Default: the setting tls.key.",
+)
 def serve_command(
     s3_listen: str | None,
     flat_listen: str | None,
@@ -41,7 +53,7 @@ def serve_command(
 ) -> None:
     """Serve the lake over HTTP: S3 on one address, the API and the page on another.
 
-    The first start on a lake makes an administrator and prints its keys, once.
+    The first start on a lake creates an administrator and prints its keys, once.
 
     \b
     Example:
@@ -73,7 +85,7 @@ def _check_installed() -> None:
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
         raise Refused(
-            f"the server needs {', '.join(missing)}, which this installation has not",
+            f"the server needs {', '.join(missing)}, which are not installed",
             hint="install Lochan with its extra: pip install 'lochan[server]'",
         )
 
@@ -134,7 +146,7 @@ def _listener(
     settings, s3 = config.settings, config.settings.gateways.s3
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise Invalid(f"{address!r} is no address to listen at", hint="such as 127.0.0.1:8000")
+        raise Invalid(f"{address!r} is not an address to listen on", hint="such as 127.0.0.1:8000")
     return Listener(
         name,
         host.strip("[]"),

@@ -31,9 +31,9 @@ A query goes on in the next line while a bracket or a quote is open, and behind 
 @click.option("-f", "--format", "form", type=click.Choice(_SHOWN), help="A table on a terminal, else NDJSON.")
 @query_options
 def shell_command(form: str | None, **options: object) -> None:
-    """Run queries as they are typed. In a pipe, they come on standard input, one a line.
+    """Run queries as they are typed. In a pipe, it reads them from standard input, one per line.
 
-    \\q leaves, \\h shows what else there is. Pools, fields and operators are completed by the tab key.
+    \\q leaves, and \\h shows the other commands. The tab key completes pools, fields and operators.
 
     \b
     Example:

@@ -11,16 +11,16 @@ from lochan.cli.target import branch_uri, work_on
 
 @click.group("stash", cls=LazyGroup)
 def group() -> None:
-    """Put aside what is staged on a branch, and take it up again."""
+    """Put aside what is staged on a branch, and bring it back."""
 
 
 @group.command("push")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@click.option("-m", "--message", default="", help="What it is, for later.")
+@click.option("-m", "--message", default="", help="A description of the stash.")
 @request_key
 @format_option
 def push_command(branch: str, message: str, form: str) -> None:
-    """Put aside all that is staged on a branch.
+    """Put aside everything that is staged on a branch.
 
     \b
     Example:
@@ -54,9 +54,9 @@ def list_command(branch: str, form: str) -> None:
 @request_key
 @format_option
 def pop_command(branch: str, stash: str, form: str) -> None:
-    """Stage on a branch what a stash holds: the one named, or the branch's newest.
+    """Stage the changes of a stash on a branch again: of the one named, or of the branch's newest.
 
-    Nothing may be staged there, and where the branch was changed since at a stashed path, it is refused (code 4).
+    Nothing else may be staged there. If the branch has changed at a stashed path since, it is refused (exit code 4).
 
     \b
     Example:

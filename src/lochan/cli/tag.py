@@ -21,7 +21,7 @@ def group() -> None:
 @request_key
 @format_option
 def create_command(tag: str, source: str | None, form: str) -> None:
-    """Give a commit a name.
+    """Create a tag: a name for a commit that does not move.
 
     \b
     Example:

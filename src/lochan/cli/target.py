@@ -113,7 +113,7 @@ def ref_uri(text: str) -> Uri:
     """Without a path."""
     uri = prefix_uri(text)
     if uri.path or ("/" in text and "://" not in text):
-        raise Invalid(f"{text!r}: no path is wanted here", hint="give a repository and a ref, such as demo@main")
+        raise Invalid(f"{text!r}: a path cannot be given here", hint="give a repository and a ref, such as demo@main")
     return uri
 
 
@@ -126,7 +126,7 @@ def named_uri(text: str) -> Uri:
     """A branch or a tag that is to be made or deleted: it must be said which."""
     uri = branch_uri(text)
     if not uri.ref:
-        raise Invalid(f"{text!r}: the name behind the @ is missing", hint="such as demo@dev")
+        raise Invalid(f"{text!r}: the name after the @ is missing", hint="such as demo@dev")
     return uri
 
 
@@ -134,7 +134,7 @@ def repository_uri(text: str) -> Uri:
     """The repository alone."""
     uri = ref_uri(text)
     if uri.ref:
-        raise Invalid(f"{text!r}: only a repository is wanted here", hint=f"give {uri.repository}")
+        raise Invalid(f"{text!r}: only a repository can be given here", hint=f"give {uri.repository}")
     return uri
 
 

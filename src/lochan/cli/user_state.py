@@ -63,7 +63,7 @@ def _read(lake_id: str) -> str:
             hint="name one, such as demo@main, or choose one with `lochan use POOL`",
         ) from None
     except UnicodeDecodeError:
-        raise Invalid(f"{_file(lake_id)} is not what `lochan use` wrote", hint="`lochan use POOL` writes it") from None
+        raise Invalid(f"{_file(lake_id)} is damaged", hint="`lochan use POOL` writes it again") from None
 
 
 def _file(lake_id: str) -> Path:

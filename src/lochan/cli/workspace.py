@@ -25,17 +25,17 @@ from lochan.errors import Invalid
 
 @click.group("workspace", cls=LazyGroup)
 def group() -> None:
-    """A place of one's own over a branch: written to as plain files, committed once, or dropped."""
+    """Private layers over a branch: written as plain files, committed once, or dropped."""
 
 
 @group.command("create")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@click.option("--note", default="", help="What it is for.")
+@click.option("--note", default="", help="A note about its purpose.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only its id.")
 @request_key
 @format_option
 def create_command(branch: str, note: str, quiet: bool, form: str) -> None:
-    """Open a workspace on the head of a branch. It prints its name, and where its files go.
+    """Open a workspace on the head of a branch. It prints the name of the workspace, and where its files go.
 
     \b
     Example:
@@ -103,9 +103,9 @@ def show_command(repository: str, id: str, form: str) -> None:
 @click.argument("where", metavar="REPO@BRANCH+ID[/PATH]")
 @format_option
 def path_command(where: str, form: str) -> None:
-    """Print where the file or folder of that path is stored: a path of this machine, or a URL.
+    """Print where the file or folder at PATH is stored: a path on this machine, or a URL.
 
-    Whoever can write there needs nothing else. Folders on a local disk are not made for you.
+    Any program that can write there will do. Folders on a local disk are not created for you.
 
     \b
     Example:
@@ -125,11 +125,11 @@ def path_command(where: str, form: str) -> None:
 @group.command("diff")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
-@click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin so.")
-@click.option("--added", is_flag=True, help="Only what fits the patterns that were added.")
+@click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin with PREFIX.")
+@click.option("--added", is_flag=True, help="Only what matches the globs that were added.")
 @format_option
 def diff_command(repository: str, id: str, prefix: str, added: bool, form: str) -> None:
-    """Show what a workspace changes: against the commit that it was opened on, and whether it was added.
+    """Show what a workspace changes. It is compared with the commit that it was opened on, and shows what was added.
 
     \b
     Example:
@@ -155,9 +155,9 @@ def diff_command(repository: str, id: str, prefix: str, added: bool, form: str) 
 @request_key
 @format_option
 def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> None:
-    """Say what is to be committed: whatever fits one of the globs, now or when it is written.
+    """Choose what will be committed: whatever matches one of the globs, now or when it is written.
 
-    In a glob, * and ? stay within a folder and ** goes across.
+    In a glob, * and ? stay within a folder and ** goes across folders.
 
     \b
     Example:
@@ -180,7 +180,7 @@ def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> 
 @request_key
 @format_option
 def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: str) -> None:
-    """Take back what fits one of the globs, or everything: files are hidden, deletions forgotten.
+    """Undo what matches one of the globs, or everything: files are hidden, and deletions forgotten.
 
     On a terminal it asks first; a script must give --yes.
 
@@ -208,18 +208,25 @@ def _globs_text(globs: tuple[str, ...]) -> str:
 @group.command("commit")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
-@click.option("-m", "--message", required=True, help="What was done, and why.")
-@click.option("--all", "everything", is_flag=True, help="Everything, and not only what was added.")
-@click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
+@click.option("-m", "--message", required=True, help="The commit message.")
+@click.option("--all", "everything", is_flag=True, help="Commit everything, and not only what was added.")
+@click.option(
+    "--meta",
+    "--metadata",
+    "metadata",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Metadata of the commit; may be repeated.",
+)
 @request_key
 @format_option
 def commit_command(
     repository: str, id: str, message: str, everything: bool, metadata: tuple[str, ...], form: str
 ) -> None:
-    """Commit what was added to a workspace. With --all, everything in it; it goes on top of the branch.
+    """Commit what was added to a workspace. With --all, commit everything in it. The commit goes on top of the branch.
 
-    Where the branch has changed the same paths since, nothing is moved, and each of them is listed. What is not
-    committed goes with the workspace.
+    If the branch has changed the same paths since, they are listed and nothing is committed. What is not committed is
+    dropped with the workspace.
 
     \b
     Example:
@@ -273,7 +280,7 @@ def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
     except Invalid as error:
         if error.hint.startswith("a branch, a plus"):
             raise Invalid(
-                f"{id!r} is no workspace's id",
-                hint=f"`lochan workspace list {quote(repository)}` shows those there are",
+                f"{id!r} is not the id of a workspace",
+                hint=f"`lochan workspace list {quote(repository)}` lists them",
             ) from None
         raise

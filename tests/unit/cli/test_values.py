@@ -27,7 +27,7 @@ def test_a_moment(text: str | None, found: int | None) -> None:
 
 
 def test_what_is_no_moment() -> None:
-    with pytest.raises(Invalid, match="--since 'soon': this is no time"):
+    with pytest.raises(Invalid, match="--since 'soon': not a time"):
         time("--since", "soon")
 
 

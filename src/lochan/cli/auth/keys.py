@@ -28,7 +28,7 @@ def group() -> None:
     "--secret-access-key",
     "secret",
     metavar="SECRET",
-    help="Its secret, or - to read it from standard input, which no list of processes shows. Default: a new one.",
+    help="The secret; - reads it from standard input, out of sight of process lists. Default: a new one.",
 )
 @request_key
 @format_option
@@ -50,7 +50,7 @@ def create_command(user: str, id: str | None, secret: str | None, form: str) -> 
 def _given(text: str | None, what: str) -> str:
     """Empty is a variable in a script that was not set, and not a wish to have one drawn."""
     if text == "":
-        raise Invalid(f"the {what} that was given is empty", hint="leave it out to have it drawn")
+        raise Invalid(f"the {what} that was given is empty", hint="leave it out to get a new one")
     return text or ""
 
 
@@ -77,7 +77,7 @@ def list_command(user: str, form: str) -> None:
 @request_key
 @format_option
 def revoke_command(id: str, yes: bool, form: str) -> None:
-    """Revoke the access key KEY-ID. When this is answered, no server lets it in any more.
+    """Revoke the access key KEY-ID. When the command ends, no server accepts it any more.
 
     On a terminal it asks first; a script must give --yes.
 

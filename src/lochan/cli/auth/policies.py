@@ -36,9 +36,9 @@ def group() -> None:
 @request_key
 @format_option
 def put_command(name: str, file: str, form: str) -> None:
-    """Put the policy NAME as FILE says, in JSON or YAML; - is standard input.
+    """Create or replace the policy NAME from FILE, in JSON or YAML; - is standard input.
 
-    One of that name is replaced, for everybody who has it.
+    If it replaces a policy, that changes for every user who has it.
 
     \b
     Example:
@@ -111,7 +111,7 @@ def show_command(name: str, form: str) -> None:
 @request_key
 @format_option
 def delete_command(name: str, form: str) -> None:
-    """Delete the policy POLICY. It is refused while the policy is attached to somebody.
+    """Delete the policy POLICY. This is refused while it is attached to a user.
 
     \b
     Example:
@@ -147,7 +147,7 @@ def attach_command(user: str, policy: str, form: str) -> None:
 @request_key
 @format_option
 def detach_command(user: str, policy: str, form: str) -> None:
-    """Detach POLICY from USER. When this is answered, it counts at no server any more.
+    """Detach POLICY from USER. When the command ends, no server applies it any more.
 
     \b
     Example:
@@ -167,7 +167,7 @@ def detach_command(user: str, policy: str, form: str) -> None:
 @click.command("actions")
 @format_option
 def actions_command(form: str) -> None:
-    """List every action, and the resource that it is asked about.
+    """List every action, and the resource that it applies to.
 
     \b
     Example:

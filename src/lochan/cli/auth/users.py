@@ -24,7 +24,7 @@ def group() -> None:
 @request_key
 @format_option
 def create_command(name: str, form: str) -> None:
-    """Create the user NAME. Nothing is allowed to it until a policy is attached.
+    """Create the user NAME. It may do nothing until a policy is attached.
 
     \b
     Example:
@@ -71,7 +71,7 @@ def show_command(name: str, form: str) -> None:
 @request_key
 @format_option
 def delete_command(name: str, yes: bool, form: str) -> None:
-    """Delete the user USER and revoke its keys. When this is answered they work nowhere any more.
+    """Delete the user USER and revoke its keys. When the command ends, no server accepts them any more.
 
     On a terminal it asks first; a script must give --yes.
 

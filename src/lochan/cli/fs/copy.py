@@ -15,9 +15,11 @@ from lochan.errors import Invalid
 @click.command("cp")
 @click.argument("source", metavar="REPO[@REF]/PATH")
 @click.argument("target", metavar="REPO[@BRANCH]/PATH")
-@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH, into the folder PATH.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Notes instead of the source's; may be repeated.")
-@click.option("--content-type", metavar="TYPE", help="Such as text/csv, instead of the source's.")
+@click.option("-r", "--recursive", is_flag=True, help="Take all objects of the folder PATH to the target folder.")
+@click.option(
+    "--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata instead of the source's; may be repeated."
+)
+@click.option("--content-type", metavar="TYPE", help="The content type, such as text/csv. Default: the source's.")
 @request_key
 @format_option
 def cp_command(
@@ -25,8 +27,8 @@ def cp_command(
 ) -> None:
     """Copy an object, or with -r a folder, from any ref to a branch. A target that ends with a slash is a folder.
 
-    Within a repository no byte is moved, and a folder comes as one. To another repository the bytes are moved. A copy
-    onto itself changes the notes or the content type.
+    Within a repository no bytes are copied, and a folder appears in one step. To another repository the bytes are
+    copied. Copying an object onto itself changes its metadata or content type.
 
     \b
     Example:
@@ -90,11 +92,11 @@ def show_done(verb: str, one: Uri, other: Uri, record: dict[str, Any], recursive
 @click.command("mv")
 @click.argument("source", metavar="REPO[@BRANCH]/PATH")
 @click.argument("target", metavar="REPO[@BRANCH]/PATH")
-@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH, into the folder PATH.")
+@click.option("-r", "--recursive", is_flag=True, help="Take all objects of the folder PATH to the target folder.")
 @request_key
 @format_option
 def mv_command(source: str, target: str, recursive: bool, form: str) -> None:
-    """Move an object, or with -r a folder, on one branch: nobody sees it twice, or nowhere.
+    """Move an object, or with -r a folder, on one branch, in one step.
 
     A target that ends with a slash is a folder.
 

@@ -20,14 +20,14 @@ from lochan.errors import Invalid
     default=24.0,
     show_default=True,
     metavar="HOURS",
-    help="How long the token can be used.",
+    help="For how many hours the token is valid.",
 )
 @request_key
 @format_option
 def address_command(where: str, expires: float, form: str) -> None:
-    """Ask for an address in the lake to put bytes to. Another program can write there.
+    """Get an address in the lake that another program can write bytes to.
 
-    When they are there, `lochan fs link --token TOKEN` makes them the object at PATH, once.
+    When the bytes are there, `lochan fs link --token TOKEN` makes them the object at PATH, once.
 
     \b
     Example:
@@ -39,11 +39,11 @@ def address_command(where: str, expires: float, form: str) -> None:
 
 @click.command("link")
 @click.argument("words", nargs=-1, required=True, metavar="[URL] REPO[@BRANCH]/PATH")
-@click.option("--token", metavar="TOKEN", help="What `lochan fs address` gave, instead of a URL.")
-@click.option("--size", type=click.IntRange(min=0), metavar="BYTES", help="With --token: the size there must be.")
-@click.option("--checksum", metavar="MD5", help="With --token: the MD5 there must be, in hex.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with the object; may be repeated.")
-@click.option("--content-type", metavar="TYPE", help="Such as text/csv.")
+@click.option("--token", metavar="TOKEN", help="The token from `lochan fs address`, instead of a URL.")
+@click.option("--size", type=click.IntRange(min=0), metavar="BYTES", help="With --token: the expected size.")
+@click.option("--checksum", metavar="MD5", help="With --token: the expected MD5, in hex.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the object; may be repeated.")
+@click.option("--content-type", metavar="TYPE", help="The content type, such as text/csv. Default: none.")
 @request_key
 @format_option
 def link_command(
@@ -55,9 +55,9 @@ def link_command(
     content_type: str | None,
     form: str,
 ) -> None:
-    """Make a file outside the lake an object of a branch; or, with --token, what was put at an address in the lake.
+    """Link a file outside the lake as an object of a branch; with --token, link what was put at an address in the lake.
 
-    No byte is moved. A file outside must stay there as it is: if it changes or goes, the object cannot be read.
+    No bytes are copied. The file must stay as it is: if it changes or disappears, the object cannot be read.
 
     \b
     Example:

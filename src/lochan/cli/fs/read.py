@@ -18,10 +18,10 @@ from lochan.errors import NotFound, Refused
 
 @click.command("ls")
 @click.argument("where", metavar="REPO[@REF][/PREFIX]")
-@click.option("-r", "--recursive", is_flag=True, help="All objects, not only the next folders.")
+@click.option("-r", "--recursive", is_flag=True, help="List all objects, not only the next folders.")
 @format_option
 def ls_command(where: str, recursive: bool, form: str) -> None:
-    """List the objects whose paths begin with PREFIX; of a branch, with what is staged on it.
+    """List the objects whose paths begin with PREFIX. On a branch, this includes what is staged.
 
     \b
     Example:
@@ -55,10 +55,10 @@ def _prefix_record(prefix: str) -> dict[str, Any]:
 
 @click.command("stat")
 @click.argument("where", metavar="REPO[@REF]/PATH")
-@click.option("--blocks", is_flag=True, help="Also the files that its bytes lie in.")
+@click.option("--blocks", is_flag=True, help="Also show the files that hold its bytes.")
 @format_option
 def stat_command(where: str, blocks: bool, form: str) -> None:
-    """Show what is known of an object.
+    """Show the details of an object.
 
     \b
     Example:

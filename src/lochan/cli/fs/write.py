@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 @click.argument("source")
 @click.argument("target", metavar="REPO[@BRANCH][/PATH]")
 @click.option("-r", "--recursive", is_flag=True, help="SOURCE is a folder; all its files go into the folder PATH.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with each object; may be repeated.")
-@click.option("--content-type", metavar="TYPE", help="Such as text/csv. Default: guessed from the name.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of each object; may be repeated.")
+@click.option(
+    "--content-type", metavar="TYPE", help="The content type, such as text/csv. Default: guessed from the name."
+)
 @click.option("--follow-links", is_flag=True, help="With -r: also follow links to folders and links out of SOURCE.")
 @click.option("--resume", is_flag=True, help="Skip files that are there already, unchanged. Default: send all.")
 @request_key
@@ -72,7 +74,8 @@ def upload_command(
 
     done = work_on(uri, work)
     if form == "json":
-        show_record({"objects": done.objects, "bytes": done.bytes, "skipped": done.skipped}, form)
+        skipped = {"skipped": done.skipped} if resume else {}
+        show_record({"objects": done.objects, "bytes": done.bytes, **skipped}, form)
     else:
         what = printable(files[0].path) if len(files) == done.objects == 1 else counted(done.objects, "object")
         there = f", {done.skipped:,} already there" if resume else ""
@@ -81,14 +84,14 @@ def upload_command(
 
 @click.command("rm")
 @click.argument("where", metavar="REPO[@BRANCH]/PATH")
-@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH.")
+@click.option("-r", "--recursive", is_flag=True, help="Remove all objects in the folder PATH.")
 @yes_option
 @request_key
 @format_option
 def rm_command(where: str, recursive: bool, yes: bool, form: str) -> None:
     """Remove an object, or with -r a folder, from a branch.
 
-    With -r it asks first on a terminal, and a script must give --yes. All of the folder goes at once.
+    With -r it asks first on a terminal, and a script must give --yes. The whole folder is removed in one step.
 
     \b
     Example:
@@ -102,7 +105,7 @@ def rm_command(where: str, recursive: bool, yes: bool, form: str) -> None:
         if recursive:
             return (await target.writable.delete_folder(folder(uri.path))).objects
         if not await target.writable.delete(uri.path):
-            raise NotFound(f"no object {uri}", hint="with -r a whole folder is removed").named(uri.path)
+            raise NotFound(f"no object {uri}", hint="use -r to remove a whole folder").named(uri.path)
         return 1
 
     count = work_on(uri, work)

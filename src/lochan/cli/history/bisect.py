@@ -25,7 +25,7 @@ _BAD_MAX = 127  # above are signals: the command was stopped, and has said nothi
 
 @click.group("bisect", cls=LazyGroup)
 def group() -> None:
-    """Find the commit that broke something, by testing as few as can be."""
+    """Find the commit that broke something, with few tests."""
 
 
 @group.command("start")
@@ -33,7 +33,7 @@ def group() -> None:
 @click.argument("bad", metavar="REPO[@BAD]")
 @format_option
 def start_command(good: str, bad: str, form: str) -> None:
-    """Begin with a good commit and a bad one. It shows which to test first.
+    """Start with a good and a bad commit. It shows which commit to test first.
 
     \b
     Example:
@@ -57,7 +57,7 @@ def start_command(good: str, bad: str, form: str) -> None:
 @click.argument("ref", metavar="REPO[@REF]")
 @format_option
 def good_command(ref: str, form: str) -> None:
-    """Say that a commit is good: the one under test, or the one that is named.
+    """Mark a commit as good: the one under test, or the one that is named.
 
     \b
     Example:
@@ -70,7 +70,7 @@ def good_command(ref: str, form: str) -> None:
 @click.argument("ref", metavar="REPO[@REF]")
 @format_option
 def bad_command(ref: str, form: str) -> None:
-    """Say that a commit is bad: the one under test, or the one that is named.
+    """Mark a commit as bad: the one under test, or the one that is named.
 
     \b
     Example:
@@ -83,7 +83,7 @@ def bad_command(ref: str, form: str) -> None:
 @click.argument("ref", metavar="REPO[@REF]")
 @format_option
 def skip_command(ref: str, form: str) -> None:
-    """Say that a commit cannot be tested: the one under test, or the one that is named.
+    """Mark a commit as one that cannot be tested: the one under test, or the one that is named.
 
     \b
     Example:
@@ -98,10 +98,11 @@ def skip_command(ref: str, form: str) -> None:
 @click.argument("words", metavar="-- COMMAND…", nargs=-1, required=True, type=click.UNPROCESSED)
 @format_option
 def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
-    """Run COMMAND for commits until the first bad one is found.
+    """Run COMMAND on commits until the first bad one is found.
 
-    LOCHAN_BISECT_REF holds the commit, and LOCHAN_BISECT_URI the repository with it. The command's code says what the
-    commit is: 0 good, 125 cannot be tested, any other up to 127 bad; beyond, the search ends.
+    In its environment, LOCHAN_BISECT_REF is the commit, and LOCHAN_BISECT_URI the repository with the commit. Its exit
+    code marks the commit: 0 is good, 125 means that it cannot be tested, any other up to 127 is bad. A higher code ends
+    the search.
 
     \b
     Example:
@@ -122,7 +123,7 @@ def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
 @click.argument("repository", metavar="REPO")
 @format_option
 def reset_command(repository: str, form: str) -> None:
-    """End a bisection, and forget what was said.
+    """End a bisection and forget its marks.
 
     \b
     Example:
@@ -174,7 +175,9 @@ def _mark(text: str, what: str, form: str) -> None:
         elif test:
             id = test
         else:
-            raise Invalid("nothing is left to be tested", hint=f"`lochan bisect reset {quote(uri.repository)}` ends it")
+            raise Invalid(
+                "there is nothing left to test", hint=f"`lochan bisect reset {quote(uri.repository)}` ends it"
+            )
         await _go_on(target, file, marks.marked(id, what), form)
 
     work_on(uri, work)

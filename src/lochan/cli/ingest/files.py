@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 _PLACES = (
     click.option("--from-path", "source", required=True, metavar="URL", help="The folder or prefix outside the lake."),
-    click.option("--to-path", "target", required=True, metavar="REPO[@BRANCH][/PREFIX]", help="What it is to become."),
-    click.option("--keep-removed", is_flag=True, help="Leave alone what is not at the source any more."),
+    click.option(
+        "--to-path", "target", required=True, metavar="REPO[@BRANCH][/PREFIX]", help="Where its files appear."
+    ),
+    click.option("--keep-removed", is_flag=True, help="Keep objects that are no longer at the source."),
 )
 
 
@@ -36,11 +38,11 @@ def places(verb: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("source", metavar="URL")
 @click.argument("target", metavar="REPO[@BRANCH][/PREFIX]")
 @click.option(
-    "--path", "paths", multiple=True, metavar="URL=PREFIX", help="One more source, and its prefix; may be repeated."
+    "--path", "paths", multiple=True, metavar="URL=PREFIX", help="Another source with its prefix; may be repeated."
 )
-@click.option("-m", "--message", default="", help="What the commit is to say.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be imported.")
+@click.option("-m", "--message", default="", help="The commit message.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the commit; may be repeated.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @request_key
 @format_option
 def import_command(
@@ -55,7 +57,7 @@ def import_command(
     """Import files into a branch without copying them: all under a URL (s3://, gs://, az://, file://, or a local
     folder), as one commit.
 
-    No byte is moved: the files must stay where they are. Objects at the same paths are replaced, others stay. Where
+    No bytes are copied: the files must stay where they are. Objects at the same paths are replaced, others stay. If
     such a path has uncommitted changes, it is listed, nothing is imported, and the exit code is 4.
 
     \b
@@ -100,17 +102,17 @@ def _import_sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[
 
 @click.command("commit")
 @places
-@click.option("-m", "--message", default="", help="What the commit is to say.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
+@click.option("-m", "--message", default="", help="The commit message.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the commit; may be repeated.")
 @request_key
 @format_option
 def commit_command(
     source: str, target: str, keep_removed: bool, message: str, metadata: tuple[str, ...], form: str
 ) -> None:
-    """Make a prefix of a branch the same as the source. All changes are one commit.
+    """Make a prefix of a branch the same as a source, in one commit.
 
-    Files that were added there, changed (by size and ETag) or removed are added, changed and removed here; nothing is
-    copied. Where nothing would change, the exit code is 6.
+    Files that were added, changed (by size and ETag) or removed at the source are added, changed and removed here. No
+    bytes are copied. If nothing would change, the exit code is 6.
 
     \b
     Example:

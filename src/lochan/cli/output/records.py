@@ -27,7 +27,7 @@ format_option = click.option(
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="How to print the answer.",
+    help="The output format.",
 )
 
 # Control characters, line and paragraph separators, those that change the direction of text, and halves of surrogate

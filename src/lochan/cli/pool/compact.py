@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 @click.option("--to", "high", metavar="KEY", help="Only objects with keys up to this one.")
 @click.option("--up-to", "upto", default="", metavar="REF", help="Only objects that this ref holds.")
 @click.option(
-    "--upkeep", is_flag=True, help="Leave alone what costs scans little: a few overlaps, a few small objects."
+    "--upkeep", is_flag=True, help="Leave a few overlaps and a few small objects alone: they cost scans little."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be merged.")
 @job_options
 @commit_options
 @request_key
@@ -46,8 +46,8 @@ def compact_command(
     date: str | None,
     form: str,
 ) -> None:
-    """Merge data objects that overlap or are small. Their rows come in the order of the key: all of a branch, or those
-    with these ids and what overlaps them.
+    """Merge data objects that overlap or are small. All objects of a branch are considered, or those with the given ids
+    and what overlaps them.
 
     The rows stay the same. Earlier commits still hold the objects as they were.
 

@@ -24,26 +24,30 @@ if TYPE_CHECKING:
     "keys",
     multiple=True,
     metavar="PATH[:time][:asc|:desc]",
-    help="What rows are sorted by: a field, or `this`, the whole record. May be repeated, the first counts most.",
+    help="A field that rows are sorted by, or `this`, the whole record; may be repeated. Default: `this`.",
 )
-@click.option("--time", "times", multiple=True, metavar="PATH", help="A field whose texts are times; may be repeated.")
+@click.option(
+    "--time", "times", multiple=True, metavar="PATH", help="A field whose strings are times; may be repeated."
+)
 @click.option(
     "--primary-key",
     multiple=True,
     metavar="PATH",
-    help="A field by which `diff --rows` and merges know a changed row again; may be repeated. Rows with the same "
-    "value are all kept: loads check and replace nothing.",
+    help="A field that identifies a row for `diff --rows` and merges; may be repeated. Loads do not check it, and keep "
+    "all rows with the same value.",
 )
 @click.option(
     "--nulls",
     type=click.Choice(["first", "last"]),
     default="last",
     show_default=True,
-    help="Where rows without the key stand when it ascends.",
+    help="Where rows without the key are sorted, in ascending order.",
 )
-@click.option("--size", default="256MiB", show_default=True, metavar="SIZE", help="How large data objects are to be.")
-@click.option("--default-branch", default="main", show_default=True, metavar="BRANCH", help="Its first branch.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with it; may be repeated.")
+@click.option("--size", default="256MiB", show_default=True, metavar="SIZE", help="The size of data objects.")
+@click.option(
+    "--default-branch", default="main", show_default=True, metavar="BRANCH", help="The name of its first branch."
+)
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata; may be repeated.")
 @request_key_beside_sort_key
 @format_option
 def create_command(
@@ -59,8 +63,8 @@ def create_command(
 ) -> None:
     """Create a pool: rows of any shape, sorted by a key.
 
-    Without a key the whole record is the key. A field is named by its path, such as client.address; a name with a dot
-    in it stands in back-quotes.
+    Without a key the whole record is the key. A field is named by its path, such as client.address. A name that
+    contains a dot goes in back-quotes.
 
     \b
     Example:
@@ -109,8 +113,8 @@ def delete_command(
     date: str | None,
     form: str,
 ) -> None:
-    """Delete rows or data objects from a branch: rows with --where, objects by their ids. The beginning of an id will
-    do, where only one begins so.
+    """Delete rows or data objects from a branch: rows with --where, objects by their ids. The beginning of an id is
+    enough if no other id begins with it.
 
     Earlier commits still hold them, and `lochan revert` brings them back.
 
@@ -161,7 +165,7 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
             raise
         if there.kind != "pool":
             raise Refused(
-                f"{pool!r} is no pool", hint=f"`lochan repo delete {quote(pool)}` deletes a repository of files"
+                f"{pool!r} is not a pool", hint=f"`lochan repo delete {quote(pool)}` deletes a repository of files"
             )
 
     async def drop(lake: "Lake") -> None:

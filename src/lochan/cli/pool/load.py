@@ -45,22 +45,35 @@ FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "x
 @click.command("load")
 @click.argument("pool", metavar="[POOL[@BRANCH]]")
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
-@click.option("-i", "--input-format", type=click.Choice(FORMATS), help="What the input is; else its content tells.")
-@click.option("--row-tag", metavar="NAME", help="Of XML: the elements that are rows; else those right below the root.")
+@click.option(
+    "-i",
+    "--input-format",
+    type=click.Choice(FORMATS),
+    help="The format of the input. Default: detected from its content.",
+)
+@click.option(
+    "--row-tag", metavar="NAME", help="For XML: the elements that are rows. Default: the children of the root."
+)
 @commit_options
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip", "keep"]),
     default="fail",
     show_default=True,
-    help="What becomes of input that is no row: it ends the load, is left out, or is kept as a row of its own.",
+    help="What to do with input that is not a row: end the load, skip it, or keep it as a row of its own.",
 )
-@click.option("--create", is_flag=True, help="Make the pool if there is none, with a key that the rows suggest.")
-@click.option("--key", "keys", multiple=True, metavar="PATH[:time][:asc|:desc]", help="Make the pool, sorted by this.")
-@click.option("--time", "times", multiple=True, metavar="PATH", help="With --create: a field whose texts are times.")
-@click.option("--unpacked-max", metavar="SIZE", help="How large a packed input may become.")
+@click.option("--create", is_flag=True, help="Create the pool if there is none, with a key that the rows suggest.")
+@click.option(
+    "--key", "keys", multiple=True, metavar="PATH[:time][:asc|:desc]", help="Create the pool, sorted by this."
+)
+@click.option("--time", "times", multiple=True, metavar="PATH", help="With --create: a field whose strings are times.")
+@click.option(
+    "--unpacked-max",
+    metavar="SIZE",
+    help="The most bytes an input may unpack to. Default: 1GiB, or more for large inputs.",
+)
 @job_options
-@click.option("--follow-links", is_flag=True, help="With a folder: take in what links lead to, wherever that is.")
+@click.option("--follow-links", is_flag=True, help="In a folder: also follow links to folders and links out of it.")
 @request_key_beside_sort_key
 @format_option
 def load_command(
@@ -85,8 +98,8 @@ def load_command(
 ) -> None:
     """Load rows into a pool: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
 
-    Without a POOL, where one SOURCE is given, into the pool in use. All of them become one commit, or nothing does.
-    Each row keeps its own shape: its fields, their order and kinds.
+    If only one argument is given, it is a SOURCE, and rows go into the pool in use. All rows become one commit, or none
+    are loaded. Each row keeps its own shape: its fields, their order and kinds.
 
     \b
     Example:

@@ -19,19 +19,26 @@ if TYPE_CHECKING:
 
 @click.command("manage")
 @click.argument("pools", nargs=-1, metavar="[POOL...]")
-@click.option("--policy", "file", metavar="FILE", help="What is to be kept in order; else the setting manage.policy.")
-@click.option("--once", is_flag=True, help="One round, and no more.")
-@click.option("--every", metavar="TIME", help="How long to wait between two rounds, such as 5m.")
+@click.option(
+    "--policy",
+    "file",
+    metavar="FILE",
+    help="The policy. Default: the setting manage.policy, or else the standard policy.",
+)
+@click.option("--once", is_flag=True, help="Run one round, and end.")
+@click.option(
+    "--every", metavar="TIME", help="How long to wait between two rounds, such as 5m. Default: as the policy says."
+)
 @job_options
 @request_key
 @format_option
 def manage_command(
     pools: tuple[str, ...], file: str | None, once: bool, every: str | None, form: str, **options: str | None
 ) -> None:
-    """Keep pools in order: all of them, or these. Compact a branch when more of its data objects overlap, or are small
-    side by side, than the policy allows. Trim the journals, of the whole lake or of these pools.
+    """Maintain all pools, or the given ones. A branch is compacted when more of its data objects overlap, or are small
+    side by side, than the policy allows. Journals are trimmed.
 
-    It goes on until it is stopped (Ctrl-C or SIGTERM), unless --once is given. With -f json, each branch is one JSON
+    It runs until it is stopped (Ctrl-C or SIGTERM), unless --once is given. With -f json, each branch is one JSON
     object on a line of its own.
 
     \b
@@ -136,7 +143,7 @@ async def _check(lake: "Lake", names: tuple[str, ...]) -> None:
     """Raises NotFound, or Refused for what is no pool."""
     for name in names:
         if (await lake.repository(name).show()).kind != "pool":
-            raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
+            raise Refused(f"{name!r} holds files, and is not a pool", hint="`lochan create POOL` makes a pool")
 
 
 def _record(step: "Step") -> dict[str, Any]:
