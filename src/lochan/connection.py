@@ -44,8 +44,8 @@ def connect(
 ) -> Lake:
     """The lake in a folder or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
     endpoint, region) or, without any, with those that are configured. Without a place, the one that the command line
-    finds. `user` is the author of commits; the journal and the committer name the system's user beside it.
-    `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound where there is none."""
+    finds. `user` is the author of commits; the journal and the committer name the system's user.
+    `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound if there is no lake."""
     from lochan.api.blocking import Lake
     from lochan.runtime import Runtime
 
@@ -158,7 +158,7 @@ async def open_lake(
 ) -> OpenLake:
     """To be closed by the caller. `options` are the store's, instead of those that are configured; `lasting` is for a
     server, which has it open as long as it runs; `counted` for a job, whose record tells how much this process has put
-    to the store. Raises NotFound where there is no lake, Transient for a store that does not answer."""
+    to the store. Raises NotFound if there is no lake, Transient if the store does not answer."""
     from lochan.lake import Lake
 
     at = found or lake_place(config)
@@ -182,7 +182,7 @@ async def open_lake(
 
 
 async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
-    """A store is put to the proof before its first lake. Raises Refused where it fails, AlreadyExists."""
+    """The store is tested before its first lake. Raises Refused if it fails, AlreadyExists."""
     from lochan.clock import SystemClock
     from lochan.ids import Ids
     from lochan.lake import Lake
@@ -206,7 +206,7 @@ async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
 
 
 async def probe_store(config: Config) -> None:
-    """A store in which two creators win loses writes. Raises Refused, before anybody is served from one."""
+    """A store in which two creators win loses writes. Raises Refused, before anybody is served from it."""
     from lochan.clock import SystemClock
     from lochan.ids import Ids
     from lochan.store.probe import probe
@@ -224,7 +224,7 @@ def open_store(
 
 
 async def reach(store: Store) -> None:
-    """One question, asked once, so that a wrong address or key is told at once. Raises AlreadyExists for a lake."""
+    """One request without retries, to report a wrong address or key at once. Raises AlreadyExists for a lake."""
     try:
         await store.get(MARK)  # not head, whose refusal would come without the reason
     except NotFound:
@@ -237,7 +237,7 @@ async def reach(store: Store) -> None:
 def no_lake(found: LakeLocation) -> NotFound:
     url = without_password(found.url)
     make = "make one here with `lochan init`" if found.by_default else f"make one with `lochan init {quote(url)}`"
-    return NotFound(f"no lake at {url} (from {found.how})", hint=f"{make}, or name another with --lake")
+    return NotFound(f"no lake at {url} (from {found.source})", hint=f"{make}, or name another with --lake")
 
 
 # --- the doctor ------------------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ async def _tested_store(config: Config, found: LakeLocation, options: Mapping[st
         place = found
         if found.folder is not None and not found.folder.exists():
             beside = TemporaryDirectory(prefix=".lochan-doctor-", dir=nearest_existing(found.folder))
-            place = LakeLocation(stack.enter_context(beside), found.how)
+            place = LakeLocation(stack.enter_context(beside), found.source)
         store = open_store(config, place, options)
         with suppress(AlreadyExists):  # a lake, which the next check looks at
             await reach(store)
@@ -340,7 +340,7 @@ def _options(config: Config, url: str) -> Mapping[str, str]:
 
 
 def _patient(store: Store, found: LakeLocation) -> Store:
-    """What may be repeated is, on a network; a local disk that fails once fails again."""
+    """Requests are retried on a network; a local disk that fails once fails again."""
     if found.folder is not None or store.url.startswith("file://"):
         return store
     from lochan.clock import SystemClock

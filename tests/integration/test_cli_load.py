@@ -102,7 +102,7 @@ def test_a_load_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert "no rows to load" in wrong(INVALID, "load", "logs", "-", input=b"\n")
     assert "branch" in wrong(NOT_FOUND, "load", "logs@nobody", "good.ndjson")
     assert "read once" in wrong(INVALID, "load", "logs", "-", "-")
-    assert "is no place to read from" in wrong(INVALID, "load", "logs", "soon://there/x")
+    assert "is not a place to read from" in wrong(INVALID, "load", "logs", "soon://there/x")
     assert commits() == before
 
 

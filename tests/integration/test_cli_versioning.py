@@ -226,7 +226,7 @@ def test_an_object_and_a_folder_of_one_name(demo: None, tmp_path: Path) -> None:
     assert done.exit_code == 5
     said = done.stderr.splitlines()
     assert [line for line in said if "is an object too" in line] == [
-        f"lochan: '{path}' was not downloaded: 'data/a.csv' is an object too, and no file can be a folder"
+        f"lochan: '{path}' was not downloaded: 'data/a.csv' is an object too, and a file cannot be a folder"
         for path in ("data/a.csv/inner", "data/a.csv/inner/deep")
     ]
     assert "lochan: 2 objects were not downloaded" in said
@@ -314,7 +314,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(demo: None, tmp_path: Pa
         ("fs upload none demo/", 3, "no file none"),
         ("fs upload . demo/", 6, "upload it with -r"),
         ("fs upload -r empty demo/", 3, "no files in empty"),
-        ("fs upload - demo", 6, "its path is missing"),
+        ("fs upload - demo", 6, "which needs a path"),
         ("fs upload file demo@none/a", 3, "no branch 'none'"),
         ("fs upload file demo/a --metadata x", 6, "metadata is given as KEY=VALUE"),
         ("fs download demo/none", 3, "no object 'none' at main"),

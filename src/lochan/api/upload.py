@@ -64,7 +64,7 @@ def _found(
 ) -> Iterator[UploadFile]:
     if not isinstance(source, Path):
         if recursive or not path or path.endswith("/"):
-            raise Invalid("standard input becomes one object, and its path is missing", hint="such as demo@main/a.csv")
+            raise Invalid("standard input becomes one object, which needs a path", hint="such as demo@main/a.csv")
         yield UploadFile(source, path, 0)
         return
     file = source
@@ -72,7 +72,7 @@ def _found(
         raise no_file(file)
     if file.is_dir() != recursive:
         raise Invalid(
-            f"{source} is {'a folder' if file.is_dir() else 'no folder'}",
+            f"{source} is {'a folder' if file.is_dir() else 'not a folder'}",
             hint="upload it with -r" if file.is_dir() else "upload it without -r",
         )
     if not recursive:

@@ -147,7 +147,7 @@ def config_show_command(form: str) -> None:
     found = lake_place(config)
     for record in records:
         if record["key"] == "lake" and not config.is_set("lake"):
-            record.update(value=found.url, source=found.how)
+            record.update(value=found.url, source=found.source)
     show_records(records, form, columns=("key", "value", "source"))
 
 

@@ -40,11 +40,11 @@ def create_command(name: str, kind: str, default_branch: str, metadata: tuple[st
     """
     from lochan.cli.session import on_lake
 
-    said = notes(metadata)
+    pairs = notes(metadata)
 
     async def work(lake: "Lake") -> "RepositoryInfo":
         create = lake.create_pool if kind == "pool" else lake.create_repository
-        return await (await create(name, default_branch=default_branch, metadata=said)).show()
+        return await (await create(name, default_branch=default_branch, metadata=pairs)).show()
 
     made = on_lake(work)
     show_answer(made.as_json(), form, f"created repository {printable(made.name)}")

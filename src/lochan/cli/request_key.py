@@ -87,9 +87,9 @@ def _take(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 
 
 def _request(ctx: click.Context) -> tuple[str, str]:
-    """The command and all that it was told: the same words are the same request."""
+    """The command with its arguments and options: the same words are the same request."""
     import json
 
-    told = {name: value for name, value in sorted(ctx.params.items()) if name not in _IGNORED}
+    request = {name: value for name, value in sorted(ctx.params.items()) if name not in _IGNORED}
     name = ctx.command_path.partition(" ")[2]
-    return name, json.dumps(told, default=str)
+    return name, json.dumps(request, default=str)

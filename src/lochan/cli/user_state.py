@@ -1,4 +1,4 @@
-"""What a user is in the middle of, in files of his own: the pool in use, and whatever else a command remembers."""
+"""What commands remember for a user, in files of the user's own: the pool in use, and more."""
 
 import os
 from pathlib import Path

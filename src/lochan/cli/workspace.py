@@ -233,14 +233,14 @@ def commit_command(
       lochan workspace commit demo 17-9f3a6c21 --all -m 'new prices'
     """
     uri, workspace = workspace_uri(repository, id)
-    said = notes(metadata)
+    pairs = notes(metadata)
 
     async def work(target: Target) -> dict[str, Any]:
         from lochan.api.options import CommitOptions
         from lochan.cli.output.objects import listing_conflicts
 
         async with listing_conflicts(form):
-            options = CommitOptions(message=message, metadata=said)
+            options = CommitOptions(message=message, metadata=pairs)
             made = await target.repository.workspace(workspace).commit(options=options, added=not everything)
         return made.as_json()
 

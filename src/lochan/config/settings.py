@@ -297,7 +297,7 @@ def no_such_setting(where: str, name: str) -> Invalid:
 
 def no_such_variable(name: str) -> Invalid:
     return Invalid(
-        f"{name} in the environment is no setting{did_you_mean(name, {*BY_VARIABLE, *OTHER_VARIABLES})}",
+        f"{name} in the environment is not a setting{did_you_mean(name, {*BY_VARIABLE, *OTHER_VARIABLES})}",
         hint="unset it; `lochan config show` lists every setting, and two underscores stand for each dot",
     )
 

@@ -1,4 +1,4 @@
-"""What a store needs to be opened: the configuration's word, else that of the variables which other tools use."""
+"""What a store needs to be opened: from the configuration, or else from the variables that other tools use."""
 
 from collections.abc import Mapping
 

@@ -260,10 +260,10 @@ def test_a_file_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     "name, message",
     [
         pytest.param(
-            "LOCHAN_LAEK", "LOCHAN_LAEK in the environment is no setting; did you mean 'LOCHAN_LAKE'?", id="typo"
+            "LOCHAN_LAEK", "LOCHAN_LAEK in the environment is not a setting; did you mean 'LOCHAN_LAKE'?", id="typo"
         ),
         pytest.param("LOCHAN_API_LISTEN", "did you mean 'LOCHAN_API__LISTEN'?", id="one underscore"),
-        pytest.param("LOCHAN_lake", "LOCHAN_lake in the environment is no setting", id="small letters"),
+        pytest.param("LOCHAN_lake", "LOCHAN_lake in the environment is not a setting", id="small letters"),
     ],
 )
 def test_a_variable_is_refused(name: str, message: str) -> None:

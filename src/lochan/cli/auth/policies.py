@@ -207,5 +207,5 @@ def can_command(ctx: click.Context, user: str, action: str, resource: str, form:
 def _why(decision: "Decision") -> str:
     if decision.statement is None:
         return "no statement of the user's policies fits"
-    said = f"{decision.statement['effect']} {' on '.join(decision.fits)}"
-    return f"statement {decision.number} of policy {printable(decision.policy or '')}: {printable(said)}"
+    text = f"{decision.statement['effect']} {' on '.join(decision.fits)}"
+    return f"statement {decision.number} of policy {printable(decision.policy or '')}: {printable(text)}"

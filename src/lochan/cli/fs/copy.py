@@ -36,9 +36,9 @@ def cp_command(
     """
     from lochan.cli.options import notes
 
-    said = notes(metadata)
+    pairs = notes(metadata)
     if recursive:
-        if said or content_type:
+        if pairs or content_type:
             raise click.UsageError("--metadata and --content-type are for one object, not for a folder.")
         one, other = folder_uris(source, target)
     else:
@@ -48,12 +48,12 @@ def cp_command(
         into = writable_at(target.lake, other)
         within = one.repository == other.repository
         if recursive:
-            shown = counted("looking for the bytes", "files", wanted=form != "json")
-            with shown if within else progress("copying", None, wanted=form != "json") as advance:
+            shown = counted("looking for the bytes", "files", visible=form != "json")
+            with shown if within else progress("copying", None, visible=form != "json") as advance:
                 return (await into.copy_folder(target.ref, one.path, other.path, progress=advance)).as_json()
         total = None if within else (await target.ref.stat(one.path)).size
-        about = content_type, said or None
-        with progress("copying", total, wanted=form != "json" and not within) as advance:
+        about = content_type, pairs or None
+        with progress("copying", total, visible=form != "json" and not within) as advance:
             made = await into.copy(
                 target.ref, one.path, other.path, content_type=about[0], metadata=about[1], progress=advance
             )

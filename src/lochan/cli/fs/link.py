@@ -66,19 +66,19 @@ def link_command(
     from lochan.api.local_files import place_url
 
     if len(words) != (1 if token else 2):
-        wanted = "the object's path alone" if token else "a URL and the object's path"
-        raise click.UsageError(f"{'With' if token else 'Without'} --token, {wanted} must be given.")
+        needed = "the object's path alone" if token else "a URL and the object's path"
+        raise click.UsageError(f"{'With' if token else 'Without'} --token, {needed} must be given.")
     if token is None and (size is not None or checksum is not None):
         raise Invalid("--size and --checksum are for what was put at an address", hint="give its --token too")
     uri, url = on_branch(object_uri(words[-1])), "" if token else place_url(words[0])
-    said = notes(metadata)
+    pairs = notes(metadata)
 
     async def work(target: Target) -> dict[str, Any]:
         if token is None:
-            return object_record(await target.branch.link(uri.path, url, content_type=content_type, metadata=said))
+            return object_record(await target.branch.link(uri.path, url, content_type=content_type, metadata=pairs))
         return object_record(
             await target.branch.link_address(
-                uri.path, token, size=size, checksum=checksum, content_type=content_type, metadata=said
+                uri.path, token, size=size, checksum=checksum, content_type=content_type, metadata=pairs
             )
         )
 

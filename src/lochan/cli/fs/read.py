@@ -121,7 +121,7 @@ def download_command(where: str, target: str, recursive: bool, force: bool, form
     """
     uri = prefix_uri(where) if recursive else object_uri(where)
 
-    bar = partial(progress, "downloading", wanted=form != "json")
+    bar = partial(progress, "downloading", visible=form != "json")
 
     async def work(at: Target) -> tuple[int, int, int]:
         if not recursive:

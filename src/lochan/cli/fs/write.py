@@ -63,13 +63,13 @@ def upload_command(
     files = upload_files(
         given, uri.path, recursive=recursive, lake=lake, follow_links=follow_links, report=print_message
     )
-    said = notes(metadata)
+    pairs = notes(metadata)
     total = None if source == "-" else sum(each.size for each in files)
 
     async def work(at: Target) -> "UploadResult":
-        with progress("uploading", total, wanted=form != "json") as advance:
+        with progress("uploading", total, visible=form != "json") as advance:
             return await at.writable.upload(
-                files, content_type=content_type, metadata=said, resume=resume, progress=advance
+                files, content_type=content_type, metadata=pairs, resume=resume, progress=advance
             )
 
     done = work_on(uri, work)

@@ -1,6 +1,6 @@
 """`lochan bisect`: finds the commit that broke something, by testing as few as possible.
 
-What was said so far is kept in a file of the user's own, one for each repository.
+The marks are kept in a file of the user's own, one for each repository.
 """
 
 import json
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lochan.api.results import BisectStep
 
 SKIP = 125
-_BAD_MAX = 127  # above are signals: the command was stopped, and has said nothing
+_BAD_MAX = 127  # above are signals: the command was stopped, and its code means nothing
 
 
 @click.group("bisect", cls=LazyGroup)
@@ -210,12 +210,12 @@ async def _search(target: Target, marks: Marks, words: tuple[str, ...]) -> "Bise
 def _verdict(repository: str, id: str, words: tuple[str, ...], lake: str | None) -> str:
     import subprocess
 
-    told = {"LOCHAN_BISECT_REF": id, "LOCHAN_BISECT_URI": f"{repository}@{id}"}
+    variables = {"LOCHAN_BISECT_REF": id, "LOCHAN_BISECT_URI": f"{repository}@{id}"}
     if lake is not None:
-        told["LOCHAN_LAKE"] = lake
+        variables["LOCHAN_LAKE"] = lake
     try:
         # What it prints goes to stderr: on stdout is our own answer.
-        code = subprocess.run(words, env={**os.environ, **told}, stdout=2, check=False).returncode
+        code = subprocess.run(words, env={**os.environ, **variables}, stdout=2, check=False).returncode
     except FileNotFoundError:
         raise NotFound(f"there is no command {words[0]!r}") from None
     if code == SKIP:
@@ -253,12 +253,12 @@ def _show_step(repository: str, now: "BisectStep", form: str) -> None:
 
 # --- the file --------------------------------------------------------------------------------------------------------
 def _load(file: Path, name: str) -> tuple[Marks, str]:
-    """The marks, and the commit that the user was told to test. Raises NotFound if nothing is under way, Invalid for a
-    file that somebody spoilt."""
+    """The marks, and the commit that the user is testing. Raises NotFound if nothing is under way, Invalid for a
+    damaged file."""
     try:
-        said: dict[str, Any] = json.loads(file.read_bytes())
-        marks = Marks(str(said["bad"]), tuple(map(str, said["good"])), tuple(map(str, said["skipped"])))
-        return marks, str(said["test"])
+        record: dict[str, Any] = json.loads(file.read_bytes())
+        marks = Marks(str(record["bad"]), tuple(map(str, record["good"])), tuple(map(str, record["skipped"])))
+        return marks, str(record["test"])
     except FileNotFoundError:
         hint = f"begin with `lochan bisect start {quote(name)}@GOOD {quote(name)}@BAD`"
         raise NotFound(f"no bisection of {name!r} is under way", hint=hint) from None
@@ -270,8 +270,8 @@ def _load(file: Path, name: str) -> tuple[Marks, str]:
 def _keep(file: Path, marks: Marks, test: str) -> None:
     from lochan.cli.user_state import write_file
 
-    said = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": test}
-    write_file(file, json.dumps(said, indent=2))
+    record = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": test}
+    write_file(file, json.dumps(record, indent=2))
 
 
 async def _file(target: Target) -> Path:

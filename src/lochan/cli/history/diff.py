@@ -206,8 +206,8 @@ def _show_rows(found: "RowDiff", form: str) -> None:
     lines = [line for each in found.sample for line in _row_lines(each)]
     if lines:
         echo_table(["", "", ""], [[printable(cell) for cell in line] for line in lines], begun=True)
-    told = sum(each.times for each in found.sample)
-    rest = found.added + found.removed + found.changed - told
+    shown = sum(each.times for each in found.sample)
+    rest = found.added + found.removed + found.changed - shown
     if rest and found.sample:
         click.echo(f"… and {rest:,} more")
 

@@ -71,7 +71,7 @@ def import_command(
     sources = list(_import_sources(source, uri, paths))
 
     async def work(at: Target) -> dict[str, Any]:
-        with counted("listing", "files", wanted=form != "json") as seen:
+        with counted("listing", "files", visible=form != "json") as seen:
             if dry_run:
                 return (await at.branch.try_import(sources, progress=seen)).as_json()
             async with listing_conflicts(form):
@@ -125,7 +125,7 @@ def commit_command(
 
     async def work(at: Target) -> dict[str, Any]:
         found = ingest_source(source, uri)
-        with counted("listing", "files", wanted=form != "json") as seen:
+        with counted("listing", "files", visible=form != "json") as seen:
             async with listing_conflicts(form):
                 done = await at.branch.ingest(found, options, keep_removed=keep_removed, progress=seen)
         return done.as_json()
@@ -149,7 +149,7 @@ def diff_command(source: str, target: str, keep_removed: bool, form: str) -> Non
         from lochan.cli.output.record_stream import as_records, show_stream
 
         cells = {"before": size_cell, "after": size_cell}
-        with counted("listing", "files", wanted=form != "json") as seen:
+        with counted("listing", "files", visible=form != "json") as seen:
             changes = at.branch.ingest_diff(ingest_source(source, uri), keep_removed=keep_removed, progress=seen)
             await show_stream(as_records(changes), form, columns=("kind", "before", "after", "path"), cells=cells)
 

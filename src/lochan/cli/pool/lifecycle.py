@@ -73,7 +73,7 @@ def create_command(
     from lochan.cli.options import size_bytes
     from lochan.cli.session import on_lake
 
-    size_of_objects, said = size_bytes("--size", size), notes(metadata)
+    size_of_objects, pairs = size_bytes("--size", size), notes(metadata)
 
     async def work(lake: "Lake") -> "RepositoryInfo":
         made = await lake.create_pool(
@@ -84,7 +84,7 @@ def create_command(
             nulls=nulls,
             size_bytes=size_of_objects,
             default_branch=default_branch,
-            metadata=said,
+            metadata=pairs,
         )
         return await made.show()
 

@@ -111,7 +111,7 @@ def load_command(
 
     at = None if in_use_meant(pool, sources) else branch_uri(pool)
     words = commit_message(message, author, meta, date)
-    how = LoadOptions(
+    load_options = LoadOptions(
         format=input_format,
         row_tag=row_tag or "",
         on_error=on_error,
@@ -122,7 +122,7 @@ def load_command(
     )
     options = JobOptions(engine, master, memory).parsed()
     given = [sys.stdin.buffer if each == "-" else each for each in (sources if at else (pool, *sources))]
-    bar = partial(progress, "loading", wanted=form != "json")
+    bar = partial(progress, "loading", visible=form != "json")
 
     async def work(lake: "Lake") -> "tuple[Uri, LoadResult]":
         found = await _sources(lake, given, None if at else pool, follow_links)
@@ -131,8 +131,10 @@ def load_command(
         target = lake.pool(uri.repository)
         if await target.load_engine(found, options) == "duckdb":
             without_pandas()
-        with StageBar("load", wanted=form != "json") as stages:
-            done = await target.load_files(found, how, words, options, branch=uri.ref, progress=bar, stages=stages.show)
+        with StageBar("load", visible=form != "json") as stages:
+            done = await target.load_files(
+                found, load_options, words, options, branch=uri.ref, progress=bar, stages=stages.show
+            )
         return uri, done
 
     uri, loaded = on_lake(work, counted=True)

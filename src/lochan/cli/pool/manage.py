@@ -149,13 +149,13 @@ async def _check(lake: "Lake", names: tuple[str, ...]) -> None:
 def _record(step: "Step") -> dict[str, Any]:
     from lochan.api.upkeep import JournalUpkeep
 
-    said = {} if step.error is None else {"error": str(step.error)}
+    problem = {} if step.error is None else {"error": str(step.error)}
     if isinstance(step, JournalUpkeep):
         if step.error is not None:
-            return {"journal": step.journal, "outcome": "failed", **said}
+            return {"journal": step.journal, "outcome": "failed", **problem}
         return {"journal": step.journal, "outcome": "trimmed", "packed": step.packed, "deleted": step.deleted}
     done = {} if step.compacted is None else step.compacted.as_json()
-    return {"pool": step.pool, "branch": step.branch or None, "outcome": step.outcome, **done, **said}
+    return {"pool": step.pool, "branch": step.branch or None, "outcome": step.outcome, **done, **problem}
 
 
 def _line(step: "Step") -> str:
