@@ -163,7 +163,7 @@ def rebase_command(branch: str, onto: str, form: str) -> None:
 @click.command("cherry-pick")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("ref")
-@click.option("-m", "--message", default="", help="The message of the new commit. Default: one that names REF.")
+@click.option("-m", "--message", default="", help="The message of the new commit. Default: that of REF.")
 @_parent_option
 @_commit_staged_option
 @request_key
