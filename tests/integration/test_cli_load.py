@@ -164,7 +164,7 @@ def test_without_a_pool_the_one_in_use_is_meant(tmp_path: Path) -> None:
 def test_a_packed_source_may_not_become_too_large(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson.gz").write_bytes(gzip.compress(ndjson(ROWS) * 100))
     assert "have become more than 1,000" in wrong(INVALID, "load", "logs", "a.ndjson.gz", "--unpacked-max", "1kB")
-    assert "no size" in wrong(INVALID, "load", "logs", "a.ndjson.gz", "--unpacked-max", "much")
+    assert "not a size" in wrong(INVALID, "load", "logs", "a.ndjson.gz", "--unpacked-max", "much")
     assert "loaded 5,000 rows" in fine("load", "logs", "a.ndjson.gz")
 
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 )
 @click.option("--since", metavar="TIME", help="Only commits at TIME or later, such as 2026-11-01 or '5 minutes ago'.")
 @click.option("--until", metavar="TIME", help="Only commits at TIME or earlier.")
-@click.option("--author", default="", metavar="TEXT", help="Only commits whose author or committer has TEXT in the name.")
+@click.option(
+    "--author", default="", metavar="TEXT", help="Only commits whose author or committer has TEXT in the name."
+)
 @click.option("--grep", default="", metavar="TEXT", help="Only commits whose message contains TEXT.")
 @click.option("--oneline", is_flag=True, help="Only the id and the title of each.")
 @click.option("--first-parent", is_flag=True, help="Follow only the first parent of a merge.")
