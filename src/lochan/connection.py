@@ -10,24 +10,27 @@ at it. Imports are made where they are needed: a command that lists repositories
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from lochan.config.find import FOLDER, MARK, LakeLocation, cache_folder, configured_lake, find_lake, state_folder
-from lochan.config.load import Flag, load
-from lochan.config.values import Config, without_password
+from lochan.config.load import Config, Flag, load, without_password
 from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
 
 if TYPE_CHECKING:
     from lochan.api.blocking import Lake
+    from lochan.api.doctor import DoctorCheck, DoctorTarget
+    from lochan.api.lake import Lake as AsyncLake
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor as Actor
-    from lochan.lake import Lake as OpenLake
+    from lochan.lake import Lake as EngineLake
     from lochan.lake import LakeOptions
     from lochan.store.protocol import Store
-    from lochan.versioning.bodies.address import Style
+
+    OpenLake = EngineLake
 
 RETRY_S = 5.0  # somebody waits for the answer, and can try again; a server is more patient
 
@@ -41,11 +44,9 @@ def connect(
 ) -> Lake:
     """The lake in a folder or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
     endpoint, region) or, without any, with those that are configured. Without a place, the one that the command line
-    finds. `user` is the author of commits; the journal and the committer name the system's user beside it.
-    `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound where there is none."""
+    finds. `user` is the author of commits; the journal and the committer name the system's user.
+    `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound if there is no lake."""
     from lochan.api.blocking import Lake
-    from lochan.api.lake import Lake as AsyncLake
-    from lochan.api.session import Session
     from lochan.runtime import Runtime
 
     config = configuration()
@@ -57,7 +58,24 @@ def connect(
     except BaseException:
         runtime.stop()
         raise
-    return Lake(AsyncLake(Session(lake, actor, lambda master: spark_place(config, master))), runtime)
+    return Lake(lake_verbs(config, lake, actor, lambda: doctor_target(config, found, options, journal_url)), runtime)
+
+
+def lake_verbs(
+    config: Config,
+    lake: OpenLake,
+    actor: Actor,
+    doctor: Callable[[], DoctorTarget] | None = None,
+    *,
+    one_request: bool = False,
+) -> AsyncLake:
+    """An open lake with its verbs, for that actor; closing it closes the lake. `doctor` and `one_request` as in
+    `Session`."""
+    from lochan.api.lake import Lake as AsyncLake
+    from lochan.api.session import Session
+
+    target = doctor or (lambda: doctor_target(config, lake_place(config)))
+    return AsyncLake(Session(lake, actor, lambda master: spark_place(config, master), target, one_request=one_request))
 
 
 # --- what is configured, and where things are ------------------------------------------------------------------------
@@ -94,13 +112,12 @@ def spark_place(config: Config, master: str | None = None) -> SparkPlace:
     """A master that was named wins over a Connect server, and the configuration over SPARK_REMOTE."""
     from lochan.engines.spark.place import SparkPlace
 
-    remote = "" if master else config.optional_text("spark.remote") or ""
+    spark = config.settings.spark
+    remote = "" if master else spark.remote or ""
     if not (master or remote or config.is_set("spark.master")):
         remote = os.environ.get("SPARK_REMOTE", "")
-    packages = config.optional_text("spark.packages")
-    options = {"spark.jars.packages": packages} if packages else {}
-    thresholds = config.size("spark.threshold"), config.optional_size("spark.local_threshold")
-    return SparkPlace(master or config.text("spark.master"), remote, thresholds[0], options, thresholds[1])
+    options = {"spark.jars.packages": spark.packages} if spark.packages else {}
+    return SparkPlace(master or spark.master, remote, spark.threshold, options, spark.local_threshold)
 
 
 def actor_of(client: str, author: str = "") -> Actor:
@@ -141,7 +158,7 @@ async def open_lake(
 ) -> OpenLake:
     """To be closed by the caller. `options` are the store's, instead of those that are configured; `lasting` is for a
     server, which has it open as long as it runs; `counted` for a job, whose record tells how much this process has put
-    to the store. Raises NotFound where there is no lake, Transient for a store that does not answer."""
+    to the store. Raises NotFound if there is no lake, Transient if the store does not answer."""
     from lochan.lake import Lake
 
     at = found or lake_place(config)
@@ -153,8 +170,8 @@ async def open_lake(
     try:
         return await Lake.open(
             store,
-            journal_url=journal_url or config.optional_text("journal.postgres.url") or "",
-            hold_ms=config.number("journal.hold_ms"),
+            journal_url=journal_url or config.settings.journal.postgres.url or "",
+            hold_ms=config.settings.journal.hold_ms,
             alarm=alarm,
             world=_world(config, at, options, lasting),
         )
@@ -165,13 +182,13 @@ async def open_lake(
 
 
 async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
-    """A store is put to the proof before its first lake. Raises Refused where it fails, AlreadyExists."""
+    """The store is tested before its first lake. Raises Refused if it fails, AlreadyExists."""
     from lochan.clock import SystemClock
     from lochan.ids import Ids
     from lochan.lake import Lake
     from lochan.store.probe import probe
 
-    if config["journal.type"] == "postgres" and config["journal.postgres.url"] is None:
+    if config.settings.journal.type == "postgres" and config.settings.journal.postgres.url is None:
         where = config.source("journal.type").text
         raise Invalid(f"{where}: journal.type is postgres, but no database is named", hint="set journal.postgres.url")
     store = open_store(config, found, create=True)
@@ -180,8 +197,8 @@ async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
         await probe(store, Ids(), SystemClock())
         return await Lake.create(
             _patient(store, found),
-            journal=config.text("journal.type"),
-            journal_url=config.optional_text("journal.postgres.url") or "",
+            journal=config.settings.journal.type,
+            journal_url=config.settings.journal.postgres.url or "",
         )
     except AlreadyExists:
         url = without_password(found.url)
@@ -189,7 +206,7 @@ async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
 
 
 async def probe_store(config: Config) -> None:
-    """A store in which two creators win loses writes. Raises Refused, before anybody is served from one."""
+    """A store in which two creators win loses writes. Raises Refused, before anybody is served from it."""
     from lochan.clock import SystemClock
     from lochan.ids import Ids
     from lochan.store.probe import probe
@@ -207,7 +224,7 @@ def open_store(
 
 
 async def reach(store: Store) -> None:
-    """One question, asked once, so that a wrong address or key is told at once. Raises AlreadyExists for a lake."""
+    """One request without retries, to report a wrong address or key at once. Raises AlreadyExists for a lake."""
     try:
         await store.get(MARK)  # not head, whose refusal would come without the reason
     except NotFound:
@@ -220,7 +237,68 @@ async def reach(store: Store) -> None:
 def no_lake(found: LakeLocation) -> NotFound:
     url = without_password(found.url)
     make = "make one here with `lochan init`" if found.by_default else f"make one with `lochan init {quote(url)}`"
-    return NotFound(f"no lake at {url} (from {found.how})", hint=f"{make}, or name another with --lake")
+    return NotFound(f"no lake at {url} (from {found.source})", hint=f"{make}, or name another with --lake")
+
+
+# --- the doctor ------------------------------------------------------------------------------------------------------
+async def doctor(config: Config, *, spark: bool = False) -> list[DoctorCheck]:
+    """`Lake.doctor`, also for a lake that does not exist yet or cannot be opened."""
+    from lochan.api.doctor import examine
+
+    return await examine(doctor_target(config, lake_place(config)), spark=spark)
+
+
+def doctor_target(
+    config: Config,
+    found: LakeLocation,
+    options: Mapping[str, str] | None = None,
+    journal_url: str | None = None,
+) -> DoctorTarget:
+    """`options` and `journal_url` as in `open_lake`."""
+    from lochan import __version__
+    from lochan.api.doctor import DoctorTarget
+
+    needed = frozenset({"psycopg"} if config.settings.journal.type == "postgres" else ())
+    return DoctorTarget(
+        __version__,
+        os.environ,
+        needed,
+        cache_place(config),
+        found.folder,
+        lambda: _tested_store(config, found, options),
+        lambda: _tested_lake(config, found, options, journal_url),
+        no_lake(found),
+    )
+
+
+@asynccontextmanager
+async def _tested_store(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> AsyncIterator[Store]:
+    """The store itself, without retries. A lake's folder that does not exist yet is tested beside where it will be,
+    and does not exist afterwards either."""
+    from tempfile import TemporaryDirectory
+
+    from lochan.api.doctor import nearest_existing
+
+    with ExitStack() as stack:
+        place = found
+        if found.folder is not None and not found.folder.exists():
+            beside = TemporaryDirectory(prefix=".lochan-doctor-", dir=nearest_existing(found.folder))
+            place = LakeLocation(stack.enter_context(beside), found.source)
+        store = open_store(config, place, options)
+        with suppress(AlreadyExists):  # a lake, which the next check looks at
+            await reach(store)
+        yield store
+
+
+@asynccontextmanager
+async def _tested_lake(
+    config: Config, found: LakeLocation, options: Mapping[str, str] | None, journal_url: str | None
+) -> AsyncIterator[OpenLake]:
+    lake = await open_lake(config, found, options=options, journal_url=journal_url)
+    try:
+        yield lake
+    finally:
+        await lake.close()
 
 
 def _open_existing(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> Store:
@@ -243,14 +321,13 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
         store = open_store(config, other)
         return store if url.startswith("file://") else _patient(store, other)
 
-    style: Style = "path" if config.text("blockstore.address_style") == "path" else "id"
     # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
     kept = lasting or found.folder is None
     return LakeOptions(
         open_other,
-        bodies=BodySettings(style, config.flag("blockstore.tag_paths")),
+        bodies=BodySettings(config.settings.blockstore.address_style, config.settings.blockstore.tag_paths),
         secret=encryption_secret(config),
-        cache=CacheFolder(str(cache_place(config)), config.count("cache.size")) if kept else None,
+        cache=CacheFolder(str(cache_place(config)), config.settings.cache.size) if kept else None,
         options=_options(config, found.url) if options is None else options,
         verified=str(cache_place(config) / "verified"),
     )
@@ -263,7 +340,7 @@ def _options(config: Config, url: str) -> Mapping[str, str]:
 
 
 def _patient(store: Store, found: LakeLocation) -> Store:
-    """What may be repeated is, on a network; a local disk that fails once fails again."""
+    """Requests are retried on a network; a local disk that fails once fails again."""
     if found.folder is not None or store.url.startswith("file://"):
         return store
     from lochan.clock import SystemClock

@@ -34,6 +34,8 @@
 `kind` is a stable code, append-only: the CLI's exit codes, the HTTP status and the S3 code are tables over it.
 """
 
+import errno
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -197,3 +199,14 @@ class PathsInTheWay(Conflict):
 
 class Corrupt(LochanError):
     kind = "corrupt"
+
+
+def from_os_error(error: OSError) -> LochanError:
+    """The operating system's error as one of ours."""
+    reason = error.strerror or str(error)
+    message = reason if error.filename is None else f"{os.fsdecode(error.filename)}: {reason}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(message, hint="make room and try again; what was there before is untouched")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return Refused(message, hint="check the permissions, or use another folder")
+    return LochanError(message)

@@ -113,7 +113,7 @@ def test_an_ingest_follows_a_folder(tmp_path: Path) -> None:
         ("import folder demo@none", NOT_FOUND, "no branch 'none'"),
         ("import folder none", NOT_FOUND, "no repository 'none'"),
         ("import folder demo@main~1", INVALID, "is not a branch"),
-        ("import ftp://x/y demo", INVALID, "is no place to read from"),
+        ("import ftp://x/y demo", INVALID, "is not a place to read from"),
         ("import folder demo --path x", INVALID, "a source is given as URL=PREFIX"),
         ("import folder demo --path folder=", INVALID, "two files would become the object 'x'"),
         ("ingest commit --from-path none --to-path demo", NOT_FOUND, "there is nothing to import"),

@@ -102,7 +102,7 @@ def test_a_load_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert "no rows to load" in wrong(INVALID, "load", "logs", "-", input=b"\n")
     assert "branch" in wrong(NOT_FOUND, "load", "logs@nobody", "good.ndjson")
     assert "read once" in wrong(INVALID, "load", "logs", "-", "-")
-    assert "is no place to read from" in wrong(INVALID, "load", "logs", "soon://there/x")
+    assert "is not a place to read from" in wrong(INVALID, "load", "logs", "soon://there/x")
     assert commits() == before
 
 
@@ -164,7 +164,7 @@ def test_without_a_pool_the_one_in_use_is_meant(tmp_path: Path) -> None:
 def test_a_packed_source_may_not_become_too_large(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson.gz").write_bytes(gzip.compress(ndjson(ROWS) * 100))
     assert "have become more than 1,000" in wrong(INVALID, "load", "logs", "a.ndjson.gz", "--unpacked-max", "1kB")
-    assert "no size" in wrong(INVALID, "load", "logs", "a.ndjson.gz", "--unpacked-max", "much")
+    assert "not a size" in wrong(INVALID, "load", "logs", "a.ndjson.gz", "--unpacked-max", "much")
     assert "loaded 5,000 rows" in fine("load", "logs", "a.ndjson.gz")
 
 

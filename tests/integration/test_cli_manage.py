@@ -107,7 +107,7 @@ def test_a_round_and_everything_that_can_be_said_wrongly() -> None:
     assert fine("--set", "manage.policy=policy.yaml", "manage", "--once", "logs") == "logs@main: in order\n"
 
     assert "exclude each other" in wrong(6, "manage", "--once", "--every", "5m")
-    assert "no length of time" in wrong(6, "manage", "--every", "soon")
+    assert "not a length of time" in wrong(6, "manage", "--every", "soon")
     assert "'nowhere'" in wrong(3, "manage", "--once", "nowhere")
     assert "holds files" in wrong(5, "manage", "--once", "files")
     assert "only a repository" in wrong(6, "manage", "--once", "logs@main")

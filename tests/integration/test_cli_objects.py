@@ -150,8 +150,8 @@ def test_a_file_outside_is_linked(tmp_path: Path) -> None:
     "words, code, said",
     [
         ("fs link none.csv demo/a", NOT_FOUND, "none.csv"),
-        ("fs link http://x/y demo/a", INVALID, "is no place to read from"),
-        ("fs link s3:// demo/a", INVALID, "is no place to read from"),
+        ("fs link http://x/y demo/a", INVALID, "is not a place to read from"),
+        ("fs link s3:// demo/a", INVALID, "is not a place to read from"),
         ("fs link . demo/a", NOT_FOUND, "is not in"),
         ("fs link .lochan/lake.json demo/a", REFUSED, "is in this lake"),
         ("fs link file demo", INVALID, "the path is missing"),

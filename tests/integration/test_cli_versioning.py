@@ -226,7 +226,7 @@ def test_an_object_and_a_folder_of_one_name(demo: None, tmp_path: Path) -> None:
     assert done.exit_code == 5
     said = done.stderr.splitlines()
     assert [line for line in said if "is an object too" in line] == [
-        f"lochan: '{path}' was not downloaded: 'data/a.csv' is an object too, and no file can be a folder"
+        f"lochan: '{path}' was not downloaded: 'data/a.csv' is an object too, and a file cannot be a folder"
         for path in ("data/a.csv/inner", "data/a.csv/inner/deep")
     ]
     assert "lochan: 2 objects were not downloaded" in said
@@ -314,26 +314,26 @@ def test_a_file_that_is_there_is_replaced_only_by_force(demo: None, tmp_path: Pa
         ("fs upload none demo/", 3, "no file none"),
         ("fs upload . demo/", 6, "upload it with -r"),
         ("fs upload -r empty demo/", 3, "no files in empty"),
-        ("fs upload - demo", 6, "its path is missing"),
+        ("fs upload - demo", 6, "which needs a path"),
         ("fs upload file demo@none/a", 3, "no branch 'none'"),
-        ("fs upload file demo/a --metadata x", 6, "a note is given as KEY=VALUE"),
+        ("fs upload file demo/a --metadata x", 6, "metadata is given as KEY=VALUE"),
         ("fs download demo/none", 3, "no object 'none' at main"),
         ("fs download -r demo/none", 3, "no objects in 'none' at main"),
-        ("branch create demo", 6, "the name behind the @ is missing"),
+        ("branch create demo", 6, "the name after the @ is missing"),
         ("branch create demo@main", 4, "there is a branch 'main' already"),
         ("branch create demo@dev --from none", 3, "no branch, tag or commit 'none'"),
         ("branch delete demo@main", 5, "is the default branch"),
         ("branch delete demo@none", 3, "no branch 'none'"),
         ("branch restore demo@none", 3, "no deleted branch 'none'"),
-        ("branch list demo@main", 6, "only a repository is wanted"),
+        ("branch list demo@main", 6, "only a repository can be given"),
         ("tag create demo@main", 4, "there is a branch 'main' already"),
         ("tag delete demo@none", 3, "no tag 'none'"),
         ("commit demo -m x", 6, "nothing is staged on branch 'main'"),
         ("commit demo@none -m x", 3, "no branch 'none'"),
         ("commit demo@main~1 -m x", 6, "'main~1' is not a branch"),
-        ("commit demo -m x --date soon", 6, "--date 'soon': this is no time"),
-        ("log demo/data", 6, "no path is wanted here"),
-        ("log demo --since soon", 6, "--since 'soon': this is no time"),
+        ("commit demo -m x --date soon", 6, "--date 'soon': not a time"),
+        ("log demo/data", 6, "a path cannot be given here"),
+        ("log demo --since soon", 6, "--since 'soon': not a time"),
         ("show demo@none", 3, "no branch, tag or commit 'none'"),
         ("diff demo other", 6, "in different repositories"),
         ("diff demo@main~1", 6, "'main~1' is not a branch"),

@@ -141,7 +141,7 @@ def test_what_can_be_said_wrongly(broker: Broker, tmp_path: Path) -> None:
     assert "does not take these settings" in wrong(5, *kafka, "--kafka", "colour=red")
     assert "is for Spark" in wrong(6, *kafka, "--checkpoint", "here")
     assert "takes no 'there'" in wrong(6, *kafka, "there")
-    assert "no length of time" in wrong(6, *kafka, "--every", "soon")
+    assert "not a length of time" in wrong(6, *kafka, "--every", "soon")
     assert "Kafka at 127.0.0.1:9" in wrong(9, *base, "kafka", "--brokers", "127.0.0.1:9", "--topic", "orders")
     assert "holds files" in wrong(5, "ingest", "stream", "files", *kafka[3:])
     assert "'none'" in wrong(3, "ingest", "stream", "logs@none", *kafka[3:])

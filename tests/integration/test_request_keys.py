@@ -16,7 +16,7 @@ import click
 import pytest
 
 import lochan as lochan_python
-from lochan.cli.options.request_key import OPTION
+from lochan.cli.request_key import OPTION
 from lochan.cli.root import cli
 from lochan.errors import KeyReused, Unknown
 from tests.integration.test_cli_versioning import fine, lochan, newcomer

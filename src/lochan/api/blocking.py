@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from lochan.api import access, branch, lake, pool, ref, repository, workspace, writable
-from lochan.api.access_results import ActionInfo
+from lochan.api.access import ActionInfo
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.ref import NamedRef
 from lochan.runtime import Runtime
@@ -289,6 +289,7 @@ class Lake(Blocking[lake.Lake]):
     job = _waits(lake.Lake.job)
     diff_rows = _waits(lake.Lake.diff_rows)
     events = _iterates(lake.Lake.events)
+    doctor = _waits(lake.Lake.doctor)
 
     @property
     def id(self) -> str:

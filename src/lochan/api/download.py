@@ -70,7 +70,7 @@ class Download:
                 self._check_free(file)
                 found, total = found + 1, total + entry.size
         if not found and not self.skipped:
-            raise NotFound(f"no objects in {path or '/'!r} at {self._ref}", hint="without -r one object is read")
+            raise NotFound(f"no objects in {path or '/'!r} at {self._ref}", hint="without -r, one object is downloaded")
         with self._progress(total) as advance:
             await self._write_all(_entries(view, prefix), len(prefix), advance)
         return self._written
@@ -128,7 +128,7 @@ class Download:
 
     def _check_free(self, file: Path) -> None:
         if not self._force and os.path.lexists(file):
-            raise AlreadyExists(f"{file} is there already", hint="say --force to replace it")
+            raise AlreadyExists(f"{file} is there already", hint="give --force to replace it")
 
     async def _write(self, entry: Entry, file: Path, advance: Advance) -> None:
         import asyncio
@@ -176,7 +176,7 @@ class FileNames:
         above = next((each for each in self._begun if path.startswith(f"{each}/")), None)
         if above is not None:
             raise Refused(
-                f"{path!r} was not downloaded: {above!r} is an object too, and no file can be a folder",
+                f"{path!r} was not downloaded: {above!r} is an object too, and a file cannot be a folder",
             )
         file = inside(self._target, path)
         self._begun.append(path)
@@ -188,7 +188,7 @@ def inside(target: Path, path: str) -> Path:
     anything, and a folder may hold links to elsewhere."""
     names = path.split("/")
     if any(name in ("", ".", "..") or "\0" in name for name in names):
-        raise Refused(f"{path!r} was not downloaded: as a file it would not lie in {target}")
+        raise Refused(f"{path!r} was not downloaded: as a file it would not be in {target}")
     file = target.joinpath(*names)
     root = target.resolve()
     if not file.parent.resolve().is_relative_to(root):

@@ -56,11 +56,11 @@ async def followed(
 
 
 async def land(
-    repository: OpenRepository, branch: str, found: ImportPlan, said: CommitMessage, actor: Actor
+    repository: OpenRepository, branch: str, found: ImportPlan, message: CommitMessage, actor: Actor
 ) -> ImportResult:
     from lochan.versioning.heads.imports import bring_in
 
-    landed = await bring_in(repository, branch, found, said, actor=actor)
+    landed = await bring_in(repository, branch, found, message, actor=actor)
     return ImportResult(commit=landed.commit, **landed.counts._asdict())
 
 

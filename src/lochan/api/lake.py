@@ -17,11 +17,12 @@ from lochan.api.session import Session, about
 from lochan.api.upkeep import Step, keep_up, read_policy
 
 if TYPE_CHECKING:
+    from lochan.api.doctor import DoctorCheck
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
     from lochan.engines.run_query import RunOptions
     from lochan.engines.spark.progress import Listener
-    from lochan.journal.feed import EventLine
+    from lochan.journal.feed import EventLine as EventLine
     from lochan.pools.upkeep import Upkeep as UpkeepPolicy
 
 
@@ -194,6 +195,13 @@ class Lake:
         actor = self._session.acting(key, "upkeep", list(pools))
         async for step in keep_up(self._session, policy or read_policy(None), pools, options, actor):
             yield step
+
+    async def doctor(self, *, spark: bool = False) -> list[DoctorCheck]:
+        """Whether this machine and this store can carry the lake: versions, disks, the store, the lake. The store and
+        the lake are opened anew, as another process would. `spark`: also start Spark and run a small job."""
+        from lochan.api.doctor import examine
+
+        return await examine(self._session.doctor(), spark=spark)
 
     def new_key(self) -> str:
         """An idempotency key, which begins with the time it was made."""

@@ -1,7 +1,7 @@
 """The files of a folder on this machine, to be uploaded or loaded. What is left out is reported, and why.
 
-A link that leads out of the folder is not followed unless told: somebody else may have put it there, and what it names
-is not what was asked for.
+A link that leads out of the folder is followed only on request: somebody else may have put it there, and what it
+names is not what the user named.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lochan.errors import Invalid, NotFound
 
-FOLLOW_HINT = "--follow-links takes it in"
+FOLLOW_HINT = "give --follow-links to include it"
 _SCHEMES = ("s3", "gs", "az", "file")
 _NEAR = 0.7  # of 1: more than the usual, as names of files are short
 
@@ -139,7 +139,7 @@ class _Walk:
                 return "it is the lake itself"
             return "it is a link to a folder that it lies in" if os.path.realpath(each) in above else ""
         if not each.is_file():
-            return "it is no file"
+            return "it is not a file"
         if not self._with_hidden and each.name.startswith((".", "_")):
             return "it is hidden"
         return f"it is a link{_LEADS_OUT}" if link and not self._follow_links and not self._is_inside(each) else ""
@@ -160,5 +160,7 @@ def place_url(text: str) -> str:
     if not found:
         return f"file://{str(Path(text).resolve()).replace('%', '%25')}"
     if scheme not in _SCHEMES or not rest:
-        raise Invalid(f"{text!r} is no place to read from", hint=f"known are {', '.join(_SCHEMES)}, and local paths")
+        raise Invalid(
+            f"{text!r} is not a place to read from", hint=f"give a local path or a URL: {', '.join(_SCHEMES)}"
+        )
     return text

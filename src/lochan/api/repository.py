@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
 
-from lochan.api.bisect import bisect_step
 from lochan.api.branch import Branch
 from lochan.api.ref import NamedRef, Ref, full_name
 from lochan.api.results import (
@@ -20,6 +20,9 @@ from lochan.api.results import (
 )
 from lochan.api.session import Session
 from lochan.api.workspace import Workspace, info_of
+
+if TYPE_CHECKING:
+    from lochan.versioning.open_repository import OpenRepository
 
 PROTECTED = ("stage", "commit", "rewrite")  # what a rule can block
 
@@ -130,7 +133,7 @@ class Repository:
         """Which commit to test next for the one that broke something, by what is known so far: some good ones, a bad
         one, and some that cannot be tested. Raises NotFound, Invalid for marks that contradict each other."""
         async with self._session.opened(self.name) as repository:
-            return await bisect_step(repository, good, bad, skipped)
+            return await _bisect_step(repository, good, bad, skipped)
 
     async def protections(self) -> list[ProtectionRule]:
         """The rules that protect branches."""
@@ -199,3 +202,18 @@ class Repository:
     async def delete(self, *, key: str = "") -> None:
         """When it returns, nobody writes to it any more. Raises NotFound."""
         await self._session.lake.delete_repository(self.name, actor=self._session.actor, key=key)
+
+
+async def _bisect_step(repository: OpenRepository, good: Sequence[str], bad: str, skipped: Sequence[str]) -> BisectStep:
+    from lochan.versioning.revisions.bisect import BisectMarks, rounds, step
+
+    refs, _ = await repository.refs()
+    ids = {name: (await repository.resolve(name)).commit_id for name in dict.fromkeys((*good, bad, *skipped))}
+    marks = BisectMarks(ids[bad], frozenset(ids[name] for name in good), frozenset(ids[name] for name in skipped))
+    now = step(refs.commit, marks)
+    return BisectStep(
+        test=Commit.of(now.test, refs.commit(now.test)) if now.test else None,
+        rounds=rounds(len(now.candidates)) if now.test else 0,
+        candidates=tuple(now.candidates),
+        found=() if now.test else tuple(Commit.of(id, refs.commit(id)) for id in now.candidates),
+    )

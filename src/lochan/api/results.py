@@ -362,6 +362,10 @@ class FolderResult(Result, frozen=True, kw_only=True):
     bytes: int
 
 
+class UploadResult(FolderResult, frozen=True, kw_only=True):
+    skipped: int = 0  # files that were there already, when an upload was resumed
+
+
 class DownloadResult(FolderResult, frozen=True, kw_only=True):
     skipped: int  # objects that no file could be made of
 

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
-from lochan.errors import LochanError
+from lochan.errors import LochanError, Refused
 from lochan.journal.keys import keyed
 
 if TYPE_CHECKING:
     import asyncio
 
+    from lochan.api.doctor import DoctorTarget
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor
     from lochan.lake import Lake
@@ -30,12 +31,14 @@ class Session:
         lake: Lake,
         actor: Actor,
         spark: Callable[[str | None], SparkPlace] | None = None,
+        doctor: Callable[[], DoctorTarget] | None = None,
         *,
         one_request: bool = False,
     ) -> None:
         self.lake = lake
         self.actor = actor
         self._spark = spark
+        self._doctor = doctor
         self._names: dict[str, Repository] | None = {} if one_request else None
         self._open: dict[str, OpenRepository] = {}  # by id, the one used longest ago first
         self._users: dict[str, int] = {}
@@ -52,6 +55,12 @@ class Session:
         from lochan.engines.spark.place import STANDARD
 
         return STANDARD._replace(master=master) if master else STANDARD
+
+    def doctor(self) -> DoctorTarget:
+        """What `doctor` looks at. Raises Refused where the opener of the lake has not said."""
+        if self._doctor is None:
+            raise Refused("this lake was not opened from a configuration", hint="run `lochan doctor` beside it")
+        return self._doctor()
 
     async def repository(self, name: str) -> Repository:
         """By its name of this moment. Raises NotFound."""

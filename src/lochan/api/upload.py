@@ -1,18 +1,27 @@
-"""Files on their way into a branch: eight at a time, and staged in batches, so that no upload is one huge event."""
+"""Files on their way into a branch: eight at a time, and staged in batches, so that no upload is one huge event.
+
+An upload that was interrupted can be resumed: what is staged by then is not sent again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import file_digest, md5
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from msgspec.structs import replace
+
 from lochan.api.local_files import Report, files_in, ignored, no_file
+from lochan.api.results import UploadResult
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
     from lochan.formats.record import Actor
+    from lochan.staging.view import View
     from lochan.versioning.open_repository import OpenRepository
 
 _WIDTH = 8  # files at a time
@@ -55,7 +64,7 @@ def _found(
 ) -> Iterator[UploadFile]:
     if not isinstance(source, Path):
         if recursive or not path or path.endswith("/"):
-            raise Invalid("standard input becomes one object, and its path is missing", hint="such as demo@main/a.csv")
+            raise Invalid("standard input becomes one object, which needs a path", hint="such as demo@main/a.csv")
         yield UploadFile(source, path, 0)
         return
     file = source
@@ -63,7 +72,7 @@ def _found(
         raise no_file(file)
     if file.is_dir() != recursive:
         raise Invalid(
-            f"{source} is {'a folder' if file.is_dir() else 'no folder'}",
+            f"{source} is {'a folder' if file.is_dir() else 'not a folder'}",
             hint="upload it with -r" if file.is_dir() else "upload it without -r",
         )
     if not recursive:
@@ -92,8 +101,48 @@ class Upload:
         self._content_type = content_type
         self._progress = progress
 
-    async def all(self, files: Sequence[UploadFile]) -> int:
-        """How many bytes they had. Asked again with its key when all was staged, nothing is sent."""
+    async def rest(self, files: Sequence[UploadFile]) -> UploadResult:
+        """Those that are not there yet. Raises Invalid for an open file, which can be read only once."""
+        from lochan.concurrency import map_concurrently
+
+        if any(not isinstance(each.file, Path) for each in files):
+            raise Invalid("standard input cannot be resumed", hint="upload it again as a whole, or from a file")
+        view = await self._repository.view(await self._repository.resolve(self._branch, workspaces=True))
+        there = await map_concurrently(partial(self._is_there, view), files, _WIDTH)
+        left = [each for each, found in zip(files, there, strict=True) if not found]
+        result = await self.all(left) if left else UploadResult(objects=0, bytes=0)
+        return replace(result, skipped=len(files) - len(left))
+
+    async def _is_there(self, view: View, source: UploadFile) -> bool:
+        """Whether uploading it would change nothing. The file is read only if an object of its size is there."""
+        import asyncio
+
+        entry = await view.get(source.path)
+        if entry is None or entry.size != source.size or entry.metadata != self._metadata:
+            return False
+        if entry.content_type != self._type_of(source):
+            return False
+        assert isinstance(source.file, Path)
+        if await asyncio.to_thread(_md5, source.file) != (entry.checksum or await self._stored_md5(entry)):
+            return False
+        if self._progress is not None:
+            self._progress(source.size)
+        return True
+
+    async def _stored_md5(self, entry: Entry) -> str:
+        """Of a plain file in a workspace: the store may know nothing of it but its size."""
+        digest = md5(usedforsecurity=False)
+        async for piece in self._repository.reader.read(entry):
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def _type_of(self, source: UploadFile) -> str:
+        if self._content_type or "+" in self._branch:  # in a workspace it is a plain file, without a type
+            return self._content_type or ""
+        return guess_type(source.path)[0] or "application/octet-stream"
+
+    async def all(self, files: Sequence[UploadFile]) -> UploadResult:
+        """Called again with its key after all of it was staged, it sends nothing."""
         from lochan.journal.keys import CarriedOut, without_key
         from lochan.versioning.idempotency import check_first
         from lochan.versioning.objects import put_many
@@ -102,9 +151,9 @@ class Upload:
         try:
             await check_first(self._repository, self._actor)
         except CarriedOut:
-            return sum(file.size for file in files)
+            return UploadResult(objects=len(files), bytes=sum(file.size for file in files))
         if "+" in self._branch:
-            return await self._to_workspace(files)
+            return UploadResult(objects=len(files), bytes=await self._to_workspace(files))
         left = len(files)
         for batch in _batches(files):
             refs, mint = await self._repository.refs()
@@ -114,7 +163,7 @@ class Upload:
             by = without_key(self._actor) if left else self._actor  # the last append decides
             await put_many(self._repository, self._branch, entries, actor=by)
             total += sum(entry.size for entry in entries)
-        return total
+        return UploadResult(objects=len(files), bytes=total)
 
     async def _to_workspace(self, files: Sequence[UploadFile]) -> int:
         """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
@@ -150,8 +199,7 @@ class Upload:
 
         async def worker() -> None:
             for source in waiting:  # shared: each takes the next that nobody has
-                content_type = self._content_type or guess_type(source.path)[0] or "application/octet-stream"
-                pieces = self._pieces(source.file)
+                pieces, content_type = self._pieces(source.file), self._type_of(source)
                 await batch.write(source.path, pieces, content_type=content_type, metadata=self._metadata)
 
         async with asyncio.TaskGroup() as group:
@@ -171,6 +219,11 @@ class Upload:
         finally:
             if isinstance(file, Path):
                 stream.close()
+
+
+def _md5(file: Path) -> str:
+    with file.open("rb") as stream:
+        return file_digest(stream, partial(md5, usedforsecurity=False)).hexdigest()
 
 
 def _batches(files: Sequence[UploadFile]) -> Iterator[Sequence[UploadFile]]:

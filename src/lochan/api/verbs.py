@@ -39,6 +39,7 @@ VERBS = (
     Verb("Lake", "upkeep", _W, "manage"),
     Verb("Lake", "jobs", _R, "jobs list"),
     Verb("Lake", "job", _R, "jobs show"),
+    Verb("Lake", "doctor", _R, "doctor"),
     Verb("Lake", "access", _H),
     Verb("Lake", "new_key", _H),
     Verb("Repository", "ref", _H),

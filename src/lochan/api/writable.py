@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from lochan.api.bodies import Body, chunks_of
 from lochan.api.local_files import Report, ignored
 from lochan.api.ref import NamedRef, Ref, files_only, full_name
-from lochan.api.results import ChangeCount, FolderResult, ObjectInfo, StagedChange
+from lochan.api.results import ChangeCount, FolderResult, ObjectInfo, StagedChange, UploadResult
 from lochan.api.upload import Upload, UploadFile, upload_files
 from lochan.errors import Invalid, PreconditionFailed
 
@@ -111,14 +111,17 @@ class WritableRef(Ref):
         content_type: str | None = None,
         metadata: Mapping[str, str] | None = None,
         follow_links: bool = False,
+        resume: bool = False,
         key: str = "",
         progress: Progress | None = None,
         report: Report = ignored,
-    ) -> FolderResult:
+    ) -> UploadResult:
         """A file, all files of a folder, an open file, or what `upload_files` found. A file keeps its name where `to`
         is empty or ends with a slash; the files of a folder go into the folder `to`. The type is guessed from the
         name unless given. Of a folder, links that lead out of it are left out unless `follow_links`; `report` is told
-        what is left out, `progress` of bytes. Many files are staged in batches. Raises NotFound, Invalid, Refused."""
+        what is left out, `progress` of bytes. Many files are staged in batches. `resume` goes on with an upload that
+        was interrupted: a file is skipped if the object there has its size, MD5, type and metadata. Raises NotFound,
+        Invalid, Refused."""
         files = (
             source
             if isinstance(source, Sequence) and not isinstance(source, str)
@@ -127,8 +130,8 @@ class WritableRef(Ref):
         about = [(each.path, each.size) for each in files], content_type, dict(metadata or {})
         actor = self._session.acting(key, "upload", self.repository_name, self.name, *about)
         async with self._staging() as (repository, name):
-            sent = await Upload(repository, name, actor, dict(metadata or {}), content_type, progress).all(files)
-        return FolderResult(objects=len(files), bytes=sent)
+            upload = Upload(repository, name, actor, dict(metadata or {}), content_type, progress)
+            return await (upload.rest(files) if resume else upload.all(files))
 
     async def delete(self, *paths: str, key: str = "") -> list[str]:
         """In one event. Returns those of the paths that were there; the rest is no error. Raises Refused."""

@@ -1,16 +1,14 @@
 """`lochan branch`: branches, and the rules that protect them."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import named_uri, repository_uri
+from lochan.cli.output.records import SHORT, all_records, format_option, printable, show_answer, show_records, title
+from lochan.cli.request_key import request_key
+from lochan.cli.target import named_uri, repository_uri, work_on
 
 if TYPE_CHECKING:
     from lochan.api.results import ProtectionRule
@@ -23,26 +21,19 @@ def group() -> None:
 
 @group.command("create")
 @click.argument("branch", metavar="REPO@NAME")
-@click.option("--from", "source", metavar="REF", help="Where it begins. Default: the default branch.")
+@click.option("--from", "source", metavar="REF", help="The ref that it starts at. Default: the default branch.")
 @request_key
 @format_option
 def create_command(branch: str, source: str | None, form: str) -> None:
-    """Create a branch. What is staged on the branch that it comes from stays there.
+    """Create a branch. Changes that are staged on its source stay there.
 
     \b
     Example:
       lochan branch create demo@dev --from main
     """
     uri = named_uri(branch)
-
-    async def work(target: Target) -> str:
-        return (await target.repository.create_branch(uri.ref, source or "")).made_at
-
-    head = work_on(uri, work)
-    if form == "json":
-        show_record({"name": uri.ref, "head": head}, form)
-    else:
-        click.echo(f"created branch {printable(uri.ref)} at {head[:SHORT]}")
+    head = work_on(uri, lambda target: target.repository.create_branch(uri.ref, source or "")).made_at
+    show_answer({"name": uri.ref, "head": head}, form, f"created branch {printable(uri.ref)} at {head[:SHORT]}")
 
 
 @group.command("list")
@@ -59,10 +50,7 @@ def list_command(repository: str, form: str) -> None:
 
 
 def show_branches(repository: str, form: str) -> None:
-    async def work(target: Target) -> list[dict[str, Any]]:
-        return [each.as_json() async for each in target.repository.branches()]
-
-    records = work_on(repository_uri(repository), work, reads=True)
+    records = work_on(repository_uri(repository), lambda target: all_records(target.repository.branches()), reads=True)
     if form != "json":
         records = [{**each, "head": each["head"][:SHORT], "message": title(each["message"])} for each in records]
     show_records(records, form, columns=("name", "head", "default", "staged", "date", "message"))
@@ -74,22 +62,17 @@ def show_branches(repository: str, form: str) -> None:
 @request_key
 @format_option
 def rename_command(branch: str, to: str, form: str) -> None:
-    """Rename a branch. What is staged on it goes along.
+    """Rename a branch. Its staged changes go along.
 
     \b
     Example:
       lochan branch rename demo@dev develop
     """
     uri = named_uri(branch)
-
-    async def work(target: Target) -> str:
-        return (await target.branch.rename(to)).made_at
-
-    head = work_on(uri, work)
-    if form == "json":
-        show_record({"name": to, "head": head}, form)
-    else:
-        click.echo(f"renamed branch {printable(uri.ref)} to {printable(to)} at {head[:SHORT]}")
+    head = work_on(uri, lambda target: target.branch.rename(to)).made_at
+    show_answer(
+        {"name": to, "head": head}, form, f"renamed branch {printable(uri.ref)} to {printable(to)} at {head[:SHORT]}"
+    )
 
 
 @group.command("delete")
@@ -97,22 +80,15 @@ def rename_command(branch: str, to: str, form: str) -> None:
 @request_key
 @format_option
 def delete_command(branch: str, form: str) -> None:
-    """Delete a branch. `lochan branch restore` brings it back, with what was staged on it.
+    """Delete a branch. `lochan branch restore` brings it back, with its staged changes.
 
     \b
     Example:
       lochan branch delete demo@dev
     """
     uri = named_uri(branch)
-
-    async def work(target: Target) -> None:
-        await target.repository.delete_branch(uri.ref)
-
-    work_on(uri, work)
-    if form == "json":
-        show_record({"deleted": uri.ref}, form)
-    else:
-        click.echo(f"deleted branch {printable(uri.ref)}")
+    work_on(uri, lambda target: target.repository.delete_branch(uri.ref))
+    show_answer({"deleted": uri.ref}, form, f"deleted branch {printable(uri.ref)}")
 
 
 @group.command("restore")
@@ -120,22 +96,15 @@ def delete_command(branch: str, form: str) -> None:
 @request_key
 @format_option
 def restore_command(branch: str, form: str) -> None:
-    """Bring back a deleted branch: the last of that name, with what was staged on it.
+    """Restore a deleted branch: the last of that name, with its staged changes.
 
     \b
     Example:
       lochan branch restore demo@dev
     """
     uri = named_uri(branch)
-
-    async def work(target: Target) -> str:
-        return (await target.repository.restore_branch(uri.ref)).made_at
-
-    head = work_on(uri, work)
-    if form == "json":
-        show_record({"name": uri.ref, "head": head}, form)
-    else:
-        click.echo(f"restored branch {printable(uri.ref)} at {head[:SHORT]}")
+    head = work_on(uri, lambda target: target.repository.restore_branch(uri.ref)).made_at
+    show_answer({"name": uri.ref, "head": head}, form, f"restored branch {printable(uri.ref)} at {head[:SHORT]}")
 
 
 ACTIONS = ("stage", "commit", "rewrite")
@@ -149,25 +118,23 @@ ACTIONS = ("stage", "commit", "rewrite")
     "blocked",
     multiple=True,
     type=click.Choice(ACTIONS),
-    help="What is blocked; may be repeated. Default: all of it.",
+    help="What to block; may be repeated. Default: all three.",
 )
 @request_key
 @format_option
 def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) -> None:
-    """Protect branches whose names fit PATTERN. In it * and ? stand for any letters.
+    """Protect branches whose names match PATTERN. In it, * and ? stand for any characters.
 
-    stage: no writes to it; commit: no commits, imports and workspaces' commits; rewrite: no reset to another commit, no
-    rebase, no new name, no deletion. Merges, reverts and cherry-picks stay possible.
+    A rule blocks stage (writes), commit (commits, imports and commits of workspaces) or rewrite (resets to another
+    commit, rebases, renames and deletion). Merges, reverts and cherry-picks stay possible.
 
     \b
     Example:
       lochan branch protect demo 'release-*'
     """
-
-    async def work(target: Target) -> "list[ProtectionRule]":
-        return await target.repository.protect(pattern, blocked or ACTIONS)
-
-    show_rules(work_on(repository_uri(repository), work), form)
+    show_rules(
+        work_on(repository_uri(repository), lambda target: target.repository.protect(pattern, blocked or ACTIONS)), form
+    )
 
 
 @group.command("unprotect")
@@ -176,17 +143,13 @@ def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], for
 @request_key
 @format_option
 def unprotect_command(repository: str, pattern: str, form: str) -> None:
-    """Remove the rule of exactly that PATTERN. Those that are left are listed.
+    """Remove the rule for exactly this PATTERN. The rules that are left are listed.
 
     \b
     Example:
       lochan branch unprotect demo 'release-*'
     """
-
-    async def work(target: Target) -> "list[ProtectionRule]":
-        return await target.repository.unprotect(pattern)
-
-    show_rules(work_on(repository_uri(repository), work), form)
+    show_rules(work_on(repository_uri(repository), lambda target: target.repository.unprotect(pattern)), form)
 
 
 @group.command("protection")
@@ -199,11 +162,7 @@ def protection_command(repository: str, form: str) -> None:
     Example:
       lochan branch protection demo
     """
-
-    async def work(target: Target) -> "list[ProtectionRule]":
-        return await target.repository.protections()
-
-    show_rules(work_on(repository_uri(repository), work, reads=True), form)
+    show_rules(work_on(repository_uri(repository), lambda target: target.repository.protections(), reads=True), form)
 
 
 def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:

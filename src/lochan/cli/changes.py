@@ -1,16 +1,24 @@
 """`lochan status`, `commit` and `reset`: what is staged on a branch."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes, time
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import counted, format_option, json_text, printable, show_record, size
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri, optional_uri
+from lochan.cli.options import notes, time
+from lochan.cli.output.records import (
+    SHORT,
+    counted,
+    format_option,
+    json_text,
+    printable,
+    show_answer,
+    show_record,
+    size,
+    title,
+)
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, branch_uri, optional_uri, work_on
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("branch", metavar="[REPO[@BRANCH]]", required=False)
 @format_option
 def status_command(branch: str | None, form: str) -> None:
-    """Show the head of a branch, and what a commit would change now; of a pool, what the branch holds.
+    """Show the head of a branch and what a commit would change; for a pool, what the branch holds.
 
     \b
     Example:
@@ -75,11 +83,18 @@ def _show_table(branch: str, head: str, staged: "Table") -> None:
 @click.command("commit")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("paths", nargs=-1, metavar="[PATH-OR-GLOB]...")
-@click.option("-m", "--message", required=True, help="What was done, and why.")
-@click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
+@click.option("-m", "--message", required=True, help="The commit message.")
+@click.option(
+    "--meta",
+    "--metadata",
+    "metadata",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Metadata of the commit; may be repeated.",
+)
 @click.option("--allow-empty", is_flag=True, help="Commit even if nothing changes.")
-@click.option("--author", default="", metavar="NAME", help="Who did it, if not you.")
-@click.option("--date", metavar="TIME", help="When it was done, in ISO 8601. Default: now.")
+@click.option("--author", default="", metavar="NAME", help="The author. Default: you.")
+@click.option("--date", metavar="TIME", help="The date of the commit, in ISO 8601. Default: now.")
 @request_key
 @format_option
 def commit_command(
@@ -92,9 +107,9 @@ def commit_command(
     date: str | None,
     form: str,
 ) -> None:
-    """Commit what is staged on a branch: all of it, or only what fits the paths and globs given.
+    """Commit what is staged on a branch: all of it, or only what matches the given paths and globs.
 
-    In a glob, * and ? stay within a folder and ** goes across. What does not fit stays staged.
+    In a glob, * and ? stay within a folder and ** goes across folders. What does not match stays staged.
 
     \b
     Example:
@@ -105,24 +120,20 @@ def commit_command(
     uri = branch_uri(branch)
     options = CommitOptions(message=message, metadata=notes(metadata), author=author, date=time("--date", date))
 
-    async def work(target: Target) -> dict[str, Any]:
-        return (await target.branch.commit(options=options, paths=paths, allow_empty=allow_empty)).as_json()
-
-    made = work_on(uri, work)
-    if form == "json":
-        show_record(made, form)
-    else:
-        click.echo(f"committed {made['id'][:SHORT]}: {printable(title(message))}")
+    made = work_on(
+        uri, lambda target: target.branch.commit(options=options, paths=paths, allow_empty=allow_empty)
+    ).as_json()
+    show_answer(made, form, f"committed {made['id'][:SHORT]}: {printable(title(message))}")
 
 
 @click.command("reset")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@click.option("--hard", "target", metavar="REF", help="Move the branch to that commit as well.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--hard", "target", metavar="REF", help="Also move the branch to that commit.")
+@yes_option
 @request_key
 @format_option
 def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None:
-    """Drop what is staged on a branch. With --hard the branch is moved to REF too.
+    """Drop what is staged on a branch. With --hard, also move the branch to REF.
 
     On a terminal it asks first; a script must give --yes.
 
@@ -135,11 +146,5 @@ def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None
         what = "what is staged on it goes" if target is None else f"it moves to {target}, and what is staged on it goes"
         confirm(f"Reset {uri}: {what}?", f"{uri} was not reset")
 
-    async def work(at: Target) -> str:
-        return (await at.branch.reset(target)).id
-
-    head = work_on(uri, work)
-    if form == "json":
-        show_record({"head": head}, form)
-    else:
-        click.echo(f"reset {printable(str(uri))} to {head[:SHORT]}")
+    head = work_on(uri, lambda at: at.branch.reset(target)).id
+    show_answer({"head": head}, form, f"reset {printable(str(uri))} to {head[:SHORT]}")

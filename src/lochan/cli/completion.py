@@ -21,7 +21,7 @@ from lochan.cli.suggestions import PART
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_command(shell: str) -> None:
-    """Print the script by which SHELL completes words.
+    """Print the completion script for SHELL.
 
     Repositories, pools, branches, tags, paths, users, policies and settings are completed from the lake that the
     command would use.

@@ -1,10 +1,11 @@
 """The one error boundary of the command line: a mistake or a failure becomes a line or two on stderr and an exit code.
 
-A bug still shows its traceback, for whoever will mend it.
+A bug still shows its traceback, for whoever fixes it. Commands in hints can be pasted: they name the repository at hand
+and the same lake as the command that failed. If a name was not found, the message offers one that is near.
 """
 
-import errno
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,12 @@ from contextlib import contextmanager
 import click
 
 from lochan.cli import exit_codes
-from lochan.cli.hints import message, pasteable
-from lochan.cli.options.request_key import OPTION, key_of
-from lochan.errors import DiskFull, LochanError, NotFound, Refused, Unknown
+from lochan.cli.lazy_group import flags
+from lochan.cli.request_key import OPTION, key_of
+from lochan.errors import LochanError, NotFound, Unknown, from_os_error
+
+_META = "lochan.repository"
+_COMMAND = re.compile("`lochan (?!init)([^`]*)`")  # `init` names the place of the lake itself
 
 
 @contextmanager
@@ -37,7 +41,7 @@ def error_boundary(ctx: click.Context) -> Iterator[None]:
         forget_stdout()
         ctx.exit(exit_codes.BROKEN_PIPE)
     except OSError as error:
-        ctx.exit(_report(explained(error), ctx))
+        ctx.exit(_report(from_os_error(error), ctx))
 
 
 def print_message(message: str, hint: str = "", place: str = "") -> None:
@@ -50,8 +54,12 @@ def print_message(message: str, hint: str = "", place: str = "") -> None:
             click.echo(f"  {printable(line)}", err=True)
 
 
+def print_error(error: LochanError, ctx: click.Context) -> None:
+    print_message(_message(error), _pasteable(error, ctx), error.place)
+
+
 def _report(error: LochanError, ctx: click.Context) -> int:
-    print_message(message(error), pasteable(error, ctx), error.place)
+    print_error(error, ctx)
     if isinstance(error, Unknown):
         _say_how_to_repeat(ctx)
     return code_of(error)
@@ -72,23 +80,12 @@ def _say_how_to_repeat(ctx: click.Context) -> None:
         )
 
 
-def explained(error: OSError) -> LochanError:
-    """What the operating system said, in our words."""
-    said = error.strerror or str(error)
-    message = said if error.filename is None else f"{os.fsdecode(error.filename)}: {said}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(message, hint="make room and try again; what was there before is untouched")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return Refused(message, hint="check the permissions, or use another folder")
-    return LochanError(message)
-
-
 def _first(group: ExceptionGroup[Exception]) -> LochanError:
     head = group.exceptions[0]
     if isinstance(head, ExceptionGroup):
         return _first(head)
     if isinstance(head, OSError):
-        return explained(head)
+        return from_os_error(head)
     assert isinstance(head, LochanError)
     return head
 
@@ -96,3 +93,37 @@ def _first(group: ExceptionGroup[Exception]) -> LochanError:
 def forget_stdout() -> None:
     """Whoever read our output has left; what Python still holds back must not fail again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# --- hints -----------------------------------------------------------------------------------------------------------
+def about_repository(repository: str) -> None:
+    """From now on this command is about that repository or pool."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None:
+        ctx.meta[_META] = repository
+
+
+def _pasteable(error: LochanError, ctx: click.Context) -> str:
+    repository = ctx.meta.get(_META)
+    hint = error.hint if repository is None else error.hint_about(repository)
+    given = "".join(f"{each} " for each in _global_options(ctx))
+    return _COMMAND.sub(lambda found: f"`lochan {given}{found[1]}`", hint)
+
+
+def _message(error: LochanError) -> str:
+    """With a name that is near to the one that was not found."""
+    if not isinstance(error, NotFound) or not error.name or error.among is None:
+        return error.message
+    from lochan.config.settings import did_you_mean
+
+    return f"{error.message}{did_you_mean(error.name, list(error.among()))}"
+
+
+def _global_options(ctx: click.Context) -> list[str]:
+    """Those that decide which lake it is."""
+    from shlex import quote
+
+    given = flags(ctx)
+    return [
+        f"{option} {quote(value)}" for option, value in (("--lake", given.lake), ("--config", given.config)) if value
+    ]

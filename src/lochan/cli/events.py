@@ -7,8 +7,7 @@ import click
 from lochan.cli.output.records import cell, format_option, instant, show_line
 
 if TYPE_CHECKING:
-    from lochan.api.events import EventLine
-    from lochan.api.lake import Lake
+    from lochan.api.lake import EventLine, Lake
 
 _LIMIT = 100
 _LAKE = "_lake"
@@ -26,7 +25,7 @@ def events_command(
 ) -> None:
     """Print the last events of REPO or of the whole lake. The newest comes last.
 
-    REPO may be _lake: repositories, users and rights. With -f json, each event is one JSON object on a line of
+    REPO may be _lake, for repositories, users and permissions. With -f json, each event is one JSON object on a line of
     its own.
 
     \b

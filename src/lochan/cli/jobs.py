@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @format_option
 @click.pass_context
 def group(ctx: click.Context, form: str) -> None:
-    """Jobs on Spark: what each is about, how far it is, how it ended. Alone, the same as `lochan jobs list`."""
+    """Show jobs on Spark: what they work on, their progress, how they ended. Without a verb, it lists them."""
     if ctx.invoked_subcommand is None:
         list_jobs(_LIMIT, form)
 
@@ -25,12 +25,20 @@ _LIMIT = 20
 
 
 @group.command("list")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=_LIMIT, show_default=True, metavar="N")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_LIMIT,
+    show_default=True,
+    metavar="N",
+    help="How many jobs, at most.",
+)
 @format_option
 def list_command(limit: int, form: str) -> None:
     """List the newest N jobs, the newest first.
 
-    A job that says it runs, and was not heard of for a minute, is lost: its process was killed.
+    A running job that has not reported for a minute is lost: its process was killed.
 
     \b
     Example:
@@ -63,10 +71,7 @@ def show_command(id: str, form: str) -> None:
     """
     from lochan.cli.session import on_lake
 
-    async def work(lake: "Lake") -> "JobInfo":
-        return await lake.job(id)
-
-    found = on_lake(work)
+    found = on_lake(lambda lake: lake.job(id))
     if form == "json":
         show_record(found.as_json(), form)
         return

@@ -1,17 +1,19 @@
-"""`lochan init`, `ls`, `use` and `config`: a lake, what is in it, and how it is configured."""
+"""`lochan init`, `ls`, `use`, `config` and `doctor`: a lake, what is in it, how it is configured, whether it works."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.hints import about_repository
+from lochan.cli import exit_codes
+from lochan.cli.error_boundary import about_repository
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.output.records import cell, echo_table, format_option, printable, show_record, show_records
 from lochan.cli.repo import show_repositories
-from lochan.cli.uri import optional_uri, ref_uri
+from lochan.cli.target import optional_uri, ref_uri
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
+    from lochan.api.doctor import DoctorCheck
     from lochan.api.lake import Lake
 
 
@@ -19,10 +21,10 @@ if TYPE_CHECKING:
 @click.argument("location", metavar="[PATH-OR-URL]", required=False)
 @format_option
 def init_command(location: str | None, form: str) -> None:
-    """Make a lake in a folder or on an object store.
+    """Create a lake in a folder or on an object store.
 
-    Without PATH-OR-URL the lake is made where --lake, LOCHAN_LAKE or the configuration says; failing these, in the
-    folder .lochan here, which commands in this folder and below it then find by themselves.
+    Without PATH-OR-URL the lake is created where --lake, LOCHAN_LAKE or the configuration says, or else in the folder
+    .lochan here. Commands in this folder and below it find that one by themselves.
 
     \b
     Example:
@@ -81,12 +83,12 @@ def ls_command(name: str | None, form: str) -> None:
 
 @click.command("use")
 @click.argument("pool", metavar="[POOL[@REF]]", required=False)
-@click.option("--clear", is_flag=True, help="Use none from now on.")
+@click.option("--clear", is_flag=True, help="Use no pool from now on.")
 @format_option
 def use_command(pool: str | None, clear: bool, form: str) -> None:
-    """Choose the pool for verbs and queries that name none. Without POOL, say which is in use.
+    """Choose the pool for verbs and queries that name none. Without POOL, show the one in use.
 
-    It is remembered for this lake and this user. LOCHAN_POOL in the environment counts more.
+    The choice is remembered for this lake and this user. LOCHAN_POOL in the environment takes precedence.
 
     \b
     Example:
@@ -123,7 +125,7 @@ def use_command(pool: str | None, clear: bool, form: str) -> None:
 
 @click.group("config", cls=LazyGroup)
 def config_group() -> None:
-    """Look at the configuration."""
+    """Show the configuration."""
 
 
 @config_group.command("show")
@@ -145,5 +147,46 @@ def config_show_command(form: str) -> None:
     found = lake_place(config)
     for record in records:
         if record["key"] == "lake" and not config.is_set("lake"):
-            record.update(value=found.url, source=found.how)
+            record.update(value=found.url, source=found.source)
     show_records(records, form, columns=("key", "value", "source"))
+
+
+# `lochan doctor`: whether this machine and this store can carry a lake.
+
+
+@click.command("doctor")
+@click.option("--spark", is_flag=True, help="Also start Spark on one core and run a small job (about ten seconds).")
+@format_option
+def doctor_command(spark: bool, form: str) -> None:
+    """Check versions, disks, store and lake. For each problem it says what to do.
+
+    The store is tested for what everything depends on: several writers race to create one object. If two of them win,
+    the store is refused, with exit code 5.
+
+    \b
+    Example:
+      lochan doctor
+    """
+    import msgspec
+
+    from lochan.cli.session import configuration, run
+    from lochan.connection import doctor
+
+    config = configuration()
+    checks = run(config, doctor(config, spark=spark))
+    if form == "json":
+        show_records([msgspec.to_builtins(each) for each in checks], form, columns=())
+    else:
+        _print(checks)
+    failed = [each for each in checks if each.kind]
+    if failed:
+        click.get_current_context().exit(exit_codes.BY_KIND[failed[0].kind])
+
+
+def _print(checks: list["DoctorCheck"]) -> None:
+    rows = []
+    for each in checks:
+        rows.append((f"{each.status:<4}", each.check, cell(each.found)))
+        if each.advice:
+            rows.append(("    ", "", f"→ {cell(each.advice)}"))
+    echo_table(("", "", ""), rows, begun=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from io import TextIOWrapper
 from typing import TextIO
 
-from lochan.config.values import Config
+from lochan.config.load import Config
 from lochan.errors import Invalid
 from lochan.store.disk import FILE_MODE
 
@@ -68,7 +68,7 @@ def _send(config: Config, name: str, stream: TextIO, lines: logging.Formatter) -
         handler.close()
     handler = _handler(config, stream)
     handler.setFormatter(lines)
-    handler.setLevel(_LEVELS[config.text("logging.level")])
+    handler.setLevel(_LEVELS[config.settings.logging.level])
     logger.addHandler(handler)
     logger.setLevel(handler.level)
     logger.propagate = False
@@ -76,11 +76,11 @@ def _send(config: Config, name: str, stream: TextIO, lines: logging.Formatter) -
 
 
 def _lines(config: Config) -> logging.Formatter:
-    return JsonLines() if config["logging.format"] == "json" else TextLines()
+    return JsonLines() if config.settings.logging.format == "json" else TextLines()
 
 
 def _handler(config: Config, stream: TextIO) -> logging.Handler:
-    output = config.text("logging.output")
+    output = config.settings.logging.output
     if output == "-":
         return logging.StreamHandler(stream)
     from logging.handlers import WatchedFileHandler  # a file that was moved away is begun anew

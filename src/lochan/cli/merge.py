@@ -4,11 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import counted, format_option, printable, show_record, size
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri, ref_uri
+from lochan.cli.output.records import SHORT, counted, format_option, printable, show_answer, show_record, size
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, branch_uri, ref_uri, work_on
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -16,10 +14,14 @@ if TYPE_CHECKING:
 
 
 _parent_option = click.option(
-    "--parent", type=click.IntRange(min=1), default=1, metavar="N", help="Of a merge: against which parent."
+    "--parent",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="If REF is a merge: the number of the parent to compare it with.",
 )
 _commit_staged_option = click.option(
-    "--commit-staged", metavar="MESSAGE", help="Commit first, with this message, what is staged on the branch."
+    "--commit-staged", metavar="MESSAGE", help="First commit what is staged on the branch, with this message."
 )
 STRATEGIES = ("default", "source-wins", "dest-wins")
 
@@ -27,27 +29,27 @@ STRATEGIES = ("default", "source-wins", "dest-wins")
 @click.command("merge")
 @click.argument("source", metavar="REPO@SOURCE")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@click.option("-m", "--message", default="", help="What the merge is to say.")
+@click.option("-m", "--message", default="", help="The message of the merge commit. Default: one that names both.")
 @click.option(
     "--strategy",
     type=click.Choice(STRATEGIES),
     default="default",
     show_default=True,
-    help="What to do where both changed a path: stop, take the source's, or keep the branch's.",
+    help="What to do if both changed a path: stop, take the source's, or keep the branch's.",
 )
 @click.option(
     "--strategy-for",
     "strategies",
     multiple=True,
     metavar="PREFIX=STRATEGY",
-    help="Another strategy for the paths under a prefix; may be repeated, the longest counts.",
+    help="Another strategy for paths under PREFIX; may be repeated. The longest prefix wins.",
 )
-@click.option("--squash", is_flag=True, help="One commit, without the source as its parent.")
-@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--squash", is_flag=True, help="Make a commit that does not have the source as a parent.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option(
-    "--commit-staged", metavar="MESSAGE", help="Commit first, with this message, what is staged on the branch."
+    "--commit-staged", metavar="MESSAGE", help="First commit what is staged on the branch, with this message."
 )
-@click.option("--leave-staged", is_flag=True, help="Merge what the source has committed, whatever is staged on it.")
+@click.option("--leave-staged", is_flag=True, help="Ignore what is staged on the source. Default: refuse to merge.")
 @request_key
 @format_option
 def merge_command(
@@ -64,8 +66,8 @@ def merge_command(
 ) -> None:
     """Merge a ref into a branch.
 
-    Where both changed the same path, each is listed (base, ours: the branch's, theirs: the source's), nothing is
-    changed, and the exit code is 4.
+    If both changed the same path, the conflicts are listed (base, ours for the branch, theirs for the source), nothing
+    is changed, and the exit code is 4.
 
     \b
     Example:
@@ -78,7 +80,7 @@ def merge_command(
 
     async def work(target: Target) -> dict[str, Any]:
         from lochan.api.options import CommitOptions
-        from lochan.cli.output.conflicts import listing_conflicts
+        from lochan.cli.output.objects import listing_conflicts
 
         async with listing_conflicts(form):
             if dry_run:
@@ -116,7 +118,7 @@ def _by_prefix(given: tuple[str, ...]) -> dict[str, str]:
         prefix, _, strategy = text.rpartition("=")
         if strategy not in STRATEGIES or not prefix:
             raise Invalid(
-                f"--strategy-for {text!r}: a prefix and a strategy are wanted",
+                f"--strategy-for {text!r}: it must be a prefix and a strategy",
                 hint=f"such as --strategy-for data/raw/=source-wins; there are {', '.join(STRATEGIES)}",
             )
         if prefix in found:
@@ -131,8 +133,8 @@ def _by_prefix(given: tuple[str, ...]) -> dict[str, str]:
 @request_key
 @format_option
 def rebase_command(branch: str, onto: str, form: str) -> None:
-    """Replay the commits of a branch on top of another ref. These are the commits that BRANCH has and ONTO has not;
-    BRANCH is moved there.
+    """Replay the commits of a branch on top of another ref. These are the commits that BRANCH has and ONTO does not
+    have; BRANCH is moved there.
 
     \b
     Example:
@@ -143,7 +145,7 @@ def rebase_command(branch: str, onto: str, form: str) -> None:
         raise Invalid(f"{one} and {other} are in different repositories", hint="a branch stays in its repository")
 
     async def work(target: Target) -> None:
-        from lochan.cli.output.conflicts import listing_conflicts
+        from lochan.cli.output.objects import listing_conflicts
 
         async with listing_conflicts(form):
             done = await target.branch.rebase(other.ref)
@@ -161,7 +163,7 @@ def rebase_command(branch: str, onto: str, form: str) -> None:
 @click.command("cherry-pick")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("ref")
-@click.option("-m", "--message", default="", help="What the new commit is to say.")
+@click.option("-m", "--message", default="", help="The message of the new commit. Default: that of REF.")
 @_parent_option
 @_commit_staged_option
 @request_key
@@ -179,13 +181,13 @@ def cherry_pick_command(branch: str, ref: str, message: str, parent: int, commit
 @click.command("revert")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("ref")
-@click.option("-m", "--message", default="", help="What the new commit is to say.")
+@click.option("-m", "--message", default="", help="The message of the new commit. Default: one that names REF.")
 @_parent_option
 @_commit_staged_option
 @request_key
 @format_option
 def revert_command(branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str) -> None:
-    """Take back what the commit REF changed, with a new commit.
+    """Undo what the commit REF changed, with a new commit.
 
     \b
     Example:
@@ -199,7 +201,7 @@ def _replay(
 ) -> None:
     async def work(target: Target) -> str:
         from lochan.api.options import CommitOptions
-        from lochan.cli.output.conflicts import listing_conflicts
+        from lochan.cli.output.objects import listing_conflicts
 
         make = target.branch.revert if verb == "revert" else target.branch.cherry_pick
         async with listing_conflicts(form):
@@ -207,7 +209,4 @@ def _replay(
         return made.id
 
     head = work_on(branch_uri(branch), work)
-    if form == "json":
-        show_record({"head": head}, form)
-    else:
-        click.echo(f"{done} {printable(ref)}: {head[:SHORT]}")
+    show_answer({"head": head}, form, f"{done} {printable(ref)}: {head[:SHORT]}")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import JobOptions, query_options
-from lochan.cli.options.request_key import changes_nothing, request_key
+from lochan.cli.options import JobOptions, query_options
 from lochan.cli.output.records import counted, format_option, printable, show_record, size
+from lochan.cli.request_key import changes_nothing, request_key
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
-    from lochan.api.query_result import Result
+    from lochan.api.queries import Result
 
 
 FORMATS = ("table", "json", "ndjson", "csv", "parquet", "arrow", "text")
@@ -25,7 +25,7 @@ FORMATS = ("table", "json", "ndjson", "csv", "parquet", "arrow", "text")
 @click.option("-I", "--include", type=click.Path(dir_okay=False), metavar="FILE", help="Read the query from FILE.")
 @click.option("-f", "--format", "form", type=click.Choice(FORMATS), help="A table on a terminal, else NDJSON.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rows to FILE.")
-@click.option("--stats", is_flag=True, help="Say on stderr what was read, what was not, and why.")
+@click.option("--stats", is_flag=True, help="Print on stderr what was read, what was skipped, and why.")
 @query_options
 @request_key
 def query_command(
@@ -91,7 +91,7 @@ def _decoded(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Invalid(f"{name}: this is no UTF-8 text: {error.reason}") from None
+        raise Invalid(f"{name}: not UTF-8 text: {error.reason}") from None
 
 
 _VERBS = {
@@ -108,13 +108,13 @@ _VERBS = {
 @click.option("-I", "--include", type=click.Path(dir_okay=False), metavar="FILE", help="Read the query from FILE.")
 @click.option("-f", "--format", "form", type=click.Choice(FORMATS), help="A table on a terminal, else NDJSON.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rows to FILE.")
-@click.option("--stats", is_flag=True, help="Say on stderr what was read, what was not, and why.")
+@click.option("--stats", is_flag=True, help="Print on stderr what was read, what was skipped, and why.")
 @query_options
 @request_key
 def sql_command(
     text: str | None, include: str | None, form: str | None, output: str | None, stats: bool, **options: object
 ) -> None:
-    """Run QUERY, which begins with `select` or `with`; `lochan query` takes it as well.
+    """Run the SQL query QUERY, which begins with `select` or `with`. `lochan query` accepts it as well.
 
     \b
     Example:
@@ -124,7 +124,7 @@ def sql_command(
     word = (query.split(None, 1) or [""])[0].lower()
     if word and word not in ("select", "with"):
         hint = _VERBS.get(word, "try `lochan query QUERY`")
-        raise Invalid("this is no SQL query: it begins with neither select nor with", hint=hint)
+        raise Invalid("not an SQL query: it begins with neither select nor with", hint=hint)
     run_query(query, form, output, stats, JobOptions(**options))  # type: ignore[arg-type]
 
 
@@ -147,10 +147,9 @@ def explain_command(text: str | None, include: str | None, form: str, **options:
     engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
     without_pandas()
 
-    async def work(lake: "Lake") -> dict[str, Any]:
-        return await lake.explain(query, engine, pool=str(find_in_use(configuration(), lake.id) or ""))
-
-    record = on_lake(work, reads=True)
+    record = on_lake(
+        lambda lake: lake.explain(query, engine, pool=str(find_in_use(configuration(), lake.id) or "")), reads=True
+    )
     if form == "json":
         show_record(record, form)
     else:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import is_repeated, request_key
-from lochan.cli.options.values import notes
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.prompt import confirm
-from lochan.cli.uri import repository_uri
+from lochan.cli.options import notes
+from lochan.cli.output.records import all_records, format_option, printable, show_answer, show_record, show_records
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import is_repeated, request_key
+from lochan.cli.target import repository_uri
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
@@ -25,8 +25,10 @@ def group() -> None:
 @group.command("create")
 @click.argument("name")
 @click.option("--kind", type=click.Choice(["files", "pool"]), default="files", show_default=True, help="What it holds.")
-@click.option("--default-branch", default="main", show_default=True, metavar="BRANCH", help="Its first branch.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with it; may be repeated.")
+@click.option(
+    "--default-branch", default="main", show_default=True, metavar="BRANCH", help="The name of its first branch."
+)
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata; may be repeated.")
 @request_key
 @format_option
 def create_command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...], form: str) -> None:
@@ -38,17 +40,14 @@ def create_command(name: str, kind: str, default_branch: str, metadata: tuple[st
     """
     from lochan.cli.session import on_lake
 
-    said = notes(metadata)
+    pairs = notes(metadata)
 
     async def work(lake: "Lake") -> "RepositoryInfo":
         create = lake.create_pool if kind == "pool" else lake.create_repository
-        return await (await create(name, default_branch=default_branch, metadata=said)).show()
+        return await (await create(name, default_branch=default_branch, metadata=pairs)).show()
 
     made = on_lake(work)
-    if form == "json":
-        show_record(made.as_json(), form)
-    else:
-        click.echo(f"created repository {printable(made.name)}")
+    show_answer(made.as_json(), form, f"created repository {printable(made.name)}")
 
 
 @group.command("list")
@@ -66,10 +65,7 @@ def list_command(form: str) -> None:
 def show_repositories(form: str) -> None:
     from lochan.cli.session import on_lake
 
-    async def work(lake: "Lake") -> list[dict[str, Any]]:
-        return [each.as_json() async for each in lake.repositories()]
-
-    records = on_lake(work, reads=True)
+    records = on_lake(lambda lake: all_records(lake.repositories()), reads=True)
     show_records(records, form, columns=("name", "kind", "default_branch", "created", "created_by"))
 
 
@@ -94,7 +90,7 @@ def show_command(name: str, form: str) -> None:
 
 @group.command("read-only")
 @click.argument("name", metavar="REPO")
-@click.option("--on/--off", "on", default=True, help="Only to be read (the default), or to be changed again.")
+@click.option("--on/--off", "on", default=True, help="Make it read-only, or writable again. Default: --on.")
 @request_key
 @format_option
 def read_only_command(name: str, on: bool, form: str) -> None:
@@ -107,20 +103,17 @@ def read_only_command(name: str, on: bool, form: str) -> None:
     from lochan.cli.target import work_on
 
     uri = repository_uri(name)
-
-    async def work(target: "Target") -> None:
-        await target.repository.set_read_only(on)
-
-    work_on(uri, work)
-    if form == "json":
-        show_record({"name": uri.repository, "read_only": on}, form)
-    else:
-        click.echo(f"{printable(uri.repository)} {'is read-only' if on else 'can be changed again'}")
+    work_on(uri, lambda target: target.repository.set_read_only(on))
+    show_answer(
+        {"name": uri.repository, "read_only": on},
+        form,
+        f"{printable(uri.repository)} {'is read-only' if on else 'can be changed again'}",
+    )
 
 
 @group.command("delete")
 @click.argument("name", metavar="REPO")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def delete_command(name: str, yes: bool, form: str) -> None:
@@ -145,10 +138,7 @@ def delete_command(name: str, yes: bool, form: str) -> None:
     if not yes:
         confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
     on_lake(delete)
-    if form == "json":
-        show_record({"deleted": name}, form)
-    else:
-        click.echo(f"deleted repository {printable(name)}")
+    show_answer({"deleted": name}, form, f"deleted repository {printable(name)}")
 
 
 @click.command("rename")
@@ -157,7 +147,7 @@ def delete_command(name: str, yes: bool, form: str) -> None:
 @request_key
 @format_option
 def rename_command(name: str, to: str, form: str) -> None:
-    """Rename the pool or repository REPO to TO. All that it holds stays as it is, its history too.
+    """Rename the pool or repository REPO to TO. Its contents and its history stay the same.
 
     \b
     Example:
@@ -165,11 +155,5 @@ def rename_command(name: str, to: str, form: str) -> None:
     """
     from lochan.cli.session import on_lake
 
-    async def work(lake: "Lake") -> None:
-        await lake.repository(name).rename(to)
-
-    on_lake(work)
-    if form == "json":
-        show_record({"name": to, "before": name}, form)
-    else:
-        click.echo(f"renamed {printable(name)} to {printable(to)}")
+    on_lake(lambda lake: lake.repository(name).rename(to))
+    show_answer({"name": to, "before": name}, form, f"renamed {printable(name)} to {printable(to)}")

@@ -21,7 +21,7 @@ VERBS = {
         "ls": "lochan.cli.lake:ls_command",
         "use": "lochan.cli.lake:use_command",
         "config": "lochan.cli.lake:config_group",
-        "doctor": "lochan.cli.doctor:doctor_command",
+        "doctor": "lochan.cli.lake:doctor_command",
         "events": "lochan.cli.events:events_command",
         "jobs": "lochan.cli.jobs:group",
     },
@@ -122,5 +122,5 @@ class _Root(LazyGroup):
 def cli() -> None:
     """Git for data on an object store.
 
-    Options that are listed here may stand before or after the verb.
+    These options may be given before or after the verb.
     """

@@ -7,7 +7,7 @@ import click
 
 from lochan.cli.pool.manage import policy
 from lochan.cli.session import configuration, open_engine_lake, run
-from lochan.config.values import Config
+from lochan.config.load import Config
 from lochan.connection import probe_store
 from lochan.errors import Invalid, Refused
 
@@ -26,11 +26,23 @@ ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCE
 @click.option("--s3-listen", metavar="HOST:PORT", help="Where the S3 gateway listens [default: 127.0.0.1:8000].")
 @click.option("--flat-listen", metavar="HOST:PORT", help="Where the flat S3 gateway listens. Default: nowhere.")
 @click.option("--api-listen", metavar="HOST:PORT", help="Where the API and the page listen [default: 127.0.0.1:8001].")
-@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes of a gateway.")
 @click.option(
-    "--tls-cert", type=click.Path(exists=True, dir_okay=False), help="A certificate, in PEM; or the setting tls.cert."
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="The number of processes of each gateway.",
 )
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, in PEM; or tls.key.")
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The certificate, in PEM. Default: the setting tls.cert.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Its private key, in PEM. Default: the setting tls.key.",
+)
 def serve_command(
     s3_listen: str | None,
     flat_listen: str | None,
@@ -41,7 +53,7 @@ def serve_command(
 ) -> None:
     """Serve the lake over HTTP: S3 on one address, the API and the page on another.
 
-    The first start on a lake makes an administrator and prints its keys, once.
+    The first start on a lake creates an administrator and prints its keys, once.
 
     \b
     Example:
@@ -54,12 +66,12 @@ def serve_command(
     run(config, probe_store(config))
     run(config, _check_keys(config))
     addresses = {
-        "s3": s3_listen or config.text("gateways.s3.listen"),
-        "flat": flat_listen or config.optional_text("gateways.s3.flat_listen"),
-        "api": api_listen or config.text("api.listen"),
+        "s3": s3_listen or config.settings.gateways.s3.listen,
+        "flat": flat_listen or config.settings.gateways.s3.flat_listen,
+        "api": api_listen or config.settings.api.listen,
     }
-    tls = _tls(tls_cert or config.optional_text("tls.cert"), tls_key or config.optional_text("tls.key"))
-    upkeep = policy(config) if config["manage.policy"] is not None else None
+    tls = _tls(tls_cert or config.settings.tls.cert, tls_key or config.settings.tls.key)
+    upkeep = policy(config) if config.settings.manage.policy is not None else None
     listeners = [_listener(name, at, config, workers, tls, upkeep) for name, at in addresses.items() if at]
     # The administrator is made when all listeners have their addresses: its secret is shown once, and a server that
     # cannot listen shows nothing.
@@ -73,7 +85,7 @@ def _check_installed() -> None:
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
         raise Refused(
-            f"the server needs {', '.join(missing)}, which this installation has not",
+            f"the server needs {', '.join(missing)}, which are not installed",
             hint="install Lochan with its extra: pip install 'lochan[server]'",
         )
 
@@ -131,27 +143,22 @@ def _listener(
 ) -> "Listener":
     from lochan.server.settings import Listener, S3Settings
 
+    settings, s3 = config.settings, config.settings.gateways.s3
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise Invalid(f"{address!r} is no address to listen at", hint="such as 127.0.0.1:8000")
+        raise Invalid(f"{address!r} is not an address to listen on", hint="such as 127.0.0.1:8000")
     return Listener(
         name,
         host.strip("[]"),
         int(port),
         1 if name == "api" else workers,
         OpenLake(config),
-        S3Settings(
-            config.text("gateways.s3.domain"),
-            config.text("gateways.s3.region"),
-            name == "flat",
-            config.number("gateways.s3.idle_s"),
-            config.flag("gateways.s3.signature_v2"),
-        ),
+        S3Settings(s3.domain, s3.region, name == "flat", s3.idle_s, s3.signature_v2),
         SetUpLogging(config),
         tls,
-        access_log=config.text("logging.format") if config.flag("logging.access") else "",
-        usage_s=config.number("usage.flush_s") if config.flag("usage.enabled") else None,
-        upload_days=config.number("gateways.s3.upload_days"),
+        access_log=settings.logging.format if settings.logging.access else "",
+        usage_s=settings.usage.flush_s if settings.usage.enabled else None,
+        upload_days=s3.upload_days,
         upkeep=upkeep if name == "api" else None,
         queries=_queries(config),
         limits=_limits(config),
@@ -161,13 +168,14 @@ def _listener(
 def _limits(config: Config) -> "ClientLimits":
     from lochan.server.settings import ClientLimits
 
+    server = config.settings.server
     return ClientLimits(
-        config.count("server.connections"),
-        config.count("server.anonymous_connections"),
-        config.count("server.anonymous_per_address"),
-        config.count("server.requests"),
-        config.number("server.authentication_s"),
-        float(config.size("server.body_rate")),
+        server.connections,
+        server.anonymous_connections,
+        server.anonymous_per_address,
+        server.requests,
+        server.authentication_s,
+        float(server.body_rate),
     )
 
 
@@ -175,18 +183,19 @@ def _queries(config: Config) -> "QuerySettings":
     from lochan.connection import spark_place
     from lochan.server.settings import QuerySettings
 
+    query, spark = config.settings.api.query, config.settings.spark
     place = spark_place(config)
-    memory = f"{max(config.size('spark.memory') >> 20, _SPARK_LEAST_MIB)}m"
+    memory = f"{max(spark.memory >> 20, _SPARK_LEAST_MIB)}m"
     return QuerySettings(
-        config.count("api.query.at_once"),
-        config.count("api.query.waiting"),
-        config.size("api.query.memory"),
-        config.number("api.query.timeout"),
+        query.at_once,
+        query.waiting,
+        query.memory,
+        query.timeout,
         place._replace(options={**place.options, "spark.driver.memory": memory}),
-        config.flag("spark.warm"),
-        config.count("api.query.at_once_per_user"),
-        config.count("api.query.waiting_per_user"),
-        config.size("api.query.spill"),
+        spark.warm,
+        query.at_once_per_user,
+        query.waiting_per_user,
+        query.spill,
     )
 
 

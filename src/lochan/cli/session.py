@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
-from lochan.cli.options.global_options import Flags, flags
-from lochan.cli.options.request_key import command_actor
-from lochan.config.load import Flag
-from lochan.config.values import Config
-from lochan.connection import actor_of, lake_place
+from lochan.cli.lazy_group import Flags, flags
+from lochan.cli.request_key import command_actor
+from lochan.config.load import Config, Flag
+from lochan.connection import actor_of, lake_place, lake_verbs
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
-    from lochan.connection import Actor
-    from lochan.lake import Lake as OpenLake
+    from lochan.connection import Actor, OpenLake
 
 T = TypeVar("T")
 
@@ -43,12 +41,8 @@ def on_lake(work: Callable[["Lake"], Awaitable[T]], *, reads: bool = False, coun
 @asynccontextmanager
 async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["Lake"]:
     """`counted`: for a job, whose record tells how much this process has put to the store."""
-    from lochan.api.lake import Lake
-    from lochan.api.session import Session
-    from lochan.connection import spark_place
-
     found = await opened_lake(config, counted=counted)
-    lake = Lake(Session(found, actor(config), lambda master: spark_place(config, master), one_request=True))
+    lake = lake_verbs(config, found, actor(config), one_request=True)
     try:
         yield lake
     finally:
@@ -57,11 +51,7 @@ async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["
 
 async def lasting_lake(config: Config) -> "Lake":
     """For several requests, one after the other; to be closed by the caller."""
-    from lochan.api.lake import Lake
-    from lochan.api.session import Session
-    from lochan.connection import spark_place
-
-    return Lake(Session(await opened_lake(config), actor(config), lambda master: spark_place(config, master)))
+    return lake_verbs(config, await opened_lake(config), actor(config))
 
 
 def run(config: Config, work: Coroutine[object, object, T]) -> T:
@@ -77,7 +67,7 @@ def run(config: Config, work: Coroutine[object, object, T]) -> T:
 def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
     """`run`, for work that changes nothing. On a local disk such work never waits, and so needs no event loop: to
     import one takes as long as all the rest of the command. A database is asked over a network."""
-    if lake_place(config).folder is None or config["journal.postgres.url"] is not None:
+    if lake_place(config).folder is None or config.settings.journal.postgres.url is not None:
         return run(config, work())
     coroutine = work()
     try:
@@ -89,7 +79,7 @@ def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
 
 
 def actor(config: Config) -> "Actor":
-    who = actor_of("lochan-cli", config.optional_text("user") or "")
+    who = actor_of("lochan-cli", config.settings.user or "")
     ctx = click.get_current_context(silent=True)
     return who if ctx is None else command_actor(ctx, who)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import JobOptions, query_options
+from lochan.cli.options import JobOptions, query_options
 from lochan.cli.query import FORMATS
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import LochanError
@@ -31,9 +31,9 @@ A query goes on in the next line while a bracket or a quote is open, and behind 
 @click.option("-f", "--format", "form", type=click.Choice(_SHOWN), help="A table on a terminal, else NDJSON.")
 @query_options
 def shell_command(form: str | None, **options: object) -> None:
-    """Run queries as they are typed. In a pipe, they come on standard input, one a line.
+    """Run queries as they are typed. In a pipe, it reads them from standard input, one per line.
 
-    \\q leaves, \\h shows what else there is. Pools, fields and operators are completed by the tab key.
+    \\q leaves, and \\h shows the other commands. The tab key completes pools, fields and operators.
 
     \b
     Example:
@@ -82,15 +82,14 @@ class Shell:
 
     def answer(self, text: str) -> bool:
         """False: that was all."""
-        from lochan.cli.error_boundary import code_of, print_message
-        from lochan.cli.hints import message, pasteable
+        from lochan.cli.error_boundary import code_of, print_error, print_message
 
         if text.startswith("\\"):
             return self._command(text)
         try:
             self._query(text)
         except LochanError as error:
-            print_message(message(error), pasteable(error, click.get_current_context()), error.place)
+            print_error(error, click.get_current_context())
             self.code = code_of(error)
         except KeyboardInterrupt:
             print_message("interrupted")
@@ -152,7 +151,7 @@ def candidates(line: str, word: str, pools: Callable[[], list[str]], fields: Cal
     before = line.rstrip()
     if before.endswith(("from", "from,")) or re.search(r"\bfrom\s[^|]*,$", before):
         return _beginning(word, pools())
-    from lochan.api.query_words import functions, operators
+    from lochan.api.queries import functions, operators
 
     source = _SOURCE.search(line)
     known = fields(source[1]) if source and source[1] in pools() else []

@@ -1,45 +1,34 @@
 """`lochan stash`: what is staged on a branch, put aside for later."""
 
-from typing import Any
-
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri
+from lochan.cli.output.records import SHORT, all_records, format_option, printable, show_answer, show_records
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
+from lochan.cli.target import branch_uri, work_on
 
 
 @click.group("stash", cls=LazyGroup)
 def group() -> None:
-    """Put aside what is staged on a branch, and take it up again."""
+    """Put aside what is staged on a branch, and bring it back."""
 
 
 @group.command("push")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@click.option("-m", "--message", default="", help="What it is, for later.")
+@click.option("-m", "--message", default="", help="A description of the stash.")
 @request_key
 @format_option
 def push_command(branch: str, message: str, form: str) -> None:
-    """Put aside all that is staged on a branch.
+    """Put aside everything that is staged on a branch.
 
     \b
     Example:
       lochan stash push demo@main
     """
     uri = branch_uri(branch)
-
-    async def work(target: Target) -> str:
-        return await target.branch.stash(message)
-
-    id = work_on(uri, work)
-    if form == "json":
-        show_record({"id": id}, form)
-    else:
-        click.echo(f"stashed what was staged on {printable(str(uri))} as {id}")
+    id = work_on(uri, lambda target: target.branch.stash(message))
+    show_answer({"id": id}, form, f"stashed what was staged on {printable(str(uri))} as {id}")
 
 
 @group.command("list")
@@ -53,11 +42,7 @@ def list_command(branch: str, form: str) -> None:
       lochan stash list demo
     """
     uri = branch_uri(branch)
-
-    async def work(target: Target) -> list[dict[str, Any]]:
-        return [each.as_json() async for each in target.repository.stashes(uri.ref)]
-
-    records = work_on(uri, work, reads=True)
+    records = work_on(uri, lambda target: all_records(target.repository.stashes(uri.ref)), reads=True)
     if form != "json":
         records = [{**each, "head": each["head"][:SHORT]} for each in records]
     show_records(records, form, columns=("id", "branch", "head", "changes", "date", "user", "message"))
@@ -69,30 +54,23 @@ def list_command(branch: str, form: str) -> None:
 @request_key
 @format_option
 def pop_command(branch: str, stash: str, form: str) -> None:
-    """Stage on a branch what a stash holds: the one named, or the branch's newest.
+    """Stage the changes of a stash on a branch again: of the one named, or of the branch's newest.
 
-    Nothing may be staged there, and where the branch was changed since at a stashed path, it is refused (code 4).
+    Nothing else may be staged there. If the branch has changed at a stashed path since, it is refused (exit code 4).
 
     \b
     Example:
       lochan stash pop demo@main
     """
     uri = branch_uri(branch)
-
-    async def work(target: Target) -> str:
-        return (await target.branch.pop_stash(stash)).id
-
-    id = work_on(uri, work)
-    if form == "json":
-        show_record({"id": id}, form)
-    else:
-        click.echo(f"staged again on {printable(str(uri))} what was stashed as {id}")
+    id = work_on(uri, lambda target: target.branch.pop_stash(stash)).id
+    show_answer({"id": id}, form, f"staged again on {printable(str(uri))} what was stashed as {id}")
 
 
 @group.command("drop")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("stash", required=False, default="")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def drop_command(branch: str, stash: str, yes: bool, form: str) -> None:
@@ -109,11 +87,5 @@ def drop_command(branch: str, stash: str, yes: bool, form: str) -> None:
         which = f"stash {stash}" if stash else f"the newest stash of {uri}"
         confirm(f"Drop {which}, with all changes in it?", f"{which} was not dropped")
 
-    async def work(target: Target) -> str:
-        return await target.branch.drop_stash(stash)
-
-    id = work_on(uri, work)
-    if form == "json":
-        show_record({"id": id}, form)
-    else:
-        click.echo(f"dropped stash {id}")
+    id = work_on(uri, lambda target: target.branch.drop_stash(stash))
+    show_answer({"id": id}, form, f"dropped stash {id}")

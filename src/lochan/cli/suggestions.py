@@ -141,7 +141,7 @@ async def _at_hand(ctx: click.Context, lake: "Lake") -> tuple[str, str]:
     """The repository and the ref that were named before; else the pool in use. Click has not parsed the words before an
     option whose value is being typed: they are in `ctx.obj`."""
     from lochan.cli.session import configuration
-    from lochan.cli.uri import prefix_uri
+    from lochan.cli.target import prefix_uri
     from lochan.cli.user_state import in_use
 
     words = list(ctx.obj)

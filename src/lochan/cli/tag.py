@@ -1,15 +1,11 @@
 """`lochan tag`: names for commits that do not move."""
 
-from typing import Any
-
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import named_uri, repository_uri
+from lochan.cli.output.records import SHORT, all_records, format_option, printable, show_answer, show_records, title
+from lochan.cli.request_key import request_key
+from lochan.cli.target import named_uri, repository_uri, work_on
 
 
 @click.group("tag", cls=LazyGroup)
@@ -25,22 +21,15 @@ def group() -> None:
 @request_key
 @format_option
 def create_command(tag: str, source: str | None, form: str) -> None:
-    """Give a commit a name.
+    """Create a tag: a name for a commit that does not move.
 
     \b
     Example:
       lochan tag create demo@v1 --from main
     """
     uri = named_uri(tag)
-
-    async def work(target: Target) -> str:
-        return (await target.repository.create_tag(uri.ref, source or "")).made_at
-
-    commit = work_on(uri, work)
-    if form == "json":
-        show_record({"name": uri.ref, "commit": commit}, form)
-    else:
-        click.echo(f"created tag {printable(uri.ref)} at {commit[:SHORT]}")
+    commit = work_on(uri, lambda target: target.repository.create_tag(uri.ref, source or "")).made_at
+    show_answer({"name": uri.ref, "commit": commit}, form, f"created tag {printable(uri.ref)} at {commit[:SHORT]}")
 
 
 @group.command("list")
@@ -53,11 +42,7 @@ def list_command(repository: str, form: str) -> None:
     Example:
       lochan tag list demo
     """
-
-    async def work(target: Target) -> list[dict[str, Any]]:
-        return [each.as_json() async for each in target.repository.tags()]
-
-    records = work_on(repository_uri(repository), work, reads=True)
+    records = work_on(repository_uri(repository), lambda target: all_records(target.repository.tags()), reads=True)
     if form != "json":
         records = [{**each, "commit": each["commit"][:SHORT], "message": title(each["message"])} for each in records]
     show_records(records, form, columns=("name", "commit", "date", "message"))
@@ -75,12 +60,5 @@ def delete_command(tag: str, form: str) -> None:
       lochan tag delete demo@v1
     """
     uri = named_uri(tag)
-
-    async def work(target: Target) -> None:
-        await target.repository.delete_tag(uri.ref)
-
-    work_on(uri, work)
-    if form == "json":
-        show_record({"deleted": uri.ref}, form)
-    else:
-        click.echo(f"deleted tag {printable(uri.ref)}")
+    work_on(uri, lambda target: target.repository.delete_tag(uri.ref))
+    show_answer({"deleted": uri.ref}, form, f"deleted tag {printable(uri.ref)}")

@@ -1,13 +1,16 @@
-"""What a command works on: a URI's repository and ref, as handles of an open lake."""
+"""What a command works on: the part of `repo@ref/path` that each verb takes, and its handles in an open lake."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lochan.cli.hints import about_repository
-from lochan.cli.uri import Uri
-from lochan.cli.user_state import in_use
-from lochan.errors import LochanError, NotFound
+from lochan.api.uri import HINT as _HINT
+from lochan.api.uri import Uri as Uri
+from lochan.api.uri import on_branch as on_branch
+from lochan.api.uri import prefix_uri as prefix_uri
+from lochan.api.uri import writable as writable
+from lochan.cli.error_boundary import about_repository
+from lochan.errors import Invalid, LochanError, NotFound
 
 if TYPE_CHECKING:
     from lochan.api.branch import Branch
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from lochan.api.ref import Ref
     from lochan.api.repository import Repository
     from lochan.api.workspace import Workspace
+
 
 T = TypeVar("T")
 _NEIGHBOURS = 1_000  # objects of a folder that are looked through for a near name
@@ -61,6 +65,7 @@ def work_on(
     """Does the work of a command on what it named; where nothing was named, on the pool in use. `reads` and `counted`
     as for `on_lake`."""
     from lochan.cli.session import configuration, on_lake
+    from lochan.cli.user_state import in_use
 
     async def opened(lake: "Lake") -> T:
         target = Target(lake, uri or in_use(configuration(), lake.id))
@@ -87,3 +92,61 @@ async def _neighbours(target: Target, missing: str) -> list[str]:
         names += [each.path for each in (await target.ref.list_page(folder, limit=_NEIGHBOURS)).objects]
         names += (await target.ref.list_page(folder, delimiter="/", limit=_NEIGHBOURS)).prefixes
     return names
+
+
+# What of `repo@ref/path` each verb wants (`lochan.api.uri`).
+
+
+def optional_uri(parse: Callable[[str], Uri], text: str | None) -> Uri | None:
+    """What may be left out where a pool is in use."""
+    return None if text is None else parse(text)
+
+
+def object_uri(text: str) -> Uri:
+    uri = prefix_uri(text)
+    if not uri.path:
+        raise Invalid(f"{text!r} names no object: the path is missing", hint=_HINT)
+    return uri
+
+
+def ref_uri(text: str) -> Uri:
+    """Without a path."""
+    uri = prefix_uri(text)
+    if uri.path or ("/" in text and "://" not in text):
+        raise Invalid(f"{text!r}: a path cannot be given here", hint="give a repository and a ref, such as demo@main")
+    return uri
+
+
+def branch_uri(text: str) -> Uri:
+    """A place to be changed, and so a branch itself, not something behind it; without a path."""
+    return on_branch(ref_uri(text))
+
+
+def named_uri(text: str) -> Uri:
+    """A branch or a tag that is to be made or deleted: it must be said which."""
+    uri = branch_uri(text)
+    if not uri.ref:
+        raise Invalid(f"{text!r}: the name after the @ is missing", hint="such as demo@dev")
+    return uri
+
+
+def repository_uri(text: str) -> Uri:
+    """The repository alone."""
+    uri = ref_uri(text)
+    if uri.ref:
+        raise Invalid(f"{text!r}: only a repository can be given here", hint=f"give {uri.repository}")
+    return uri
+
+
+def staged_uri(text: str) -> Uri:
+    """What may hold changes that are not committed: a branch, or a workspace; without a path."""
+    return writable(ref_uri(text))
+
+
+def folder(path: str) -> str:
+    """The prefix of everything in it; of an empty path, all there is."""
+    return path if not path or path.endswith("/") else f"{path}/"
+
+
+def last_name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,20 +1,20 @@
-"""What a user is in the middle of, in files of his own: the pool in use, and whatever else a command remembers."""
+"""What commands remember for a user, in files of the user's own: the pool in use, and more."""
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lochan.cli.uri import Uri, ref_uri
+from lochan.cli.target import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from lochan.config.values import Config
+    from lochan.config.load import Config
 
 
 def in_use(config: "Config", lake_id: str) -> Uri:
     """The pool in use, which a verb works on when nothing is named: by the setting `pool` (LOCHAN_POOL in the
     environment), or else by `lochan use`. Raises NotFound if there is none, Invalid for what names no pool."""
-    configured = config.optional_text("pool")
+    configured = config.settings.pool
     if configured is not None:
         where, text = config.source("pool").text, configured
     else:
@@ -63,7 +63,7 @@ def _read(lake_id: str) -> str:
             hint="name one, such as demo@main, or choose one with `lochan use POOL`",
         ) from None
     except UnicodeDecodeError:
-        raise Invalid(f"{_file(lake_id)} is not what `lochan use` wrote", hint="`lochan use POOL` writes it") from None
+        raise Invalid(f"{_file(lake_id)} is damaged", hint="`lochan use POOL` writes it again") from None
 
 
 def _file(lake_id: str) -> Path:

@@ -1,5 +1,5 @@
-"""What Arrow imports in vain. Pandas wherever it is installed, to see whether a value is of it: a third of a small
-query's time. And a reader of manuals, for those who ask for help on its functions: a thirtieth."""
+"""What Arrow imports needlessly. It imports pandas, if installed, to check the types of values: a third of a small
+query's time. And it imports a parser of docstrings, for help on its functions: a thirtieth."""
 
 import sys
 from types import ModuleType

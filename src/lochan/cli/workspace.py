@@ -6,29 +6,36 @@ from typing import Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import Uri, branch_uri, prefix_uri, repository_uri
+from lochan.cli.options import notes
+from lochan.cli.output.records import (
+    SHORT,
+    all_records,
+    format_option,
+    printable,
+    show_answer,
+    show_record,
+    show_records,
+    title,
+)
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, Uri, branch_uri, prefix_uri, repository_uri, work_on
 from lochan.errors import Invalid
 
 
 @click.group("workspace", cls=LazyGroup)
 def group() -> None:
-    """A place of one's own over a branch: written to as plain files, committed once, or dropped."""
+    """Private layers over a branch: written as plain files, committed once, or dropped."""
 
 
 @group.command("create")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@click.option("--note", default="", help="What it is for.")
+@click.option("--note", default="", help="A note about its purpose.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only its id.")
 @request_key
 @format_option
 def create_command(branch: str, note: str, quiet: bool, form: str) -> None:
-    """Open a workspace on the head of a branch. It prints its name, and where its files go.
+    """Open a workspace on the head of a branch. It prints the name of the workspace, and where its files go.
 
     \b
     Example:
@@ -62,11 +69,7 @@ def list_command(branch: str, form: str) -> None:
       lochan workspace list demo
     """
     uri = branch_uri(branch)
-
-    async def work(target: Target) -> list[dict[str, Any]]:
-        return [each.as_json() async for each in target.repository.workspaces(uri.ref)]
-
-    records = work_on(uri, work)
+    records = work_on(uri, lambda target: all_records(target.repository.workspaces(uri.ref)))
     if form != "json":
         records = [{**each, "fork": each["fork"][:SHORT]} for each in records]
     show_records(records, form, columns=("id", "branch", "fork", "date", "user", "note"))
@@ -100,9 +103,9 @@ def show_command(repository: str, id: str, form: str) -> None:
 @click.argument("where", metavar="REPO@BRANCH+ID[/PATH]")
 @format_option
 def path_command(where: str, form: str) -> None:
-    """Print where the file or folder of that path is stored: a path of this machine, or a URL.
+    """Print where the file or folder at PATH is stored: a path on this machine, or a URL.
 
-    Whoever can write there needs nothing else. Folders on a local disk are not made for you.
+    Any program that can write there will do. Folders on a local disk are not created for you.
 
     \b
     Example:
@@ -112,10 +115,7 @@ def path_command(where: str, form: str) -> None:
     if "+" not in uri.ref:
         raise Invalid(f"{where!r} names no workspace", hint="such as demo@main+17-9f3a6c21/data/a.csv")
 
-    async def work(target: Target) -> str:
-        return await target.repository.workspace(uri.ref).path(uri.path)
-
-    place = work_on(uri, work)
+    place = work_on(uri, lambda target: target.repository.workspace(uri.ref).path(uri.path))
     if form == "json":
         show_record({"path": place}, form)
     else:
@@ -125,11 +125,11 @@ def path_command(where: str, form: str) -> None:
 @group.command("diff")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
-@click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin so.")
-@click.option("--added", is_flag=True, help="Only what fits the patterns that were added.")
+@click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin with PREFIX.")
+@click.option("--added", is_flag=True, help="Only what matches the globs that were added.")
 @format_option
 def diff_command(repository: str, id: str, prefix: str, added: bool, form: str) -> None:
-    """Show what a workspace changes: against the commit that it was opened on, and whether it was added.
+    """Show what a workspace changes. It is compared with the commit that it was opened on, and shows what was added.
 
     \b
     Example:
@@ -155,9 +155,9 @@ def diff_command(repository: str, id: str, prefix: str, added: bool, form: str) 
 @request_key
 @format_option
 def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> None:
-    """Say what is to be committed: whatever fits one of the globs, now or when it is written.
+    """Choose what will be committed: whatever matches one of the globs, now or when it is written.
 
-    In a glob, * and ? stay within a folder and ** goes across.
+    In a glob, * and ? stay within a folder and ** goes across folders.
 
     \b
     Example:
@@ -169,21 +169,18 @@ def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> 
         return list(await target.repository.workspace(workspace).add(*globs))
 
     added = work_on(uri, work)
-    if form == "json":
-        show_record({"added": added}, form)
-    else:
-        click.echo(f"to be committed: {printable(' '.join(added))}")
+    show_answer({"added": added}, form, f"to be committed: {printable(' '.join(added))}")
 
 
 @group.command("revert")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @click.argument("globs", nargs=-1, metavar="[GLOB]...")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: str) -> None:
-    """Take back what fits one of the globs, or everything: files are hidden, deletions forgotten.
+    """Undo what matches one of the globs, or everything: files are hidden, and deletions forgotten.
 
     On a terminal it asks first; a script must give --yes.
 
@@ -196,10 +193,7 @@ def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, 
         what = _globs_text(globs)
         confirm(f"Revert {what} in workspace {workspace}?", f"workspace {workspace} was not reverted")
 
-    async def work(target: Target) -> int | None:
-        return await target.repository.workspace(workspace).revert(*globs)
-
-    count = work_on(uri, work)
+    count = work_on(uri, lambda target: target.repository.workspace(workspace).revert(*globs))
     if form == "json":
         show_record({"reverted": count}, form)
     else:
@@ -214,46 +208,50 @@ def _globs_text(globs: tuple[str, ...]) -> str:
 @group.command("commit")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
-@click.option("-m", "--message", required=True, help="What was done, and why.")
-@click.option("--all", "everything", is_flag=True, help="Everything, and not only what was added.")
-@click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
+@click.option("-m", "--message", required=True, help="The commit message.")
+@click.option("--all", "everything", is_flag=True, help="Commit everything, and not only what was added.")
+@click.option(
+    "--meta",
+    "--metadata",
+    "metadata",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Metadata of the commit; may be repeated.",
+)
 @request_key
 @format_option
 def commit_command(
     repository: str, id: str, message: str, everything: bool, metadata: tuple[str, ...], form: str
 ) -> None:
-    """Commit what was added to a workspace. With --all, everything in it; it goes on top of the branch.
+    """Commit what was added to a workspace. With --all, commit everything in it. The commit goes on top of the branch.
 
-    Where the branch has changed the same paths since, nothing is moved, and each of them is listed. What is not
-    committed goes with the workspace.
+    If the branch has changed the same paths since, they are listed and nothing is committed. What is not committed is
+    dropped with the workspace.
 
     \b
     Example:
       lochan workspace commit demo 17-9f3a6c21 --all -m 'new prices'
     """
     uri, workspace = workspace_uri(repository, id)
-    said = notes(metadata)
+    pairs = notes(metadata)
 
     async def work(target: Target) -> dict[str, Any]:
         from lochan.api.options import CommitOptions
-        from lochan.cli.output.conflicts import listing_conflicts
+        from lochan.cli.output.objects import listing_conflicts
 
         async with listing_conflicts(form):
-            options = CommitOptions(message=message, metadata=said)
+            options = CommitOptions(message=message, metadata=pairs)
             made = await target.repository.workspace(workspace).commit(options=options, added=not everything)
         return made.as_json()
 
     made = work_on(uri, work)
-    if form == "json":
-        show_record(made, form)
-    else:
-        click.echo(f"committed {made['id'][:SHORT]}: {printable(title(message))}")
+    show_answer(made, form, f"committed {made['id'][:SHORT]}: {printable(title(message))}")
 
 
 @group.command("drop")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
@@ -269,14 +267,8 @@ def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
     if not yes:
         confirm(f"Drop workspace {workspace}, with all changes in it?", f"workspace {workspace} was not dropped")
 
-    async def work(target: Target) -> None:
-        await target.repository.workspace(workspace).drop()
-
-    work_on(uri, work)
-    if form == "json":
-        show_record({"id": workspace}, form)
-    else:
-        click.echo(f"dropped workspace {workspace}")
+    work_on(uri, lambda target: target.repository.workspace(workspace).drop())
+    show_answer({"id": workspace}, form, f"dropped workspace {workspace}")
 
 
 def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
@@ -288,7 +280,7 @@ def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
     except Invalid as error:
         if error.hint.startswith("a branch, a plus"):
             raise Invalid(
-                f"{id!r} is no workspace's id",
-                hint=f"`lochan workspace list {quote(repository)}` shows those there are",
+                f"{id!r} is not the id of a workspace",
+                hint=f"`lochan workspace list {quote(repository)}` lists them",
             ) from None
         raise

@@ -1,9 +1,9 @@
-"""What the configuration says the secrets of access keys are encrypted with; the file is read when it is needed."""
+"""What the secrets of access keys are encrypted with, by the configuration. The file is read when it is needed."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from lochan.config.values import Config
+from lochan.config.load import Config
 from lochan.errors import Invalid, NotFound
 
 _FILE, _TEXT = "auth.encrypt.key_file", "auth.encrypt.secret_key"
@@ -11,10 +11,10 @@ _SIZE_BYTES_MAX = 1 << 16
 
 
 def encryption_secret(config: Config) -> Callable[[], bytes] | None:
-    """None: nothing is said, and the key lies in the lake. Raises Invalid where it is said twice."""
-    file, text = config.optional_text(_FILE), config.optional_text(_TEXT)
+    """None: nothing is configured, and the key is in the lake. Raises Invalid if both settings are given."""
+    file, text = config.settings.auth.encrypt.key_file, config.settings.auth.encrypt.secret_key
     if file is not None and text is not None:
-        raise Invalid(f"both {_FILE} and {_TEXT} are set", hint="the secrets have one key: take away one of them")
+        raise Invalid(f"both {_FILE} and {_TEXT} are set", hint="the secrets have one key: remove one of them")
     if text is not None:
         return lambda: text.encode()
     return None if file is None else lambda: _read(Path(file))

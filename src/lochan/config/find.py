@@ -1,4 +1,4 @@
-"""Where the lake is, its cache and the user's own state, when nobody says so outright; and who the user is.
+"""Where the lake, its cache and the user's own state are, if they are not named; and who the user is.
 
 Pure, but for looking whether a file exists and for asking the system for the user.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from lochan.config.values import Config
+from lochan.config.load import Config
 from lochan.errors import Invalid, Refused
 
 FOLDER = ".lochan"
@@ -19,7 +19,7 @@ MARK = "lake.json"  # the file that makes a folder a lake
 
 class LakeLocation(NamedTuple):
     url: str
-    how: str  # for people: `--lake`, `lochan.yaml, line 3`, `the nearest .lochan folder` …
+    source: str  # for people: `--lake`, `lochan.yaml, line 3`, `the nearest .lochan folder` …
     by_default: bool = False  # nobody named it
 
     @property
@@ -29,7 +29,7 @@ class LakeLocation(NamedTuple):
 
 
 def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) -> LakeLocation:
-    """What was configured; else the nearest `.lochan` upwards from `cwd` that is a lake; else the user's own lake."""
+    """The configured lake; or else the nearest `.lochan` upwards from `cwd` that is a lake; or else the user's own."""
     configured = configured_lake(config)
     if configured is not None:
         return configured
@@ -41,15 +41,15 @@ def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) 
 
 
 def configured_lake(config: Config) -> LakeLocation | None:
-    """`lake`, or what `blockstore` says of it; of the two, the one given last, and `lake` where both were together."""
-    kind = config.text("blockstore.type")
+    """`lake` or `blockstore.local.path`: the one that was given last, or `lake` if both were given together."""
+    lake, path, kind = config.settings.lake, config.settings.blockstore.local.path, config.settings.blockstore.type
     by_lake, by_path = config.source("lake"), config.source("blockstore.local.path")
-    local = kind == "local" and config["blockstore.local.path"] is not None
-    if config["lake"] is not None and not (local and by_path.layer > by_lake.layer):
-        _agree(config)
-        return LakeLocation(config.text("lake"), by_lake.text)
-    if local:
-        return LakeLocation(config.text("blockstore.local.path"), by_path.text)
+    by_folder = None if kind != "local" or path is None else LakeLocation(path, by_path.text)
+    if lake is not None and not (by_folder and by_path.layer > by_lake.layer):
+        _check_type(config, lake)
+        return LakeLocation(lake, by_lake.text)
+    if by_folder is not None:
+        return by_folder
     if kind == "memory":
         return LakeLocation("memory://", config.source("blockstore.type").text)
     if kind != "local":
@@ -68,12 +68,12 @@ def nearest_folder(cwd: Path) -> Path | None:
 
 
 def cache_folder(config: Config, *, env: Mapping[str, str], home: Path) -> Path:
-    given = config.optional_text("cache.path")
+    given = config.settings.cache.path
     return Path(given) if given is not None else _xdg(env, "XDG_CACHE_HOME", home / ".cache")
 
 
 def state_folder(*, env: Mapping[str, str], home: Path) -> Path:
-    """What a user is in the middle of, and would miss: nobody else's, and no cache."""
+    """The user's work in progress, which is not a cache: it would be missed."""
     return _xdg(env, "XDG_STATE_HOME", home / ".local" / "state")
 
 
@@ -81,9 +81,9 @@ _EXAMPLES = {"s3": "s3://bucket/prefix", "gs": "gs://bucket/prefix", "azure": "a
 _TYPES = {"memory": "memory", "s3": "s3", "gs": "gs", "az": "azure"}  # by the lake's scheme; a folder has none
 
 
-def _agree(config: Config) -> None:
-    """A file whose `lake` and `blockstore.type` speak of different stores was not thought through."""
-    lake, kind = config.text("lake"), config.text("blockstore.type")
+def _check_type(config: Config, lake: str) -> None:
+    """A file whose `lake` and `blockstore.type` name different stores is a mistake."""
+    kind = config.settings.blockstore.type
     meant = _TYPES[lake.partition("://")[0]] if "://" in lake else "local"
     here = config.source("blockstore.type")
     if config.is_set("blockstore.type") and here.layer == config.source("lake").layer and kind != meant:
@@ -94,23 +94,25 @@ def _agree(config: Config) -> None:
 
 
 def _xdg(env: Mapping[str, str], name: str, otherwise: Path) -> Path:
-    """The specification says that a relative path in these variables is to be ignored."""
+    """A relative path in these variables is ignored, as their specification says."""
     given = env.get(name, "")
     return (Path(given) if given.startswith("/") else otherwise) / "lochan"
 
 
 def _is_lake(folder: Path) -> bool:
-    """Only what is not there is absent. Whatever else keeps us from looking is an error: the lake that would be taken
-    instead is another one, and it would be written to."""
+    """Only a missing file means that it is not a lake. Anything else that keeps us from looking is an error, because
+    the lake that would be used instead is another one, and it would be written to."""
     try:
         mark = (folder / MARK).stat()
     except FileNotFoundError:
         return False
     except OSError as error:
-        why = f"{folder}: {error.strerror}, so nobody can tell whether it is a lake"
+        why = f"{folder}: {error.strerror}, so it is unknown whether it is a lake"
         raise Refused(why, hint=f"let this user read {folder}, or name the lake with --lake or LOCHAN_LAKE") from error
     if not stat.S_ISREG(mark.st_mode):
-        raise Refused(f"{folder / MARK} is no file", hint="move it away, or name the lake with --lake or LOCHAN_LAKE")
+        raise Refused(
+            f"{folder / MARK} is not a file", hint="move it away, or name the lake with --lake or LOCHAN_LAKE"
+        )
     return True
 
 

@@ -1,6 +1,7 @@
-"""The kinds of values that a setting can have: each turns text into a value, or says what it expects instead.
+"""The kinds of values that a setting can have. Each has a type, which msgspec checks, and says what it expects.
 
-All values arrive as text, from YAML too, so that `access_key_id: 0123` or `level: NONE` mean what they look like.
+All values arrive as text, from YAML too, so that `access_key_id: 0123` or `level: NONE` mean what they look like. A
+kind with a syntax of its own (sizes, lengths of time, paths) parses the text before msgspec checks the value.
 """
 
 import re
@@ -8,7 +9,12 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from os.path import normpath
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
+
+MB, GB = 10**6, 10**9
+GIB = 1 << 30
 
 
 class ValueContext(NamedTuple):
@@ -20,19 +26,15 @@ class ValueContext(NamedTuple):
 
 class SettingKind(NamedTuple):
     expected: str  # ends the sentence "… is not …"
-    parse: Callable[[str, ValueContext], object]  # raises ValueError
+    parse: Callable[[str, ValueContext], object] = lambda text, _: text  # raises ValueError
+    write: Callable[[Any], str] = str  # the text that is parsed to this value
+    secret: bool = False  # shown as stars, everywhere
 
 
 def one_of(*choices: str, **synonyms: str) -> SettingKind:
     """One of a few words, in any case; a synonym stands for the word it names."""
     words = {choice.lower(): choice for choice in choices} | synonyms
-
-    def parse(text: str, _: ValueContext) -> str:
-        if text.lower() not in words:
-            raise ValueError
-        return words[text.lower()]
-
-    return SettingKind(f"one of {', '.join([*choices, *synonyms])}", parse)
+    return SettingKind(f"one of {', '.join([*choices, *synonyms])}", lambda text, _: words.get(text.lower(), text))
 
 
 def _yes_or_no(text: str, _: ValueContext) -> bool:
@@ -42,15 +44,8 @@ def _yes_or_no(text: str, _: ValueContext) -> bool:
     return words[text.lower()]
 
 
-def _text(text: str, _: ValueContext) -> str:
-    if any(letter < " " or letter == "\x7f" for letter in text):
-        raise ValueError
-    return text
-
-
 def _path(text: str, place: ValueContext) -> str:
     """An absolute path; `~` is the user's home, and a relative one starts where the value was written."""
-    _text(text, place)
     if not text or (text.startswith("~") and text != "~" and not text.startswith("~/")):
         raise ValueError
     return normpath(place.home / text[2:] if text.startswith("~") else place.folder / text)
@@ -62,7 +57,7 @@ def _output(text: str, place: ValueContext) -> str:
 
 def _location(text: str, place: ValueContext) -> str:
     """A folder, or a URL of a scheme that a store is opened by; file:///folder is that folder."""
-    scheme, separator, rest = _text(text, place).partition("://")
+    scheme, separator, rest = text.partition("://")
     scheme = scheme.lower()
     if not separator:
         return _path(text, place)
@@ -82,16 +77,6 @@ def _file_path(rest: str) -> str:
     return normpath(path)
 
 
-def _url(*schemes: str) -> SettingKind:
-    def parse(text: str, place: ValueContext) -> str:
-        scheme, separator, rest = text.partition("://")
-        if scheme.lower() not in schemes or not separator or not rest:
-            raise ValueError
-        return _text(text, place)
-
-    return SettingKind(f"a URL that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}", parse)
-
-
 def _address(text: str, _: ValueContext) -> str:
     host, separator, port = text.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
@@ -102,32 +87,12 @@ def _address(text: str, _: ValueContext) -> str:
     return text
 
 
-def _milliseconds(text: str, _: ValueContext) -> float:
-    number = float(text)
-    if not isfinite(number) or number < 0:
-        raise ValueError
-    return number
-
-
-def _more_than_nothing(text: str, _: ValueContext) -> float:
-    number = float(text)
-    if not isfinite(number) or number <= 0:
-        raise ValueError
-    return number
-
-
 def _length(text: str, _: ValueContext) -> float:
     number = text.rstrip("hms")
     seconds = float(number) * _LENGTHS.get(text[len(number) :] or "s", 0.0)
     if not isfinite(seconds) or seconds <= 0:
         raise ValueError
     return seconds
-
-
-def _count(text: str, _: ValueContext) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 7 and int(text)):
-        raise ValueError
-    return int(text)
 
 
 def _size(text: str, _: ValueContext) -> int:
@@ -140,27 +105,71 @@ def _size(text: str, _: ValueContext) -> int:
     return size
 
 
+def size_text(size_bytes: int) -> str:
+    """As people read it: `1.5 MB`."""
+    number = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} PB"
+
+
 _LENGTHS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
-_UNITS: Mapping[str, int] = {
-    "": 1,
-    "b": 1,
-    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgtp", start=1)},
-    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtp", start=1)},
+_SIZES: Mapping[str, int] = {
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("kMGTP", start=1)},
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTP", start=1)},
 }
+_UNITS: Mapping[str, int] = {"": 1, "b": 1, **{unit.lower(): size for unit, size in _SIZES.items()}}
 SCHEMES = ("memory", "s3", "gs", "az")
 
-YES_OR_NO = SettingKind("true or false", _yes_or_no)
-TEXT = SettingKind("one line of text", _text)
-PATH = SettingKind("a path (~ is your home folder; other users' are not looked up)", _path)
-OUTPUT = SettingKind('"-" or a path', _output)
-LOCATION = SettingKind("a folder or a URL such as s3://bucket/prefix, gs://…, az://…, memory://", _location)
-ADDRESS = SettingKind("host:port, such as 127.0.0.1:8000 or [::1]:8000", _address)
-MILLISECONDS = SettingKind("a number of milliseconds, 0 or more", _milliseconds)
-SECONDS = SettingKind("a number of seconds, more than 0", _more_than_nothing)
-DAYS = SettingKind("a number of days, more than 0", _more_than_nothing)
-LENGTH = SettingKind("a length of time, such as 30s, 5m or 500ms", _length)
-COUNT = SettingKind("a whole number, 1 or more", _count)
-SIZE = SettingKind("a size, such as 256MB, 10GB or 1.5GiB", _size)
-HTTP_URL = _url("http", "https")
-POSTGRES_URL = _url("postgres", "postgresql")
-SPARK_URL = _url("sc")
+
+def _largest_unit(value: float, units: Mapping[str, float]) -> str:
+    """In the largest unit of which it is a whole number: `10GB`, `1GiB`, `1h`."""
+    whole = [(size, unit) for unit, size in units.items() if value and value % size == 0]
+    size, unit = max(whole, default=(1, ""))
+    return f"{value / size:.0f}{unit}"
+
+
+YES_OR_NO = SettingKind("true or false", _yes_or_no, lambda value: str(value).lower())
+LENGTH = SettingKind(
+    "a length of time, such as 30s, 5m or 500ms", _length, lambda value: _largest_unit(value, _LENGTHS)
+)
+SIZE = SettingKind("a size, such as 256MB, 10GB or 1.5GiB", _size, lambda value: _largest_unit(value, _SIZES))
+
+_ONE_LINE = Meta(pattern=r"^[^\x00-\x1f\x7f]*\Z")
+_FINITE = 1e300
+
+Text = Annotated[str, _ONE_LINE, SettingKind("one line of text")]
+Secret = Annotated[str, _ONE_LINE, SettingKind("one line of text", secret=True)]
+LocalPath = Annotated[
+    str, _ONE_LINE, SettingKind("a path (~ is your home folder; other users' are not looked up)", _path)
+]
+Output = Annotated[str, _ONE_LINE, SettingKind('"-" or a path', _output)]
+Location = Annotated[
+    str,
+    _ONE_LINE,
+    SettingKind("a folder or a URL such as s3://bucket/prefix, gs://…, az://…, memory://", _location),
+]
+Address = Annotated[str, SettingKind("host:port, such as 127.0.0.1:8000 or [::1]:8000", _address)]
+HttpUrl = Annotated[
+    str,
+    Meta(pattern=r"^(?i:https?)://[^\x00-\x1f\x7f]+\Z"),
+    SettingKind("a URL that begins with http:// or https://"),
+]
+PostgresUrl = Annotated[
+    str,
+    Meta(pattern=r"^(?i:postgres(ql)?)://[^\x00-\x1f\x7f]+\Z"),
+    SettingKind("a URL that begins with postgres:// or postgresql://", secret=True),
+]
+SparkUrl = Annotated[str, Meta(pattern=r"^(?i:sc)://[^\x00-\x1f\x7f]+\Z"), SettingKind("a URL that begins with sc://")]
+YesNo = Annotated[bool, YES_OR_NO]
+Count = Annotated[int, Meta(ge=1, lt=10**6), SettingKind("a whole number, 1 or more")]
+_number = "{:g}".format
+Milliseconds = Annotated[
+    float, Meta(ge=0, le=_FINITE), SettingKind("a number of milliseconds, 0 or more", write=_number)
+]
+Seconds = Annotated[float, Meta(gt=0, le=_FINITE), SettingKind("a number of seconds, more than 0", write=_number)]
+Days = Annotated[float, Meta(gt=0, le=_FINITE), SettingKind("a number of days, more than 0", write=_number)]
+Length = Annotated[float, LENGTH]
+Size = Annotated[int, SIZE]

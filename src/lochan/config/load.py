@@ -1,26 +1,100 @@
 """Reading a configuration: defaults, then a YAML file, then the environment, then flags; the later wins.
 
-Nothing here looks at the process: the environment, the folder and the home are arguments.
+Nothing here looks at the process: the environment, the folder and the home are arguments. A configuration knows where
+each value came from, and never changes once it is made.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from lochan.config.kinds import ValueContext
+import msgspec
+
+from lochan.config.kinds import PostgresUrl, ValueContext
 from lochan.config.settings import (
     BY_NAME,
     BY_VARIABLE,
     OTHER_VARIABLES,
     SETTINGS,
+    ConfigSettings,
     Setting,
     no_such_setting,
     no_such_variable,
 )
-from lochan.config.values import Config, ConfigLayer, ConfigValue, ValueSource, without_password
 from lochan.errors import Invalid
 
 _SHOWN_LENGTH_MAX = 80
+_STARS = "********"
+
+
+class ConfigLayer(IntEnum):
+    """Where values come from; the later wins."""
+
+    DEFAULT = 0
+    FILE = 1
+    ENVIRONMENT = 2
+    FLAG = 3
+
+
+class ValueSource(NamedTuple):
+    layer: ConfigLayer
+    text: str  # `default`, `lochan.yaml, line 3`, `LOCHAN_LAKE`, `--lake`
+
+
+class ConfigValue(NamedTuple):
+    value: Any  # None if nothing is set
+    written: str  # as the user wrote it
+    source: ValueSource
+
+
+class Config:
+    """`config.settings.api.listen` is a value; where it came from is asked by the setting's key, `api.listen`."""
+
+    def __init__(self, values: Mapping[str, ConfigValue]) -> None:
+        self._values = dict(values)
+        self.settings = _settings({key: each.value for key, each in values.items()})
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys of all settings."""
+        return iter(self._values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key].value
+
+    def source(self, key: str) -> ValueSource:
+        return self._values[key].source
+
+    def is_set(self, key: str) -> bool:
+        """Whether somebody gave a value, rather than leaving the default."""
+        return self.source(key).layer is not ConfigLayer.DEFAULT
+
+    def shown(self, key: str) -> str:
+        """The value as it may be displayed: secrets masked, empty if nothing is set."""
+        value, written, _ = self._values[key]
+        if value is None:
+            return ""
+        text = value if isinstance(value, str) else written
+        if BY_NAME[key].kind.secret and BY_NAME[key].type != PostgresUrl:  # of this URL only the password is masked
+            return _STARS if text else ""
+        return without_password(text)
+
+
+def _settings(values: Mapping[str, Any]) -> ConfigSettings:
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, name = key.split(".")
+        at = nested
+        for section in sections:
+            at = at.setdefault(section, {})
+        at[name] = value
+    return msgspec.convert(nested, ConfigSettings)
+
+
+def without_password(url: str) -> str:
+    url = re.sub(r"(://[^:/@]*:).*@", rf"\1{_STARS}@", url)
+    return re.sub(r"(?i)(password=)[^&\s]*", rf"\1{_STARS}", url)
 
 
 class Flag(NamedTuple):
@@ -34,8 +108,9 @@ class Flag(NamedTuple):
 def load(
     *, file: Path | None = None, env: Mapping[str, str], flags: Iterable[Flag] = (), cwd: Path, home: Path
 ) -> Config:
-    """Raises NotFound for a file that is not there, Invalid for anything that cannot be taken."""
-    values = dict(_defaults(ValueContext(cwd, home)))
+    """Raises NotFound if there is no such file, Invalid for anything that is wrong."""
+    default = ValueSource(ConfigLayer.DEFAULT, "default")
+    values = {each.key: ConfigValue(each.default, each.default_text, default) for each in SETTINGS}
     if file is not None:
         values |= _layer(_from_file(cwd / file, str(file)), ValueContext((cwd / file).parent, home))
     values |= _layer(_from_environment(env), ValueContext(cwd, home))
@@ -47,14 +122,6 @@ class _Given(NamedTuple):
     name: str
     text: str
     source: ValueSource
-
-
-def _defaults(place: ValueContext) -> Iterator[tuple[str, ConfigValue]]:
-    source = ValueSource(ConfigLayer.DEFAULT, "default")
-    for setting in SETTINGS:
-        text = setting.default
-        value = None if text is None else setting.kind.parse(text, place)
-        yield setting.key, ConfigValue(value, text or "", source)
 
 
 def _from_file(file: Path, shown: str) -> Iterator[_Given]:
@@ -84,34 +151,35 @@ def _from_flags(flags: Iterable[Flag]) -> Iterator[_Given]:
 def _layer(given: Iterable[_Given], place: ValueContext) -> dict[str, ConfigValue]:
     """The values of one layer, where each setting may be given once, under one of its names."""
     values: dict[str, ConfigValue] = {}
-    names: dict[str, str] = {}
-    for name, text, source in given:
-        setting = BY_NAME[name]
+    first: dict[str, _Given] = {}
+    for each in given:
+        setting = BY_NAME[each.name]
         if setting.key in values:
-            raise _twice(setting, names[setting.key], values[setting.key].source, name, source)
-        names[setting.key] = name
-        values[setting.key] = ConfigValue(_parse(setting, name, text, source, place), text, source)
+            raise _twice(setting, first[setting.key], each)
+        first[setting.key] = each
+        values[setting.key] = ConfigValue(_value(setting, each, place), each.text, each.source)
     return values
 
 
-def _parse(setting: Setting, name: str, text: str, source: ValueSource, place: ValueContext) -> object:
-    if not text and setting.default is None:
+def _value(setting: Setting, given: _Given, place: ValueContext) -> Any:
+    if not given.text and setting.default is None:
         return None  # an empty value takes back what an earlier layer gave
     try:
-        return setting.kind.parse(text, place)
-    except ValueError:
-        raise Invalid(f"{source.text}: {_what(setting, name, text)} not {setting.kind.expected}") from None
+        return msgspec.convert(setting.kind.parse(given.text, place), setting.type, strict=False)
+    except ValueError:  # msgspec's ValidationError is one
+        wrong = _what(setting, given.name, given.text)
+        raise Invalid(f"{given.source.text}: {wrong} not {setting.kind.expected}") from None
 
 
 def _what(setting: Setting, name: str, text: str) -> str:
-    if setting.secret:
+    if setting.kind.secret:
         return f"the value of {name} (a secret, so not shown here) is"
     shown = without_password(text)
     return f"{name} is {shown[:_SHOWN_LENGTH_MAX]!r}{'…' if len(shown) > _SHOWN_LENGTH_MAX else ''}, which is"
 
 
-def _twice(setting: Setting, first: str, first_source: ValueSource, second: str, second_source: ValueSource) -> Invalid:
-    same = "" if first == second else f"; {first} and {second} are two names for it"
+def _twice(setting: Setting, first: _Given, second: _Given) -> Invalid:
+    same = "" if first.name == second.name else f"; {first.name} and {second.name} are two names for it"
     return Invalid(
-        f"{second_source.text}: {setting.key} was already given ({first_source.text}){same}", hint="keep one of the two"
+        f"{second.source.text}: {setting.key} was already given ({first.source.text}){same}", hint="keep one of the two"
     )

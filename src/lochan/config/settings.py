@@ -1,18 +1,20 @@
-"""Every setting there is, in one table: its key, kind, default, meaning, and the other names it is accepted by;
-and what to say to a name that is not among them.
+"""Every setting there is. A section is a struct, and a field has its type, its default and what it is about.
 
-The loader, the error messages, `lochan config show` and docs/operations/configuration.md all follow this table.
+The loader, the error messages, `lochan config show` and docs/operations/configuration.md all follow these structs;
+`SETTINGS` is the same as one list.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+
+import msgspec
 
 from lochan.config import kinds
-from lochan.config.kinds import SettingKind, one_of
+from lochan.config.kinds import GB, GIB, MB, SettingKind, one_of
 from lochan.errors import Invalid
 
-# Variables that begin with LOCHAN_ and are not settings: the configuration file's name, the first administrator's key,
-# which is read once, where a lake is set up, and belongs in no file, and what `bisect run` tells the command it runs.
+# Variables that begin with LOCHAN_ and are not settings: the name of the configuration file; the first administrator's
+# key, which is read once, when a lake is set up, and belongs in no file; and what `bisect run` passes to its command.
 OTHER_VARIABLES = (
     "LOCHAN_CONFIG",
     "LOCHAN_ADMIN_ACCESS_KEY_ID",
@@ -20,208 +22,258 @@ OTHER_VARIABLES = (
     "LOCHAN_BISECT_REF",
     "LOCHAN_BISECT_URI",
 )
+# Other names of settings, by which older configuration files call them.
+OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    "journal.type": ("journal", "metadata.db.type"),
+    "blockstore.s3.credentials.access_secret_key": ("blockstore.s3.credentials.secret_access_key",),
+    "gateways.s3.listen": ("gateways.s3.listen_address",),
+    "gateways.s3.domain": ("gateways.s3.domain_name",),
+    "tls.cert": ("tls.cert_file",),
+    "tls.key": ("tls.key_file",),
+    "api.listen": ("api.listen_address",),
+    "auth.encrypt.key_file": ("auth.encryption_key_file",),
+    "cache.path": ("metadata.db.badger.path", "metadata.badger.path"),
+}
+_SYNONYMS = {"journal.type": {"badger": "store"}, "blockstore.address_style": {"plain": "id"}}
 
 
+class Section(msgspec.Struct, frozen=True):
+    pass
+
+
+class LoggingSettings(Section, frozen=True):
+    format: Annotated[
+        Literal["text", "json"], "the format of log lines: text for people, or one JSON object per line"
+    ] = "text"
+    level: Annotated[Literal["DEBUG", "INFO", "WARN", "ERROR", "NONE"], "the lowest level that is logged"] = "INFO"
+    output: Annotated[kinds.Output, 'a file; "-" is stdout for the server, stderr for every other command'] = "-"
+    access: Annotated[kinds.YesNo, "whether the server logs a line for every request"] = True
+
+
+class JournalDatabaseSettings(Section, frozen=True):
+    url: Annotated[kinds.PostgresUrl | None, "the database of the journals, if they are in PostgreSQL"] = None
+
+
+class JournalSettings(Section, frozen=True):
+    type: Annotated[
+        Literal["store", "postgres"],
+        "where a new lake keeps its journals: on the store, or in PostgreSQL; badger, an older name, means store",
+    ] = "store"
+    postgres: JournalDatabaseSettings = JournalDatabaseSettings()
+    hold_ms: Annotated[kinds.Milliseconds, "how long an append waits for others to join it"] = 0.0
+
+
+class LocalStoreSettings(Section, frozen=True):
+    path: Annotated[kinds.LocalPath | None, "the lake's folder, if `lake` is not set and the type is local"] = None
+
+
+class S3CredentialsSettings(Section, frozen=True):
+    access_key_id: Annotated[kinds.Text | None, "a fixed access key"] = None
+    access_secret_key: Annotated[kinds.Secret | None, "the secret of the fixed access key"] = None
+    session_token: Annotated[kinds.Secret | None, "its session token, if it has one"] = None
+
+
+class S3StoreSettings(Section, frozen=True):
+    region: Annotated[kinds.Text, "the bucket's region"] = "us-east-1"
+    endpoint: Annotated[kinds.HttpUrl | None, "an S3 service other than Amazon's"] = None
+    profile: Annotated[kinds.Text | None, "a named profile of the credentials file"] = None
+    credentials_file: Annotated[kinds.LocalPath | None, "a credentials file other than ~/.aws/credentials"] = None
+    credentials: S3CredentialsSettings = S3CredentialsSettings()
+
+
+class GoogleStoreSettings(Section, frozen=True):
+    credentials_file: Annotated[kinds.LocalPath | None, "a service account's key file"] = None
+
+
+class AzureStoreSettings(Section, frozen=True):
+    account: Annotated[kinds.Text | None, "the storage account"] = None
+    key: Annotated[kinds.Secret | None, "the storage account's key"] = None
+
+
+class BlockstoreSettings(Section, frozen=True):
+    type: Annotated[
+        Literal["local", "s3", "gs", "azure", "memory"], "the kind of store, if `lake` does not already say"
+    ] = "local"
+    local: LocalStoreSettings = LocalStoreSettings()
+    address_style: Annotated[
+        Literal["id", "path"],
+        "how the files of bodies are named: by an id, or by an id followed by the logical path; plain means id",
+    ] = "id"
+    tag_paths: Annotated[
+        kinds.YesNo, "whether the files of bodies are tagged with their logical path, on stores that have tags"
+    ] = False
+    s3: S3StoreSettings = S3StoreSettings()
+    gs: GoogleStoreSettings = GoogleStoreSettings()
+    azure: AzureStoreSettings = AzureStoreSettings()
+
+
+class S3GatewaySettings(Section, frozen=True):
+    listen: Annotated[kinds.Address, "where the S3 gateway listens"] = "127.0.0.1:8000"
+    flat_listen: Annotated[
+        kinds.Address | None,
+        "where the flat S3 gateway listens, which shows a repository's default branch as a whole bucket",
+    ] = None
+    domain: Annotated[kinds.Text, "the host name that S3 clients use for the gateway, for buckets in the host name"] = (
+        "s3.local"
+    )
+    region: Annotated[kinds.Text, "the region that S3 clients sign their requests for"] = "us-east-1"
+    signature_v2: Annotated[
+        kinds.YesNo, "whether signatures of version 2 are accepted, which leave parts of a request unsigned"
+    ] = False
+    idle_s: Annotated[kinds.Seconds, "how long a client may pause in the middle of a request"] = 60.0
+    upload_days: Annotated[kinds.Days, "after how many days a multipart upload that nobody completes is aborted"] = 7.0
+
+
+class GatewaysSettings(Section, frozen=True):
+    s3: S3GatewaySettings = S3GatewaySettings()
+
+
+class ServerSettings(Section, frozen=True):
+    connections: Annotated[kinds.Count, "how many connections a process of the server holds at once"] = 4096
+    anonymous_connections: Annotated[
+        kinds.Count,
+        "how many of them clients may hold before they have authenticated; beyond that, the oldest are closed",
+    ] = 1024
+    anonymous_per_address: Annotated[kinds.Count, "how many of these may come from one address"] = 256
+    requests: Annotated[kinds.Count, "how many requests a process of the server answers at once"] = 1024
+    authentication_s: Annotated[
+        kinds.Seconds, "how long a client has to send a request, or a form up to its signature"
+    ] = 15.0
+    body_rate: Annotated[
+        kinds.Size, "how much of a body must arrive per second, on average, after the first `gateways.s3.idle_s`"
+    ] = 1_000
+
+
+class TlsSettings(Section, frozen=True):
+    cert: Annotated[kinds.LocalPath | None, "the server's certificate, in PEM, with its chain"] = None
+    key: Annotated[kinds.LocalPath | None, "the private key of the certificate, in PEM"] = None
+
+
+class UsageSettings(Section, frozen=True):
+    enabled: Annotated[kinds.YesNo, "whether the server records in the lake who read or wrote what"] = True
+    flush_s: Annotated[kinds.Seconds, "how often these records are written to the lake"] = 60.0
+
+
+class ApiQuerySettings(Section, frozen=True):
+    at_once: Annotated[kinds.Count, "how many queries the server runs at once"] = 4
+    waiting: Annotated[kinds.Count, "how many more may wait for one of these to end"] = 16
+    at_once_per_user: Annotated[kinds.Count, "how many running queries one user may have"] = 3
+    waiting_per_user: Annotated[kinds.Count, "how many waiting queries one user may have"] = 8
+    memory: Annotated[kinds.Size, "the most memory that one query on the server may use"] = 1 * GIB
+    spill: Annotated[kinds.Size, "the most disk space that one query on the server may use beside memory"] = 10 * GIB
+    timeout: Annotated[kinds.Length, "the longest that one query on the server may take"] = 3_600.0
+
+
+class ApiSettings(Section, frozen=True):
+    listen: Annotated[kinds.Address, "where the REST API and the web page listen"] = "127.0.0.1:8001"
+    query: ApiQuerySettings = ApiQuerySettings()
+
+
+class EncryptionSettings(Section, frozen=True):
+    key_file: Annotated[
+        kinds.LocalPath | None,
+        "the file whose bytes encrypt the secrets of access keys; by default a key that is stored in the lake",
+    ] = None
+    secret_key: Annotated[kinds.Secret | None, "the same as text, instead of a file"] = None
+
+
+class AuthSettings(Section, frozen=True):
+    encrypt: EncryptionSettings = EncryptionSettings()
+
+
+class ManageSettings(Section, frozen=True):
+    policy: Annotated[
+        kinds.LocalPath | None,
+        "an upkeep policy for pools, which `lochan manage` follows, and so does the server if it is set",
+    ] = None
+
+
+class SparkSettings(Section, frozen=True):
+    master: Annotated[kinds.Text, "the Spark master that jobs run on"] = "local[*]"
+    remote: Annotated[kinds.SparkUrl | None, "a Spark Connect server, instead of a master"] = None
+    packages: Annotated[
+        kinds.Text | None,
+        "packages that Spark fetches at its start, such as org.apache.hadoop:hadoop-aws:3.4.2 for a lake on S3",
+    ] = None
+    warm: Annotated[kinds.YesNo, "whether the server starts Spark at its own start, and not when it is needed"] = False
+    memory: Annotated[kinds.Size, "how much memory the server's own Spark has"] = 1 * GIB
+    threshold: Annotated[kinds.Size, "on a cluster, work that reads more than this goes to Spark"] = 256 * MB
+    local_threshold: Annotated[
+        kinds.Size | None,
+        "on one machine, work that reads more than this goes to Spark; by default, what fits neither memory nor disk",
+    ] = None
+
+
+class CacheSettings(Section, frozen=True):
+    path: Annotated[
+        kinds.LocalPath | None,
+        "the folder of cached files, by default lochan in the user's cache folder; safe to delete",
+    ] = None
+    size: Annotated[kinds.Size, "how large the cache may grow"] = 10 * GB
+
+
+class ConfigSettings(Section, frozen=True):
+    lake: Annotated[kinds.Location | None, "the lake: a folder or a URL"] = None
+    user: Annotated[
+        kinds.Text | None, "the author of commits; the journal also names the system's user, who is the committer"
+    ] = None
+    pool: Annotated[
+        kinds.Text | None, "the pool in use, such as logs@main; by default the one that `lochan use` chose"
+    ] = None
+    logging: LoggingSettings = LoggingSettings()
+    journal: JournalSettings = JournalSettings()
+    blockstore: BlockstoreSettings = BlockstoreSettings()
+    gateways: GatewaysSettings = GatewaysSettings()
+    server: ServerSettings = ServerSettings()
+    tls: TlsSettings = TlsSettings()
+    usage: UsageSettings = UsageSettings()
+    api: ApiSettings = ApiSettings()
+    auth: AuthSettings = AuthSettings()
+    manage: ManageSettings = ManageSettings()
+    spark: SparkSettings = SparkSettings()
+    cache: CacheSettings = CacheSettings()
+
+
+# --- the same as a list ----------------------------------------------------------------------------------------------
 class Setting(NamedTuple):
     key: str
+    type: Any  # that msgspec decodes it to; a setting without a default may also be None
     kind: SettingKind
-    default: str | None  # as it would be written in a file; None: not set
+    default: Any
     about: str
-    also: tuple[str, ...] = ()  # other names for the key
-    secret: bool = False  # shown as stars, everywhere
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        return OTHER_NAMES.get(self.key, ())
+
+    @property
+    def default_text(self) -> str:
+        """As it would be written in a file; empty if there is none."""
+        return "" if self.default is None else self.kind.write(self.default)
 
 
-SETTINGS: tuple[Setting, ...] = (
-    Setting("lake", kinds.LOCATION, None, "the lake: a folder or a URL"),
-    Setting(
-        "user",
-        kinds.TEXT,
-        None,
-        "who the author of commits is; the system's user stands beside it in the journal, and is the committer",
-    ),
-    Setting("pool", kinds.TEXT, None, "the pool in use, such as logs@main; by default what `lochan use` was told"),
-    Setting(
-        "logging.format", one_of("text", "json"), "text", "how log lines look: for people, or one JSON object each"
-    ),
-    Setting(
-        "logging.level", one_of("DEBUG", "INFO", "WARN", "ERROR", "NONE"), "INFO", "the least level that is logged"
-    ),
-    Setting(
-        "logging.output", kinds.OUTPUT, "-", 'a file; "-" is stdout for the server, stderr for every other command'
-    ),
-    Setting("logging.access", kinds.YES_OR_NO, "true", "whether the server logs a line for every request"),
-    Setting(
-        "journal.type",
-        one_of("store", "postgres", badger="store"),
-        "store",
-        "where a new lake keeps its journals: on the store, or in PostgreSQL; badger, an older name, means store",
-        also=("journal", "metadata.db.type"),
-    ),
-    Setting(
-        "journal.postgres.url",
-        kinds.POSTGRES_URL,
-        None,
-        "the database of the journals, where they are in PostgreSQL",
-        secret=True,
-    ),
-    Setting("journal.hold_ms", kinds.MILLISECONDS, "0", "how long an append waits for others to join it"),
-    Setting(
-        "blockstore.type",
-        one_of("local", "s3", "gs", "azure", "memory"),
-        "local",
-        "the kind of store, where `lake` does not already say",
-    ),
-    Setting(
-        "blockstore.local.path", kinds.PATH, None, "the lake's folder, where `lake` is not set and the type is local"
-    ),
-    Setting(
-        "blockstore.address_style",
-        one_of("id", "path", plain="id"),
-        "id",
-        "how the files of bodies are named: by an id, or by an id followed by the logical path; plain means id",
-    ),
-    Setting(
-        "blockstore.tag_paths",
-        kinds.YES_OR_NO,
-        "false",
-        "whether the files of bodies are tagged with their logical path, on stores that have tags",
-    ),
-    Setting("blockstore.s3.region", kinds.TEXT, "us-east-1", "the bucket's region"),
-    Setting("blockstore.s3.endpoint", kinds.HTTP_URL, None, "an S3 service other than Amazon's"),
-    Setting("blockstore.s3.profile", kinds.TEXT, None, "a named profile of the credentials file"),
-    Setting("blockstore.s3.credentials_file", kinds.PATH, None, "a credentials file other than ~/.aws/credentials"),
-    Setting("blockstore.s3.credentials.access_key_id", kinds.TEXT, None, "a fixed access key"),
-    Setting(
-        "blockstore.s3.credentials.access_secret_key",
-        kinds.TEXT,
-        None,
-        "the secret of the fixed access key",
-        also=("blockstore.s3.credentials.secret_access_key",),
-        secret=True,
-    ),
-    Setting(
-        "blockstore.s3.credentials.session_token", kinds.TEXT, None, "its session token, if it has one", secret=True
-    ),
-    Setting("blockstore.gs.credentials_file", kinds.PATH, None, "a service account's key file"),
-    Setting("blockstore.azure.account", kinds.TEXT, None, "the storage account"),
-    Setting("blockstore.azure.key", kinds.TEXT, None, "the storage account's key", secret=True),
-    Setting(
-        "gateways.s3.listen",
-        kinds.ADDRESS,
-        "127.0.0.1:8000",
-        "where the S3 gateway listens",
-        also=("gateways.s3.listen_address",),
-    ),
-    Setting(
-        "gateways.s3.flat_listen",
-        kinds.ADDRESS,
-        None,
-        "where the flat S3 gateway listens, which shows a repository's default branch as a whole bucket",
-    ),
-    Setting(
-        "gateways.s3.domain",
-        kinds.TEXT,
-        "s3.local",
-        "the name S3 clients call the gateway by, for buckets in the host name",
-        also=("gateways.s3.domain_name",),
-    ),
-    Setting(
-        "gateways.s3.region", kinds.TEXT, "us-east-1", "the region the gateway says it is, as S3 clients sign for it"
-    ),
-    Setting(
-        "gateways.s3.signature_v2",
-        kinds.YES_OR_NO,
-        "false",
-        "whether signatures of version 2 are taken, which leave parts of a request unsigned",
-    ),
-    Setting("gateways.s3.idle_s", kinds.SECONDS, "60", "how long a client may stand still in the midst of a request"),
-    Setting(
-        "gateways.s3.upload_days", kinds.DAYS, "7", "after how long an upload in parts that is not ended is aborted"
-    ),
-    Setting("server.connections", kinds.COUNT, "4096", "how many connections a process of the server holds at once"),
-    Setting(
-        "server.anonymous_connections",
-        kinds.COUNT,
-        "1024",
-        "how many of them may be of clients that have not shown who they are; of more the oldest are closed",
-    ),
-    Setting(
-        "server.anonymous_per_address",
-        kinds.COUNT,
-        "256",
-        "how many of these may come from one address",
-    ),
-    Setting("server.requests", kinds.COUNT, "1024", "how many requests a process of the server answers at once"),
-    Setting(
-        "server.authentication_s",
-        kinds.SECONDS,
-        "15",
-        "how long a client has to send a request, or a form up to its signature, before it is sent away",
-    ),
-    Setting(
-        "server.body_rate",
-        kinds.SIZE,
-        "1kB",
-        "how much of a body must come in a second, on average and behind the first `gateways.s3.idle_s`",
-    ),
-    Setting("tls.cert", kinds.PATH, None, "the server's certificate, in PEM, with its chain", also=("tls.cert_file",)),
-    Setting("tls.key", kinds.PATH, None, "the private key of the certificate, in PEM", also=("tls.key_file",)),
-    Setting("usage.enabled", kinds.YES_OR_NO, "true", "whether the server notes in the lake who read or wrote what"),
-    Setting("usage.flush_s", kinds.SECONDS, "60", "how often these notes are written to the lake"),
-    Setting(
-        "api.listen",
-        kinds.ADDRESS,
-        "127.0.0.1:8001",
-        "where the REST API and the web page listen",
-        also=("api.listen_address",),
-    ),
-    Setting("api.query.at_once", kinds.COUNT, "4", "how many queries the server runs at once"),
-    Setting("api.query.waiting", kinds.COUNT, "16", "how many more may wait for one of these to end"),
-    Setting("api.query.at_once_per_user", kinds.COUNT, "3", "how many of the queries that run may be of one user"),
-    Setting("api.query.waiting_per_user", kinds.COUNT, "8", "how many of those that wait may be of one user"),
-    Setting("api.query.memory", kinds.SIZE, "1GiB", "the most memory that one query on the server may use"),
-    Setting("api.query.spill", kinds.SIZE, "10GiB", "the most disk that one query on the server may use beside memory"),
-    Setting("api.query.timeout", kinds.LENGTH, "1h", "the longest that one query on the server may take"),
-    Setting(
-        "auth.encrypt.key_file",
-        kinds.PATH,
-        None,
-        "the file whose bytes encrypt the secrets of access keys; by default a key that lies in the lake",
-        also=("auth.encryption_key_file",),
-    ),
-    Setting("auth.encrypt.secret_key", kinds.TEXT, None, "the same as a text, instead of a file", secret=True),
-    Setting(
-        "manage.policy",
-        kinds.PATH,
-        None,
-        "a policy of upkeep for pools: what `lochan manage` goes by, and the server too if it is set",
-    ),
-    Setting("spark.master", kinds.TEXT, "local[*]", "the Spark master that jobs run on"),
-    Setting("spark.remote", kinds.SPARK_URL, None, "a Spark Connect server, instead of a master"),
-    Setting(
-        "spark.packages",
-        kinds.TEXT,
-        None,
-        "packages that Spark fetches when it starts, such as org.apache.hadoop:hadoop-aws:3.4.2 for a lake in a bucket",
-    ),
-    Setting("spark.warm", kinds.YES_OR_NO, "false", "whether the server starts Spark with itself, and not when needed"),
-    Setting("spark.memory", kinds.SIZE, "1GiB", "how much memory the server's own Spark has"),
-    Setting("spark.threshold", kinds.SIZE, "256MB", "on a cluster, work that reads more than this goes to Spark"),
-    Setting(
-        "spark.local_threshold",
-        kinds.SIZE,
-        None,
-        "on one machine, work that reads more than this goes to Spark; by default, what fits neither memory nor disk",
-    ),
-    Setting(
-        "cache.path",
-        kinds.PATH,
-        None,
-        "the folder of cached files, by default lochan in the user's cache folder; safe to delete",
-        also=("metadata.db.badger.path", "metadata.badger.path"),
-    ),
-    Setting("cache.size", kinds.SIZE, "10GB", "how large the cache may grow"),
-)
+def _settings(section: type[Section], prefix: str = "") -> Iterator[Setting]:
+    for field in msgspec.structs.fields(section):
+        if get_origin(field.type) is Annotated:
+            yield _setting(prefix + field.name, field)
+        else:
+            yield from _settings(field.type, f"{prefix}{field.name}.")
+
+
+def _setting(key: str, field: msgspec.structs.FieldInfo) -> Setting:
+    value, *metadata, about = get_args(field.type)
+    if type(None) in get_args(value):
+        value = next(each for each in get_args(value) if each is not type(None))
+        metadata = list(get_args(value)[1:])
+    elif metadata:
+        value = Annotated[(value, *metadata)]
+    known = [each for each in metadata if isinstance(each, SettingKind)]
+    kind = known[0] if known else one_of(*get_args(value), **_SYNONYMS.get(key, {}))  # the words of a Literal
+    return Setting(key, value, kind, field.default, about)
+
+
+SETTINGS: tuple[Setting, ...] = tuple(_settings(ConfigSettings))
+BY_NAME: Mapping[str, Setting] = {name: each for each in SETTINGS for name in (each.key, *each.also)}
 
 
 def variable(name: str) -> str:
@@ -229,19 +281,13 @@ def variable(name: str) -> str:
     return "LOCHAN_" + name.upper().replace(".", "__")
 
 
-def _names() -> Iterator[tuple[str, Setting]]:
-    for setting in SETTINGS:
-        for name in (setting.key, *setting.also):
-            yield name, setting
-
-
-BY_NAME: Mapping[str, Setting] = dict(_names())
 BY_VARIABLE: Mapping[str, str] = {variable(name): name for name in BY_NAME}
 SECTIONS = frozenset(
     ".".join(parts[:depth]) for parts in (name.split(".") for name in BY_NAME) for depth in range(1, len(parts))
 )
 
 
+# --- names that are not among them -----------------------------------------------------------------------------------
 def no_such_setting(where: str, name: str) -> Invalid:
     return Invalid(
         f"{where}: there is no setting {name!r}{did_you_mean(name, {*BY_NAME, *SECTIONS})}",
@@ -251,8 +297,8 @@ def no_such_setting(where: str, name: str) -> Invalid:
 
 def no_such_variable(name: str) -> Invalid:
     return Invalid(
-        f"{name} in the environment is no setting{did_you_mean(name, {*BY_VARIABLE, *OTHER_VARIABLES})}",
-        hint="unset it, or see `lochan config show` for every setting; sections are parted by two underscores",
+        f"{name} in the environment is not a setting{did_you_mean(name, {*BY_VARIABLE, *OTHER_VARIABLES})}",
+        hint="unset it; `lochan config show` lists every setting, and two underscores stand for each dot",
     )
 
 

@@ -1,8 +1,8 @@
-"""What a store needs to be opened: the configuration's word, else that of the variables which other tools use."""
+"""What a store needs to be opened: from the configuration, or else from the variables that other tools use."""
 
 from collections.abc import Mapping
 
-from lochan.config.values import Config
+from lochan.config.load import Config
 
 
 def store_options(config: Config, url: str, env: Mapping[str, str]) -> dict[str, str]:
@@ -10,7 +10,7 @@ def store_options(config: Config, url: str, env: Mapping[str, str]) -> dict[str,
         case "s3":
             return _s3(config, env)
         case "gs":
-            return _given({"service_account": config["blockstore.gs.credentials_file"]})
+            return _given({"service_account": config.settings.blockstore.gs.credentials_file})
         case "az":
             names = {"account_name": "blockstore.azure.account", "account_key": "blockstore.azure.key"}
             return _given({option: config[key] for option, key in names.items()})
@@ -42,7 +42,7 @@ def _s3(config: Config, env: Mapping[str, str]) -> dict[str, str]:
         or _from_environment(env, _S3_KEYS)
         or _from_environment(env, _S3_PROFILE)
     )
-    region = {"region": config.text("blockstore.s3.region")}
+    region = {"region": config.settings.blockstore.s3.region}
     return {**region, **_from_environment(env, _S3), **_configured(config, _S3), **identity}
 
 

@@ -72,9 +72,9 @@ def found_lake(lake: str | os.PathLike[str] | None = None, options: Mapping[str,
     found = find_lake(config, cwd=folder, env=env, home=home)
     url = found.url if found.folder is None else str(found.folder.absolute())
     place = StoreLocation(url, {**store_options(config, url, env), **(options or {})})
-    journal = config.optional_text("journal.postgres.url") or ""
+    journal = config.settings.journal.postgres.url or ""
     verified = str(cache_folder(config, env=env, home=home) / "verified")
-    return LakePlace(place, journal, _actor(config.optional_text("user")), verified)
+    return LakePlace(place, journal, _actor(config.settings.user), verified)
 
 
 def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]], counts: RequestCounts | None = None) -> T:

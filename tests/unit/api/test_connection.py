@@ -34,3 +34,11 @@ def test_queries_and_loads(tmp_path: Path) -> None:
 def test_no_lake_there(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         lochan.connect(tmp_path)
+
+
+def test_the_doctor_examines_the_lake_that_is_open(tmp_path: Path) -> None:
+    run(filled(tmp_path))
+    with lochan.connect(tmp_path / "lake") as lake:
+        checks = {each.check: each for each in lake.doctor()}
+    assert checks["store"].status == checks["lake"].status == "ok"
+    assert checks["lake"].found.startswith(f"file://{tmp_path}/lake: format 1, ")

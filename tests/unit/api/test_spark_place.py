@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.config.load import Flag, load
-from lochan.config.values import Config
+from lochan.config.load import Config, Flag, load
 from lochan.connection import spark_place
 
 HOME = Path("/home/ann")

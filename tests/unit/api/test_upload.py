@@ -7,8 +7,11 @@ from typing import BinaryIO
 import pytest
 
 from lochan.api import upload
+from lochan.api.results import UploadResult
 from lochan.api.upload import UploadFile, upload_files
+from lochan.connection import connect
 from lochan.errors import Invalid, NotFound
+from tests.unit.cli.invoke import lochan
 
 
 @pytest.fixture
@@ -71,3 +74,33 @@ def test_batches(sizes: list[int], batches: list[int]) -> None:
     cut = list(upload._batches(files))
     assert [len(batch) for batch in cut] == batches
     assert [each for batch in cut for each in batch] == files
+
+
+@pytest.mark.parametrize("at", ["main", "workspace"])
+def test_what_would_change_nothing_is_skipped(at: str, folder: None, tmp_path: Path) -> None:
+    lochan("init", str(tmp_path / "lake"))
+    with connect(tmp_path / "lake") as lake:
+        main = lake.create_repository("demo").branch("main")
+        target = main if at == "main" else main.workspace()
+        assert target.upload("data", "x", resume=True) == UploadResult(objects=2, bytes=3)
+        assert target.upload("data", "x", resume=True) == UploadResult(objects=0, bytes=0, skipped=2)
+        Path("data/a.csv").write_text("two")
+        assert target.upload("data", "x", resume=True) == UploadResult(objects=1, bytes=3, skipped=1)
+        note = {"from": "here"}
+        assert target.upload("data", "x", resume=True, metadata=note) == UploadResult(objects=2, bytes=3)
+        assert target.upload("data", "x", resume=True, metadata=note) == UploadResult(objects=0, bytes=0, skipped=2)
+        typed = target.upload("data/a.csv", "x/", resume=True, content_type="text/plain", metadata=note)
+        assert typed == UploadResult(objects=1, bytes=3)
+        assert target.stat("x/a.csv").content_type == "text/plain"
+
+
+def test_progress_counts_what_is_skipped(folder: None, tmp_path: Path) -> None:
+    lochan("init", str(tmp_path / "lake"))
+    with connect(tmp_path / "lake") as lake:
+        main = lake.create_repository("demo").branch("main")
+        main.upload("data/a.csv")
+        done: list[int] = []
+        main.upload("data/a.csv", resume=True, progress=done.append)
+        assert sum(done) == 3
+        with pytest.raises(Invalid, match="standard input cannot be resumed"):
+            main.upload(io.BytesIO(b"typed"), "x", resume=True)

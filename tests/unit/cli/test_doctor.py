@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lochan import __version__
 from lochan.errors import Transient
 from lochan.store import open as opening
 from lochan.store import probe as probing
@@ -24,6 +25,7 @@ def test_a_lake_in_good_health(tmp_path: Path) -> None:
     lochan("init", str(tmp_path))
     lochan("repo", "create", "demo-repo", "--lake", str(tmp_path))
     checks = doctor("--lake", str(tmp_path))
+    assert checks["lochan"]["found"] == __version__
     assert not [each for each in checks.values() if each["status"] == "fail"]
     assert checks["store"]["found"].startswith(f"file://{tmp_path}: 4 races of 8 creators had one winner each")
     assert checks["lake"]["found"] == f"file://{tmp_path}: format 1, journals on the store, lake journal at record 1"
@@ -95,7 +97,7 @@ def test_clocks(
     async def probed(*_: object) -> probing.ProbeReport:
         return probing.ProbeReport("memory://", 4, skew_s, 0.001)
 
-    monkeypatch.setattr("lochan.cli.checks.probe", probed)
+    monkeypatch.setattr("lochan.store.probe.probe", probed)
     clock = doctor("--lake", str(tmp_path), code=code)["clock"]
     assert clock["status"] == status
     assert clock["found"].endswith(found)

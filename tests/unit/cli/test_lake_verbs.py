@@ -136,7 +136,7 @@ def test_a_repository_from_beginning_to_end(lake: Path) -> None:
     [
         pytest.param(("create", "demo-repo"), 4, "there is a repository 'demo-repo' already", id="a taken name"),
         pytest.param(("create", "No Name"), 6, "'No Name' cannot be a repository's name", id="not a name"),
-        pytest.param(("create", "new", "--metadata", "x"), 6, "--metadata 'x': a note is given as", id="not a note"),
+        pytest.param(("create", "new", "--metadata", "x"), 6, "--metadata 'x': metadata is given as", id="not a note"),
         pytest.param(("create", "new", "--metadata", "x=1", "--metadata", "x=2"), 6, "already given", id="note twice"),
         pytest.param(("create", "new", "--kind", "pol"), 2, "'pol' is not one of 'files', 'pool'", id="not a kind"),
         pytest.param(("show", "none"), 3, "no repository 'none' in this lake", id="none to show"),

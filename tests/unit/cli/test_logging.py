@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from lochan.cli.logging import set_up, set_up_server
-from lochan.config.load import Flag, load
-from lochan.config.values import Config
+from lochan.config.load import Config, Flag, load
 from lochan.errors import Invalid
 
 LOGGER = logging.getLogger("lochan.test")

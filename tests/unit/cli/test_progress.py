@@ -14,10 +14,10 @@ class Terminal(io.StringIO):
         return True
 
 
-def played(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, wanted: bool = True) -> str:
+def played(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, visible: bool = True) -> str:
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    with StageBar("load", wanted=wanted) as bar:
+    with StageBar("load", visible=visible) as bar:
         bar.show([])
         bar.show([JobStageRecord(0, "scan", 4, 4), JobStageRecord(1, "write", 3, 8)])
     told = terminal.getvalue()
@@ -32,10 +32,10 @@ def test_tasks_and_stages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("terminal", "wanted"), [(io.StringIO(), True), (Terminal(), False)], ids=["a pipe", "unwanted"]
+    ("terminal", "visible"), [(io.StringIO(), True), (Terminal(), False)], ids=["a pipe", "unwanted"]
 )
-def test_elsewhere_nothing_is_said(terminal: io.StringIO, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert played(terminal, monkeypatch, wanted=wanted) == ""
+def test_elsewhere_nothing_is_said(terminal: io.StringIO, visible: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert played(terminal, monkeypatch, visible=visible) == ""
 
 
 @pytest.mark.parametrize("total", [100, None])
@@ -44,9 +44,9 @@ def test_a_terminal_sees_how_far_it_is(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with progress("uploading", total, wanted=True) as advance:
+    with progress("uploading", total, visible=True) as advance:
         advance(100)
-    with progress("silence", total, wanted=False) as advance:
+    with progress("silence", total, visible=False) as advance:
         advance(100)
     seen = capsys.readouterr()
     assert "uploading" in seen.err
@@ -57,13 +57,13 @@ def test_a_terminal_sees_how_far_it_is(
 def test_a_terminal_sees_how_many_there_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with counted("nobody looks", "files", wanted=True) as advance:
+    with counted("nobody looks", "files", visible=True) as advance:
         advance(1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with counted("listing", "files", wanted=True) as advance:
+    with counted("listing", "files", visible=True) as advance:
         advance(12_345)
-    with counted("silence", "files", wanted=False) as advance:
+    with counted("silence", "files", visible=False) as advance:
         advance(1)
     seen = capsys.readouterr()
     assert "listing" in seen.err

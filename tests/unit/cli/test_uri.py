@@ -2,7 +2,7 @@
 
 import pytest
 
-from lochan.cli.uri import Uri, branch_uri, named_uri, object_uri, prefix_uri, ref_uri, repository_uri
+from lochan.cli.target import Uri, branch_uri, named_uri, object_uri, prefix_uri, ref_uri, repository_uri
 from lochan.errors import Invalid
 
 
@@ -61,7 +61,7 @@ def test_an_object_has_a_path() -> None:
 
 def test_a_ref_has_none() -> None:
     assert ref_uri("demo@v1~1").ref == "v1~1"
-    with pytest.raises(Invalid, match="no path is wanted"):
+    with pytest.raises(Invalid, match="a path cannot be given"):
         ref_uri("demo@main/a")
 
 
@@ -74,9 +74,9 @@ def test_only_a_branch_can_be_changed() -> None:
 
 def test_what_is_made_has_a_name_and_what_is_listed_has_none() -> None:
     assert named_uri("demo@dev").ref == "dev"
-    with pytest.raises(Invalid, match="the name behind the @ is missing"):
+    with pytest.raises(Invalid, match="the name after the @ is missing"):
         named_uri("demo")
-    with pytest.raises(Invalid, match="only a repository is wanted"):
+    with pytest.raises(Invalid, match="only a repository can be given"):
         repository_uri("demo@dev")
 
 

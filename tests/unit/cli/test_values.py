@@ -6,7 +6,7 @@ import pytest
 
 from lochan.api.local_files import place_url
 from lochan.api.results import microseconds
-from lochan.cli.options.values import time
+from lochan.cli.options import time
 from lochan.errors import Invalid
 
 
@@ -27,7 +27,7 @@ def test_a_moment(text: str | None, found: int | None) -> None:
 
 
 def test_what_is_no_moment() -> None:
-    with pytest.raises(Invalid, match="--since 'soon': this is no time"):
+    with pytest.raises(Invalid, match="--since 'soon': not a time"):
         time("--since", "soon")
 
 

@@ -19,5 +19,5 @@ def test_the_page_names_the_variables_that_are_not_settings() -> None:
 
 def row(setting: Setting) -> str:
     names = ", ".join(f"`{name}`" for name in setting.also)
-    default = f"`{setting.default}`" if setting.default is not None else ""
+    default = f"`{setting.default_text}`" if setting.default is not None else ""
     return f"| `{setting.key}` | {setting.kind.expected} | {default} | {setting.about} | {names} |"

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lochan.config.load import Flag, load
-from lochan.config.settings import OTHER_VARIABLES, SETTINGS, variable
-from lochan.config.values import Config, ConfigLayer
+from lochan.config.load import Config, ConfigLayer, Flag, load
+from lochan.config.settings import OTHER_VARIABLES, SETTINGS, ConfigSettings, variable
 from lochan.errors import Invalid, LochanError, NotFound, Refused
 
 HOME = Path("/home/ada")
@@ -79,10 +78,11 @@ def refusal(text: str, folder: Path) -> str:
 def test_defaults_are_what_the_table_says() -> None:
     defaults = config()
     assert defaults["logging.level"] == "INFO"
-    assert defaults.size("spark.threshold") == 256_000_000
-    assert defaults.address("api.listen") == ("127.0.0.1", 8001)
-    assert defaults.number("journal.hold_ms") == 0
-    assert defaults.optional_text("lake") is None
+    assert defaults.settings == ConfigSettings()
+    assert defaults.settings.spark.threshold == 256_000_000
+    assert defaults.settings.api.listen == "127.0.0.1:8001"
+    assert defaults.settings.journal.hold_ms == 0
+    assert defaults.settings.lake is None
     assert defaults.source("lake").text == "default"
     assert list(defaults) == [setting.key for setting in SETTINGS]
 
@@ -260,10 +260,10 @@ def test_a_file_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     "name, message",
     [
         pytest.param(
-            "LOCHAN_LAEK", "LOCHAN_LAEK in the environment is no setting; did you mean 'LOCHAN_LAKE'?", id="typo"
+            "LOCHAN_LAEK", "LOCHAN_LAEK in the environment is not a setting; did you mean 'LOCHAN_LAKE'?", id="typo"
         ),
         pytest.param("LOCHAN_API_LISTEN", "did you mean 'LOCHAN_API__LISTEN'?", id="one underscore"),
-        pytest.param("LOCHAN_lake", "LOCHAN_lake in the environment is no setting", id="small letters"),
+        pytest.param("LOCHAN_lake", "LOCHAN_lake in the environment is not a setting", id="small letters"),
     ],
 )
 def test_a_variable_is_refused(name: str, message: str) -> None:
@@ -274,7 +274,7 @@ def test_a_variable_is_refused(name: str, message: str) -> None:
 
 def test_variables_that_are_not_ours_or_not_set() -> None:
     others = dict.fromkeys([*OTHER_VARIABLES, "PATH", "MYLOCHAN_X"], "x")
-    assert config(env={**others, "LOCHAN_LAKE": ""}).optional_text("lake") is None
+    assert config(env={**others, "LOCHAN_LAKE": ""})["lake"] is None
 
 
 def test_a_wrong_value_names_its_variable_or_flag() -> None:
@@ -289,7 +289,7 @@ def test_a_wrong_value_names_its_variable_or_flag() -> None:
 
 
 def test_an_empty_value_takes_back_an_earlier_one(tmp_path: Path) -> None:
-    assert config("lake: /x", folder=tmp_path, flags={"lake": ""}).optional_text("lake") is None
+    assert config("lake: /x", folder=tmp_path, flags={"lake": ""})["lake"] is None
 
 
 def test_every_setting_can_come_from_the_environment() -> None:
@@ -301,7 +301,7 @@ def test_every_setting_can_come_from_the_environment() -> None:
         "spark.remote": "sc://h",
         "spark.local_threshold": "1GB",
     }
-    env = {variable(each.key): each.default or examples.get(each.key, "/x") for each in SETTINGS}
+    env = {variable(each.key): each.default_text or examples.get(each.key, "/x") for each in SETTINGS}
     read = config(env=env)
     assert all(read.source(each.key).text == variable(each.key) for each in SETTINGS)
 

@@ -5,9 +5,9 @@ import click
 from lochan.cli.lazy_group import LazyGroup
 
 VERBS = {
-    "actions": "lochan.cli.auth.permissions:actions_command",
+    "actions": "lochan.cli.auth.policies:actions_command",
     "attach": "lochan.cli.auth.policies:attach_command",
-    "can": "lochan.cli.auth.permissions:can_command",
+    "can": "lochan.cli.auth.policies:can_command",
     "detach": "lochan.cli.auth.policies:detach_command",
     "keys": "lochan.cli.auth.keys:group",
     "policies": "lochan.cli.auth.policies:group",

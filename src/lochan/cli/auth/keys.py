@@ -1,14 +1,14 @@
 """`lochan auth keys`: access keys. A secret is shown once."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.prompt import confirm
+from lochan.cli.output.records import all_records, format_option, printable, show_answer, show_record, show_records
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
 from lochan.cli.session import on_lake
 from lochan.errors import Invalid
 
@@ -28,7 +28,7 @@ def group() -> None:
     "--secret-access-key",
     "secret",
     metavar="SECRET",
-    help="Its secret, or - to read it from standard input, which no list of processes shows. Default: a new one.",
+    help="The secret; - reads it from standard input, out of sight of process lists. Default: a new one.",
 )
 @request_key
 @format_option
@@ -42,10 +42,7 @@ def create_command(user: str, id: str | None, secret: str | None, form: str) -> 
     id = _given(id, "id")
     secret = _given(sys.stdin.readline().rstrip("\r\n") if secret == "-" else secret, "secret")
 
-    async def work(lake: "Lake") -> dict[str, Any]:
-        return (await lake.access.create_key(user, id=id, secret=secret)).as_json()
-
-    show_record(on_lake(work), form)
+    show_record(on_lake(lambda lake: lake.access.create_key(user, id=id, secret=secret)).as_json(), form)
     if form != "json":
         click.echo("keep the secret: it is not shown again", err=True)
 
@@ -53,7 +50,7 @@ def create_command(user: str, id: str | None, secret: str | None, form: str) -> 
 def _given(text: str | None, what: str) -> str:
     """Empty is a variable in a script that was not set, and not a wish to have one drawn."""
     if text == "":
-        raise Invalid(f"the {what} that was given is empty", hint="leave it out to have it drawn")
+        raise Invalid(f"the {what} that was given is empty", hint="leave it out to get a new one")
     return text or ""
 
 
@@ -67,20 +64,20 @@ def list_command(user: str, form: str) -> None:
     Example:
       lochan auth keys list ada
     """
-
-    async def work(lake: "Lake") -> list[dict[str, Any]]:
-        return [each.as_json() async for each in lake.access.keys(user)]
-
-    show_records(on_lake(work, reads=True), form, columns=("access_key_id", "created", "created_by"))
+    show_records(
+        on_lake(lambda lake: all_records(lake.access.keys(user)), reads=True),
+        form,
+        columns=("access_key_id", "created", "created_by"),
+    )
 
 
 @group.command("revoke")
 @click.argument("id", metavar="KEY-ID")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def revoke_command(id: str, yes: bool, form: str) -> None:
-    """Revoke the access key KEY-ID. When this is answered, no server lets it in any more.
+    """Revoke the access key KEY-ID. When the command ends, no server accepts it any more.
 
     On a terminal it asks first; a script must give --yes.
 
@@ -92,13 +89,7 @@ def revoke_command(id: str, yes: bool, form: str) -> None:
     async def find_user(lake: "Lake") -> str:
         return (await lake.access.key(id)).user
 
-    async def work(lake: "Lake") -> None:
-        await lake.access.revoke_key(id)
-
     if not yes:
         confirm(f"Revoke access key {id} of {on_lake(find_user, reads=True)}?", f"{id} was not revoked")
-    on_lake(work)
-    if form == "json":
-        show_record({"access_key_id": id}, form)
-    else:
-        click.echo(f"revoked access key {printable(id)}")
+    on_lake(lambda lake: lake.access.revoke_key(id))
+    show_answer({"access_key_id": id}, form, f"revoked access key {printable(id)}")

@@ -2,16 +2,26 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lochan.cli.exit_codes import REFUSED
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.records import echo_table, format_option, printable, show_record, show_records
+from lochan.cli.output.records import (
+    all_records,
+    echo_table,
+    format_option,
+    printable,
+    show_answer,
+    show_record,
+    show_records,
+)
+from lochan.cli.request_key import request_key
 from lochan.cli.session import on_lake
 
 if TYPE_CHECKING:
+    from lochan.api.access import Decision
     from lochan.api.lake import Lake
 
 
@@ -26,9 +36,9 @@ def group() -> None:
 @request_key
 @format_option
 def put_command(name: str, file: str, form: str) -> None:
-    """Put the policy NAME as FILE says, in JSON or YAML; - is standard input.
+    """Create or replace the policy NAME from FILE, in JSON or YAML; - is standard input.
 
-    One of that name is replaced, for everybody who has it.
+    If it replaces a policy, that changes for every user who has it.
 
     \b
     Example:
@@ -36,14 +46,8 @@ def put_command(name: str, file: str, form: str) -> None:
     """
     text, source = _read(file)
 
-    async def work(lake: "Lake") -> dict[str, Any]:
-        return (await lake.access.put_policy(name, text, source=source)).as_json()
-
-    record = on_lake(work)
-    if form == "json":
-        show_record(record, form)
-    else:
-        click.echo(f"put policy {printable(name)}")
+    record = on_lake(lambda lake: lake.access.put_policy(name, text, source=source)).as_json()
+    show_answer(record, form, f"put policy {printable(name)}")
 
 
 def _read(file: str) -> tuple[bytes, str]:
@@ -69,11 +73,7 @@ def list_command(form: str) -> None:
     Example:
       lochan auth policies list
     """
-
-    async def work(lake: "Lake") -> list[dict[str, Any]]:
-        return [each.as_json() async for each in lake.access.policies()]
-
-    records = on_lake(work, reads=True)
+    records = on_lake(lambda lake: all_records(lake.access.policies()), reads=True)
     if form != "json":
         counted = ("attached_to", "statements")
         records = [{**each, **{name: len(each[name]) for name in counted}} for each in records]
@@ -90,11 +90,7 @@ def show_command(name: str, form: str) -> None:
     Example:
       lochan auth policies show Admin
     """
-
-    async def work(lake: "Lake") -> dict[str, Any]:
-        return (await lake.access.policy(name)).as_json()
-
-    record = on_lake(work, reads=True)
+    record = on_lake(lambda lake: lake.access.policy(name), reads=True).as_json()
     if form == "json":
         show_record(record, form)
         return
@@ -115,21 +111,14 @@ def show_command(name: str, form: str) -> None:
 @request_key
 @format_option
 def delete_command(name: str, form: str) -> None:
-    """Delete the policy POLICY. It is refused while the policy is attached to somebody.
+    """Delete the policy POLICY. This is refused while it is attached to a user.
 
     \b
     Example:
       lochan auth policies delete readers
     """
-
-    async def work(lake: "Lake") -> None:
-        await lake.access.delete_policy(name)
-
-    on_lake(work)
-    if form == "json":
-        show_record({"name": name}, form)
-    else:
-        click.echo(f"deleted policy {printable(name)}")
+    on_lake(lambda lake: lake.access.delete_policy(name))
+    show_answer({"name": name}, form, f"deleted policy {printable(name)}")
 
 
 @click.command("attach")
@@ -149,10 +138,7 @@ def attach_command(user: str, policy: str, form: str) -> None:
         return list(await lake.access.attach(policy, user))
 
     policies = on_lake(work)
-    if form == "json":
-        show_record({"user": user, "policies": policies}, form)
-    else:
-        click.echo(f"attached {printable(policy)} to {printable(user)}")
+    show_answer({"user": user, "policies": policies}, form, f"attached {printable(policy)} to {printable(user)}")
 
 
 @click.command("detach")
@@ -161,7 +147,7 @@ def attach_command(user: str, policy: str, form: str) -> None:
 @request_key
 @format_option
 def detach_command(user: str, policy: str, form: str) -> None:
-    """Detach POLICY from USER. When this is answered, it counts at no server any more.
+    """Detach POLICY from USER. When the command ends, no server applies it any more.
 
     \b
     Example:
@@ -172,7 +158,54 @@ def detach_command(user: str, policy: str, form: str) -> None:
         return list(await lake.access.detach(policy, user))
 
     policies = on_lake(work)
+    show_answer({"user": user, "policies": policies}, form, f"detached {printable(policy)} from {printable(user)}")
+
+
+# `lochan auth actions` and `can`: what a policy can allow, and whether a user may do something.
+
+
+@click.command("actions")
+@format_option
+def actions_command(form: str) -> None:
+    """List every action, and the resource that it applies to.
+
+    \b
+    Example:
+      lochan auth actions
+    """
+    from lochan.api.access import actions
+
+    records = [each.as_json() for each in actions()]
+    show_records(records, form, columns=("action", "resource", "what"))
+
+
+@click.command("can")
+@click.argument("user")
+@click.argument("action")
+@click.argument("resource")
+@format_option
+@click.pass_context
+def can_command(ctx: click.Context, user: str, action: str, resource: str, form: str) -> None:
+    """Tell whether USER may do ACTION on RESOURCE.
+
+    The exit code is 0 for yes and 5 for no.
+
+    \b
+    Example:
+      lochan auth can ada fs:ReadObject repository/demo/branch/main/object/a.csv
+    """
+    decision = on_lake(lambda lake: lake.access.can(user, action, resource), reads=True)
     if form == "json":
-        show_record({"user": user, "policies": policies}, form)
+        record = {name: value for name, value in decision.as_json().items() if name != "fits"}
+        show_record({"user": user, "action": action, "resource": resource, **record}, form)
     else:
-        click.echo(f"detached {printable(policy)} from {printable(user)}")
+        click.echo(f"{'allowed' if decision.allowed else 'denied'}: {_why(decision)}")
+    if not decision.allowed:
+        ctx.exit(REFUSED)
+
+
+def _why(decision: "Decision") -> str:
+    if decision.statement is None:
+        return "no statement of the user's policies fits"
+    text = f"{decision.statement['effect']} {' on '.join(decision.fits)}"
+    return f"statement {decision.number} of policy {printable(decision.policy or '')}: {printable(text)}"

@@ -1,13 +1,13 @@
 """`lochan auth users`: users."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.request_key import request_key
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.prompt import confirm
+from lochan.cli.output.records import all_records, format_option, printable, show_answer, show_record, show_records
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
 from lochan.cli.session import on_lake
 
 if TYPE_CHECKING:
@@ -24,21 +24,14 @@ def group() -> None:
 @request_key
 @format_option
 def create_command(name: str, form: str) -> None:
-    """Create the user NAME. Nothing is allowed to it until a policy is attached.
+    """Create the user NAME. It may do nothing until a policy is attached.
 
     \b
     Example:
       lochan auth users create ada
     """
-
-    async def work(lake: "Lake") -> dict[str, Any]:
-        return (await lake.access.create_user(name)).as_json()
-
-    record = on_lake(work)
-    if form == "json":
-        show_record(record, form)
-    else:
-        click.echo(f"created user {printable(name)}")
+    record = on_lake(lambda lake: lake.access.create_user(name)).as_json()
+    show_answer(record, form, f"created user {printable(name)}")
 
 
 @group.command("list")
@@ -50,11 +43,7 @@ def list_command(form: str) -> None:
     Example:
       lochan auth users list
     """
-
-    async def work(lake: "Lake") -> list[dict[str, Any]]:
-        return [each.as_json() async for each in lake.access.users()]
-
-    records = on_lake(work, reads=True)
+    records = on_lake(lambda lake: all_records(lake.access.users()), reads=True)
     if form != "json":
         records = [{**each, "policies": " ".join(each["policies"]), "keys": len(each["keys"])} for each in records]
     show_records(records, form, columns=("name", "policies", "keys", "created", "created_by"))
@@ -70,11 +59,7 @@ def show_command(name: str, form: str) -> None:
     Example:
       lochan auth users show ada
     """
-
-    async def work(lake: "Lake") -> dict[str, Any]:
-        return (await lake.access.user(name)).as_json()
-
-    record = on_lake(work, reads=True)
+    record = on_lake(lambda lake: lake.access.user(name), reads=True).as_json()
     if form != "json":
         record = {**record, **{field: " ".join(record[field]) for field in ("policies", "keys")}}
     show_record(record, form)
@@ -82,11 +67,11 @@ def show_command(name: str, form: str) -> None:
 
 @group.command("delete")
 @click.argument("name", metavar="USER")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def delete_command(name: str, yes: bool, form: str) -> None:
-    """Delete the user USER and revoke its keys. When this is answered they work nowhere any more.
+    """Delete the user USER and revoke its keys. When the command ends, no server accepts them any more.
 
     On a terminal it asks first; a script must give --yes.
 
@@ -98,14 +83,8 @@ def delete_command(name: str, yes: bool, form: str) -> None:
     async def count_keys(lake: "Lake") -> int:
         return len((await lake.access.user(name)).keys)
 
-    async def work(lake: "Lake") -> None:
-        await lake.access.delete_user(name)
-
     if not yes:
         keys = on_lake(count_keys, reads=True)
         confirm(f"Delete user {name} with {keys} access keys?", f"user {name} was not deleted")
-    on_lake(work)
-    if form == "json":
-        show_record({"name": name}, form)
-    else:
-        click.echo(f"deleted user {printable(name)}")
+    on_lake(lambda lake: lake.access.delete_user(name))
+    show_answer({"name": name}, form, f"deleted user {printable(name)}")

@@ -4,21 +4,22 @@ from typing import Any
 
 import click
 
-from lochan.cli.options.request_key import request_key
 from lochan.cli.output.objects import object_record
 from lochan.cli.output.progress import counted, progress
 from lochan.cli.output.records import format_option, printable, show_record, size
-from lochan.cli.target import Target, work_on, writable_at
-from lochan.cli.uri import Uri, folder, last_name, object_uri, prefix_uri, writable
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, Uri, folder, last_name, object_uri, prefix_uri, work_on, writable, writable_at
 from lochan.errors import Invalid
 
 
 @click.command("cp")
 @click.argument("source", metavar="REPO[@REF]/PATH")
 @click.argument("target", metavar="REPO[@BRANCH]/PATH")
-@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH, into the folder PATH.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Notes instead of the source's; may be repeated.")
-@click.option("--content-type", metavar="TYPE", help="Such as text/csv, instead of the source's.")
+@click.option("-r", "--recursive", is_flag=True, help="Take all objects of the folder PATH to the target folder.")
+@click.option(
+    "--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata instead of the source's; may be repeated."
+)
+@click.option("--content-type", metavar="TYPE", help="The content type, such as text/csv. Default: the source's.")
 @request_key
 @format_option
 def cp_command(
@@ -26,18 +27,18 @@ def cp_command(
 ) -> None:
     """Copy an object, or with -r a folder, from any ref to a branch. A target that ends with a slash is a folder.
 
-    Within a repository no byte is moved, and a folder comes as one. To another repository the bytes are moved. A copy
-    onto itself changes the notes or the content type.
+    Within a repository no bytes are copied, and a folder appears in one step. To another repository the bytes are
+    copied. Copying an object onto itself changes its metadata or content type.
 
     \b
     Example:
       lochan fs cp -r demo@v1/data/ demo@main/data/
     """
-    from lochan.cli.options.values import notes
+    from lochan.cli.options import notes
 
-    said = notes(metadata)
+    pairs = notes(metadata)
     if recursive:
-        if said or content_type:
+        if pairs or content_type:
             raise click.UsageError("--metadata and --content-type are for one object, not for a folder.")
         one, other = folder_uris(source, target)
     else:
@@ -47,12 +48,12 @@ def cp_command(
         into = writable_at(target.lake, other)
         within = one.repository == other.repository
         if recursive:
-            shown = counted("looking for the bytes", "files", wanted=form != "json")
-            with shown if within else progress("copying", None, wanted=form != "json") as advance:
+            shown = counted("looking for the bytes", "files", visible=form != "json")
+            with shown if within else progress("copying", None, visible=form != "json") as advance:
                 return (await into.copy_folder(target.ref, one.path, other.path, progress=advance)).as_json()
         total = None if within else (await target.ref.stat(one.path)).size
-        about = content_type, said or None
-        with progress("copying", total, wanted=form != "json" and not within) as advance:
+        about = content_type, pairs or None
+        with progress("copying", total, visible=form != "json" and not within) as advance:
             made = await into.copy(
                 target.ref, one.path, other.path, content_type=about[0], metadata=about[1], progress=advance
             )
@@ -91,11 +92,11 @@ def show_done(verb: str, one: Uri, other: Uri, record: dict[str, Any], recursive
 @click.command("mv")
 @click.argument("source", metavar="REPO[@BRANCH]/PATH")
 @click.argument("target", metavar="REPO[@BRANCH]/PATH")
-@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH, into the folder PATH.")
+@click.option("-r", "--recursive", is_flag=True, help="Take all objects of the folder PATH to the target folder.")
 @request_key
 @format_option
 def mv_command(source: str, target: str, recursive: bool, form: str) -> None:
-    """Move an object, or with -r a folder, on one branch: nobody sees it twice, or nowhere.
+    """Move an object, or with -r a folder, on one branch, in one step.
 
     A target that ends with a slash is a folder.
 

@@ -4,12 +4,11 @@ from typing import Any
 
 import click
 
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes
+from lochan.cli.options import notes
 from lochan.cli.output.objects import object_record
-from lochan.cli.output.records import format_option, printable, show_record
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import object_uri, on_branch
+from lochan.cli.output.records import format_option, printable, show_answer, show_record
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, object_uri, on_branch, work_on
 from lochan.errors import Invalid
 
 
@@ -21,34 +20,30 @@ from lochan.errors import Invalid
     default=24.0,
     show_default=True,
     metavar="HOURS",
-    help="How long the token can be used.",
+    help="For how many hours the token is valid.",
 )
 @request_key
 @format_option
 def address_command(where: str, expires: float, form: str) -> None:
-    """Ask for an address in the lake to put bytes to. Another program can write there.
+    """Get an address in the lake that another program can write bytes to.
 
-    When they are there, `lochan fs link --token TOKEN` makes them the object at PATH, once.
+    When the bytes are there, `lochan fs link --token TOKEN` makes them the object at PATH, once.
 
     \b
     Example:
       lochan fs address demo@main/data/a.csv
     """
     uri = on_branch(object_uri(where))
-
-    async def work(target: Target) -> dict[str, Any]:
-        return (await target.branch.address(uri.path, expires_s=expires * 3600)).as_json()
-
-    show_record(work_on(uri, work), form)
+    show_record(work_on(uri, lambda target: target.branch.address(uri.path, expires_s=expires * 3600)).as_json(), form)
 
 
 @click.command("link")
 @click.argument("words", nargs=-1, required=True, metavar="[URL] REPO[@BRANCH]/PATH")
-@click.option("--token", metavar="TOKEN", help="What `lochan fs address` gave, instead of a URL.")
-@click.option("--size", type=click.IntRange(min=0), metavar="BYTES", help="With --token: the size there must be.")
-@click.option("--checksum", metavar="MD5", help="With --token: the MD5 there must be, in hex.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with the object; may be repeated.")
-@click.option("--content-type", metavar="TYPE", help="Such as text/csv.")
+@click.option("--token", metavar="TOKEN", help="The token from `lochan fs address`, instead of a URL.")
+@click.option("--size", type=click.IntRange(min=0), metavar="BYTES", help="With --token: the expected size.")
+@click.option("--checksum", metavar="MD5", help="With --token: the expected MD5, in hex.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the object; may be repeated.")
+@click.option("--content-type", metavar="TYPE", help="The content type, such as text/csv. Default: none.")
 @request_key
 @format_option
 def link_command(
@@ -60,9 +55,9 @@ def link_command(
     content_type: str | None,
     form: str,
 ) -> None:
-    """Make a file outside the lake an object of a branch; or, with --token, what was put at an address in the lake.
+    """Link a file outside the lake as an object of a branch; with --token, link what was put at an address in the lake.
 
-    No byte is moved. A file outside must stay there as it is: if it changes or goes, the object cannot be read.
+    No bytes are copied. The file must stay as it is: if it changes or disappears, the object cannot be read.
 
     \b
     Example:
@@ -71,24 +66,21 @@ def link_command(
     from lochan.api.local_files import place_url
 
     if len(words) != (1 if token else 2):
-        wanted = "the object's path alone" if token else "a URL and the object's path"
-        raise click.UsageError(f"{'With' if token else 'Without'} --token, {wanted} must be given.")
+        needed = "the object's path alone" if token else "a URL and the object's path"
+        raise click.UsageError(f"{'With' if token else 'Without'} --token, {needed} must be given.")
     if token is None and (size is not None or checksum is not None):
         raise Invalid("--size and --checksum are for what was put at an address", hint="give its --token too")
     uri, url = on_branch(object_uri(words[-1])), "" if token else place_url(words[0])
-    said = notes(metadata)
+    pairs = notes(metadata)
 
     async def work(target: Target) -> dict[str, Any]:
         if token is None:
-            return object_record(await target.branch.link(uri.path, url, content_type=content_type, metadata=said))
+            return object_record(await target.branch.link(uri.path, url, content_type=content_type, metadata=pairs))
         return object_record(
             await target.branch.link_address(
-                uri.path, token, size=size, checksum=checksum, content_type=content_type, metadata=said
+                uri.path, token, size=size, checksum=checksum, content_type=content_type, metadata=pairs
             )
         )
 
     record = work_on(uri, work)
-    if form == "json":
-        show_record(record, form)
-    else:
-        click.echo(f"linked {printable(url or 'what was put there')} as {printable(str(uri))}")
+    show_answer(record, form, f"linked {printable(url or 'what was put there')} as {printable(str(uri))}")

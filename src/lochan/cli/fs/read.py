@@ -12,17 +12,16 @@ from lochan.cli.output.objects import object_record
 from lochan.cli.output.progress import progress
 from lochan.cli.output.record_stream import closing
 from lochan.cli.output.records import format_option, printable, show_record, show_records, size, size_cell
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import object_uri, prefix_uri
+from lochan.cli.target import Target, object_uri, prefix_uri, work_on
 from lochan.errors import NotFound, Refused
 
 
 @click.command("ls")
 @click.argument("where", metavar="REPO[@REF][/PREFIX]")
-@click.option("-r", "--recursive", is_flag=True, help="All objects, not only the next folders.")
+@click.option("-r", "--recursive", is_flag=True, help="List all objects, not only the next folders.")
 @format_option
 def ls_command(where: str, recursive: bool, form: str) -> None:
-    """List the objects whose paths begin with PREFIX; of a branch, with what is staged on it.
+    """List the objects whose paths begin with PREFIX. On a branch, this includes what is staged.
 
     \b
     Example:
@@ -56,10 +55,10 @@ def _prefix_record(prefix: str) -> dict[str, Any]:
 
 @click.command("stat")
 @click.argument("where", metavar="REPO[@REF]/PATH")
-@click.option("--blocks", is_flag=True, help="Also the files that its bytes lie in.")
+@click.option("--blocks", is_flag=True, help="Also show the files that hold its bytes.")
 @format_option
 def stat_command(where: str, blocks: bool, form: str) -> None:
-    """Show what is known of an object.
+    """Show the details of an object.
 
     \b
     Example:
@@ -122,7 +121,7 @@ def download_command(where: str, target: str, recursive: bool, force: bool, form
     """
     uri = prefix_uri(where) if recursive else object_uri(where)
 
-    bar = partial(progress, "downloading", wanted=form != "json")
+    bar = partial(progress, "downloading", visible=form != "json")
 
     async def work(at: Target) -> tuple[int, int, int]:
         if not recursive:

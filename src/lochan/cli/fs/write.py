@@ -2,28 +2,33 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lochan.cli.error_boundary import print_message
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes
+from lochan.cli.options import notes
 from lochan.cli.output.progress import progress
-from lochan.cli.output.records import format_option, printable, show_record, size
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import folder, object_uri, prefix_uri, writable
+from lochan.cli.output.records import counted, format_option, printable, show_answer, show_record, size
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, folder, object_uri, prefix_uri, work_on, writable
 from lochan.errors import NotFound
+
+if TYPE_CHECKING:
+    from lochan.api.results import UploadResult
 
 
 @click.command("upload")
 @click.argument("source")
 @click.argument("target", metavar="REPO[@BRANCH][/PATH]")
 @click.option("-r", "--recursive", is_flag=True, help="SOURCE is a folder; all its files go into the folder PATH.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with each object; may be repeated.")
-@click.option("--content-type", metavar="TYPE", help="Such as text/csv. Default: guessed from the name.")
-@click.option("--follow-links", is_flag=True, help="With a folder: take in what links lead to, wherever that is.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of each object; may be repeated.")
+@click.option(
+    "--content-type", metavar="TYPE", help="The content type, such as text/csv. Default: guessed from the name."
+)
+@click.option("--follow-links", is_flag=True, help="With -r: also follow links to folders and links out of SOURCE.")
+@click.option("--resume", is_flag=True, help="Skip files that are there already, unchanged. Default: send all.")
 @request_key
 @format_option
 def upload_command(
@@ -33,13 +38,16 @@ def upload_command(
     metadata: tuple[str, ...],
     content_type: str | None,
     follow_links: bool,
+    resume: bool,
     form: str,
 ) -> None:
     """Upload a file, a folder (with -r) or standard input (-) to a branch, where it is staged until it is committed.
 
-    Without a PATH, or where it ends with a slash, a file keeps its name. Of a folder, links to
-    files in it are followed, links to folders and links that lead out of it are not, unless --follow-links is given;
-    what is left out is reported.
+    If PATH is missing or ends with a slash, a file keeps its name. In a folder, links to its own files are followed.
+    Links to folders and links out of SOURCE are left out, and reported, unless --follow-links is given.
+
+    Eight files are sent at a time and staged in batches. After an interruption, --resume sends only what is missing: a
+    file is skipped if the object there has the same size, MD5, type and metadata.
 
     \b
     Example:
@@ -55,33 +63,35 @@ def upload_command(
     files = upload_files(
         given, uri.path, recursive=recursive, lake=lake, follow_links=follow_links, report=print_message
     )
-    said = notes(metadata)
+    pairs = notes(metadata)
     total = None if source == "-" else sum(each.size for each in files)
 
-    async def work(at: Target) -> int:
-        with progress("uploading", total, wanted=form != "json") as advance:
-            done = await at.writable.upload(files, content_type=content_type, metadata=said, progress=advance)
-        return done.bytes
+    async def work(at: Target) -> "UploadResult":
+        with progress("uploading", total, visible=form != "json") as advance:
+            return await at.writable.upload(
+                files, content_type=content_type, metadata=pairs, resume=resume, progress=advance
+            )
 
-    uploaded_bytes = work_on(uri, work)
-    record: dict[str, Any] = {"objects": len(files), "bytes": uploaded_bytes}
+    done = work_on(uri, work)
     if form == "json":
-        show_record(record, form)
+        skipped = {"skipped": done.skipped} if resume else {}
+        show_record({"objects": done.objects, "bytes": done.bytes, **skipped}, form)
     else:
-        what = printable(files[0].path) if len(files) == 1 else f"{len(files)} objects"
-        click.echo(f"uploaded {what} ({size(uploaded_bytes)})")
+        what = printable(files[0].path) if len(files) == done.objects == 1 else counted(done.objects, "object")
+        there = f", {done.skipped:,} already there" if resume else ""
+        click.echo(f"uploaded {what} ({size(done.bytes)}){there}")
 
 
 @click.command("rm")
 @click.argument("where", metavar="REPO[@BRANCH]/PATH")
-@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("-r", "--recursive", is_flag=True, help="Remove all objects in the folder PATH.")
+@yes_option
 @request_key
 @format_option
 def rm_command(where: str, recursive: bool, yes: bool, form: str) -> None:
     """Remove an object, or with -r a folder, from a branch.
 
-    With -r it asks first on a terminal, and a script must give --yes. All of the folder goes at once.
+    With -r it asks first on a terminal, and a script must give --yes. The whole folder is removed in one step.
 
     \b
     Example:
@@ -95,13 +105,12 @@ def rm_command(where: str, recursive: bool, yes: bool, form: str) -> None:
         if recursive:
             return (await target.writable.delete_folder(folder(uri.path))).objects
         if not await target.writable.delete(uri.path):
-            raise NotFound(f"no object {uri}", hint="with -r a whole folder is removed").named(uri.path)
+            raise NotFound(f"no object {uri}", hint="use -r to remove a whole folder").named(uri.path)
         return 1
 
     count = work_on(uri, work)
     if not count:
         raise NotFound(f"no objects in {uri}")
-    if form == "json":
-        show_record({"removed": count}, form)
-    else:
-        click.echo(f"removed {printable(str(uri))}" + (f": {count} objects" if recursive else ""))
+    show_answer(
+        {"removed": count}, form, f"removed {printable(str(uri))}" + (f": {count} objects" if recursive else "")
+    )

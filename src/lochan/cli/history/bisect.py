@@ -1,6 +1,6 @@
 """`lochan bisect`: finds the commit that broke something, by testing as few as possible.
 
-What was said so far is kept in a file of the user's own, one for each repository.
+The marks are kept in a file of the user's own, one for each repository.
 """
 
 import json
@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options.global_options import flags
-from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, printable, show_record
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import Uri, ref_uri, repository_uri
+from lochan.cli.lazy_group import LazyGroup, flags
+from lochan.cli.output.records import SHORT, format_option, printable, show_answer, show_record, title
+from lochan.cli.target import Target, Uri, ref_uri, repository_uri, work_on
 from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound
 
 if TYPE_CHECKING:
     from lochan.api.results import BisectStep
 
 SKIP = 125
-_BAD_MAX = 127  # above are signals: the command was stopped, and has said nothing
+_BAD_MAX = 127  # above are signals: the command was stopped, and its code means nothing
 
 
 @click.group("bisect", cls=LazyGroup)
 def group() -> None:
-    """Find the commit that broke something, by testing as few as can be."""
+    """Find the commit that broke something, with few tests."""
 
 
 @group.command("start")
@@ -36,7 +33,7 @@ def group() -> None:
 @click.argument("bad", metavar="REPO[@BAD]")
 @format_option
 def start_command(good: str, bad: str, form: str) -> None:
-    """Begin with a good commit and a bad one. It shows which to test first.
+    """Start with a good and a bad commit. It shows which commit to test first.
 
     \b
     Example:
@@ -60,7 +57,7 @@ def start_command(good: str, bad: str, form: str) -> None:
 @click.argument("ref", metavar="REPO[@REF]")
 @format_option
 def good_command(ref: str, form: str) -> None:
-    """Say that a commit is good: the one under test, or the one that is named.
+    """Mark a commit as good: the one under test, or the one that is named.
 
     \b
     Example:
@@ -73,7 +70,7 @@ def good_command(ref: str, form: str) -> None:
 @click.argument("ref", metavar="REPO[@REF]")
 @format_option
 def bad_command(ref: str, form: str) -> None:
-    """Say that a commit is bad: the one under test, or the one that is named.
+    """Mark a commit as bad: the one under test, or the one that is named.
 
     \b
     Example:
@@ -86,7 +83,7 @@ def bad_command(ref: str, form: str) -> None:
 @click.argument("ref", metavar="REPO[@REF]")
 @format_option
 def skip_command(ref: str, form: str) -> None:
-    """Say that a commit cannot be tested: the one under test, or the one that is named.
+    """Mark a commit as one that cannot be tested: the one under test, or the one that is named.
 
     \b
     Example:
@@ -101,10 +98,11 @@ def skip_command(ref: str, form: str) -> None:
 @click.argument("words", metavar="-- COMMAND…", nargs=-1, required=True, type=click.UNPROCESSED)
 @format_option
 def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
-    """Run COMMAND for commits until the first bad one is found.
+    """Run COMMAND on commits until the first bad one is found.
 
-    LOCHAN_BISECT_REF holds the commit, and LOCHAN_BISECT_URI the repository with it. The command's code says what the
-    commit is: 0 good, 125 cannot be tested, any other up to 127 bad; beyond, the search ends.
+    In its environment, LOCHAN_BISECT_REF is the commit, and LOCHAN_BISECT_URI the repository with the commit. Its exit
+    code marks the commit: 0 is good, 125 means that it cannot be tested, any other up to 127 is bad. A higher code ends
+    the search.
 
     \b
     Example:
@@ -125,7 +123,7 @@ def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
 @click.argument("repository", metavar="REPO")
 @format_option
 def reset_command(repository: str, form: str) -> None:
-    """End a bisection, and forget what was said.
+    """End a bisection and forget its marks.
 
     \b
     Example:
@@ -139,10 +137,11 @@ def reset_command(repository: str, form: str) -> None:
         return was
 
     was = work_on(repository_uri(repository), work)
-    if form == "json":
-        show_record({"was_under_way": was}, form)
-    else:
-        click.echo(f"no bisection of {printable(repository)} is under way{' any more' if was else ''}")
+    show_answer(
+        {"was_under_way": was},
+        form,
+        f"no bisection of {printable(repository)} is under way{' any more' if was else ''}",
+    )
 
 
 class Marks(NamedTuple):
@@ -176,7 +175,9 @@ def _mark(text: str, what: str, form: str) -> None:
         elif test:
             id = test
         else:
-            raise Invalid("nothing is left to be tested", hint=f"`lochan bisect reset {quote(uri.repository)}` ends it")
+            raise Invalid(
+                "there is nothing left to test", hint=f"`lochan bisect reset {quote(uri.repository)}` ends it"
+            )
         await _go_on(target, file, marks.marked(id, what), form)
 
     work_on(uri, work)
@@ -209,12 +210,12 @@ async def _search(target: Target, marks: Marks, words: tuple[str, ...]) -> "Bise
 def _verdict(repository: str, id: str, words: tuple[str, ...], lake: str | None) -> str:
     import subprocess
 
-    told = {"LOCHAN_BISECT_REF": id, "LOCHAN_BISECT_URI": f"{repository}@{id}"}
+    variables = {"LOCHAN_BISECT_REF": id, "LOCHAN_BISECT_URI": f"{repository}@{id}"}
     if lake is not None:
-        told["LOCHAN_LAKE"] = lake
+        variables["LOCHAN_LAKE"] = lake
     try:
         # What it prints goes to stderr: on stdout is our own answer.
-        code = subprocess.run(words, env={**os.environ, **told}, stdout=2, check=False).returncode
+        code = subprocess.run(words, env={**os.environ, **variables}, stdout=2, check=False).returncode
     except FileNotFoundError:
         raise NotFound(f"there is no command {words[0]!r}") from None
     if code == SKIP:
@@ -252,12 +253,12 @@ def _show_step(repository: str, now: "BisectStep", form: str) -> None:
 
 # --- the file --------------------------------------------------------------------------------------------------------
 def _load(file: Path, name: str) -> tuple[Marks, str]:
-    """The marks, and the commit that the user was told to test. Raises NotFound if nothing is under way, Invalid for a
-    file that somebody spoilt."""
+    """The marks, and the commit that the user is testing. Raises NotFound if nothing is under way, Invalid for a
+    damaged file."""
     try:
-        said: dict[str, Any] = json.loads(file.read_bytes())
-        marks = Marks(str(said["bad"]), tuple(map(str, said["good"])), tuple(map(str, said["skipped"])))
-        return marks, str(said["test"])
+        record: dict[str, Any] = json.loads(file.read_bytes())
+        marks = Marks(str(record["bad"]), tuple(map(str, record["good"])), tuple(map(str, record["skipped"])))
+        return marks, str(record["test"])
     except FileNotFoundError:
         hint = f"begin with `lochan bisect start {quote(name)}@GOOD {quote(name)}@BAD`"
         raise NotFound(f"no bisection of {name!r} is under way", hint=hint) from None
@@ -269,8 +270,8 @@ def _load(file: Path, name: str) -> tuple[Marks, str]:
 def _keep(file: Path, marks: Marks, test: str) -> None:
     from lochan.cli.user_state import write_file
 
-    said = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": test}
-    write_file(file, json.dumps(said, indent=2))
+    record = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": test}
+    write_file(file, json.dumps(record, indent=2))
 
 
 async def _file(target: Target) -> Path:

@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import JobOptions, job_options
+from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS, totals
 from lochan.cli.output.records import echo_table, format_option, printable, show_record, size_cell
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import Uri, prefix_uri, ref_uri, staged_uri
+from lochan.cli.target import Target, Uri, prefix_uri, ref_uri, staged_uri, work_on
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
+    from lochan.api.queries import RowChange, RowDiff
     from lochan.api.results import ChangeCount
-    from lochan.api.row_diff import RowChange, RowDiff
 
 
 Records = AsyncIterator[dict[str, Any]]
@@ -24,14 +23,26 @@ Records = AsyncIterator[dict[str, Any]]
 @click.command("diff")
 @click.argument("left", metavar="REPO[@LEFT][/PATH]")
 @click.argument("right", metavar="[REPO@RIGHT]", required=False)
-@click.option("--three-dot", is_flag=True, help="Only what the right has changed since the two parted.")
-@click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin so.")
-@click.option("--summary", "--stat", "summary", is_flag=True, help="Only how many, and how many bytes.")
-@click.option("--roll-up", is_flag=True, help="The same for each folder below the prefix.")
-@click.option("--depth", type=click.IntRange(min=1), default=None, metavar="N", help="Roll up folders N deep.")
-@click.option("--delimiter", default=None, metavar="TEXT", help="What ends a folder's name when rolled up. Default: /.")
-@click.option("--rows", is_flag=True, help="Rows that differ: of a pool, or of the files at REPO@LEFT/PATH.")
-@click.option("--key", "keys", multiple=True, metavar="FIELD,…", help="With --rows: what tells rows apart.")
+@click.option("--three-dot", is_flag=True, help="Only what the right ref has changed since the common ancestor.")
+@click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin with PREFIX.")
+@click.option("--summary", "--stat", "summary", is_flag=True, help="Only the number of changes and their bytes.")
+@click.option("--roll-up", is_flag=True, help="The same for each folder under the prefix.")
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="N",
+    help="With --roll-up: how many folders deep. Default: 1.",
+)
+@click.option("--delimiter", default=None, metavar="TEXT", help="With --roll-up: what separates folders. Default: /.")
+@click.option("--rows", is_flag=True, help="Show the rows that differ: of a pool, or of the files at REPO@LEFT/PATH.")
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="FIELD,…",
+    help="With --rows: the fields that identify a row. Default: the pool's primary key.",
+)
 @click.option("--no-key", is_flag=True, help="With --rows: compare whole rows, whatever the pool's primary key.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="With --rows: how many to show. Default: 20.")
 @job_options
@@ -52,10 +63,10 @@ def diff_command(
     form: str,
     **options: str | None,
 ) -> None:
-    """Show what differs between two refs, both as they are committed; or, of one branch, what is staged on it.
+    """Show what differs between two refs; given one branch, show what is staged on it. Refs are compared as committed.
 
-    Of a pool: the data objects that only one of them holds, with their rows, bytes and keys; with --rows, the rows that
-    differ, of which only those objects are read.
+    For a pool, it shows the data objects that only one side holds, with their rows, bytes and keys. With --rows it
+    reads only these objects, and shows the rows that differ.
 
     \b
     Example:
@@ -64,16 +75,16 @@ def diff_command(
     job = JobOptions(**options)  # type: ignore[arg-type]
     if rows:
         if right is None or prefix or summary or roll_up or depth or delimiter:
-            raise click.UsageError("--rows wants two refs, and none of the options that count paths.")
+            raise click.UsageError("--rows needs two refs, and goes with none of the options that count paths.")
         _diff_rows(left, right, _wanted_key(keys, no_key), three_dot, limit, job, form)
         return
     if keys or no_key or limit is not None or job != JobOptions():
         raise click.UsageError("--key, --no-key, --limit, --engine, --master and --memory go with --rows.")
     without_pandas()
     if right is None and three_dot:
-        raise click.UsageError("--three-dot wants two refs.")
+        raise click.UsageError("--three-dot needs two refs.")
     if delimiter == "":
-        raise click.UsageError("--delimiter wants some text.")
+        raise click.UsageError("--delimiter must not be empty.")
     one = staged_uri(left) if right is None else ref_uri(left)
     other = None if right is None else _same_repository(one, ref_uri(right))
     rolled = roll_up or depth is not None or delimiter is not None
@@ -121,7 +132,7 @@ def _diff_rows(
 def _wanted_key(keys: tuple[str, ...], no_key: bool) -> list[str] | None:
     """None: the pool's own, if it has one."""
     if keys and no_key:
-        raise click.UsageError("--key and --no-key cannot both be.")
+        raise click.UsageError("--key and --no-key exclude each other.")
     return [] if no_key else list(keys) or None
 
 
@@ -130,7 +141,7 @@ async def _show_objects(target: Target, other: Uri | None, three_dot: bool, summ
     from lochan.cli.output.record_stream import show_stream
 
     if other is None:
-        raise Invalid("on a pool nothing is ever staged", hint="compare two refs, such as logs@main logs@dev")
+        raise Invalid("nothing is ever staged on a pool", hint="compare two refs, such as logs@main logs@dev")
     records = target.ref.diff_objects(other.ref, three_dot=three_dot)
     if summary:
         show_record(await totals(records), form)
@@ -195,8 +206,8 @@ def _show_rows(found: "RowDiff", form: str) -> None:
     lines = [line for each in found.sample for line in _row_lines(each)]
     if lines:
         echo_table(["", "", ""], [[printable(cell) for cell in line] for line in lines], begun=True)
-    told = sum(each.times for each in found.sample)
-    rest = found.added + found.removed + found.changed - told
+    shown = sum(each.times for each in found.sample)
+    rest = found.added + found.removed + found.changed - shown
     if rest and found.sample:
         click.echo(f"… and {rest:,} more")
 

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from lochan.cli.options.values import time
-from lochan.cli.output.commits import SHORT, title
+from lochan.cli.options import time
 from lochan.cli.output.record_stream import closing
-from lochan.cli.output.records import format_option, printable
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import optional_uri, ref_uri
+from lochan.cli.output.records import SHORT, format_option, printable, title
+from lochan.cli.target import Target, optional_uri, ref_uri, work_on
 
 if TYPE_CHECKING:
     from lochan.api.ref import Ref
@@ -21,15 +19,23 @@ if TYPE_CHECKING:
 @click.command("log")
 @click.argument("ref", metavar="[REPO[@REF]]", required=False)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=None, metavar="N", help="At most N commits.")
-@click.option("--path", "paths", multiple=True, metavar="PATH", help="Only commits that changed it; may be repeated.")
-@click.option("--prefix", "prefixes", multiple=True, metavar="PREFIX", help="Only commits that changed what begins so.")
-@click.option("--since", metavar="TIME", help="Only commits of that time or later: 2026-11-01, 5 minutes ago.")
-@click.option("--until", metavar="TIME", help="Only commits of that time or earlier.")
-@click.option("--author", default="", metavar="TEXT", help="Only commits by somebody with TEXT in the name.")
-@click.option("--grep", default="", metavar="TEXT", help="Only commits with TEXT in the message.")
+@click.option("--path", "paths", multiple=True, metavar="PATH", help="Only commits that changed PATH; may be repeated.")
+@click.option(
+    "--prefix",
+    "prefixes",
+    multiple=True,
+    metavar="PREFIX",
+    help="Only commits that changed paths that begin with PREFIX.",
+)
+@click.option("--since", metavar="TIME", help="Only commits at TIME or later, such as 2026-11-01 or '5 minutes ago'.")
+@click.option("--until", metavar="TIME", help="Only commits at TIME or earlier.")
+@click.option(
+    "--author", default="", metavar="TEXT", help="Only commits whose author or committer has TEXT in the name."
+)
+@click.option("--grep", default="", metavar="TEXT", help="Only commits whose message contains TEXT.")
 @click.option("--oneline", is_flag=True, help="Only the id and the title of each.")
-@click.option("--first-parent", is_flag=True, help="Leave out what came in by merges.")
-@click.option("--graph", is_flag=True, help="Draw beside them how they come from each other.")
+@click.option("--first-parent", is_flag=True, help="Follow only the first parent of a merge.")
+@click.option("--graph", is_flag=True, help="Draw the graph of the commits beside them.")
 @format_option
 def log_command(
     ref: str | None,
@@ -45,7 +51,7 @@ def log_command(
     graph: bool,
     form: str,
 ) -> None:
-    """Show the commits that a ref is made of, youngest first.
+    """Show the history of a ref, the newest commit first.
 
     \b
     Example:
@@ -53,7 +59,7 @@ def log_command(
     """
     uri = optional_uri(ref_uri, ref)
     if graph and form == "json":
-        raise click.UsageError("--graph is a drawing; in JSON each commit names its parents.")
+        raise click.UsageError("--graph does not go with JSON, where each commit names its parents.")
 
     which: LogOptions = {
         "path": paths,
@@ -72,15 +78,15 @@ def log_command(
             await _draw(target.ref, which, limit, _short if oneline else _text)
             return
         if oneline and form != "json":
-            async with closing(_records(target.ref, which, limit, both=False)) as records:
+            async with closing(_records(target.ref, which, limit)) as records:
                 async for record in records:
                     click.echo(f"{record['id'][:SHORT]} {printable(title(record['message']))}".rstrip())
             return
         await show_lines(
-            _records(target.ref, which, limit, both=form != "json"),
+            _records(target.ref, which, limit, for_people=form != "json"),
             form,
             columns=("id", "date", "author", "message"),
-            cells={"id": lambda id: id[:SHORT], "message": lambda message: printable(title(message))},
+            cells={"id": lambda id: id[:SHORT], "message": printable},
         )
 
     work_on(uri, work)
@@ -96,13 +102,15 @@ class LogOptions(TypedDict):
     first_parent: bool
 
 
-async def _records(ref: "Ref", which: LogOptions, limit: int | None, *, both: bool) -> AsyncIterator[dict[str, Any]]:
-    """`both`: where the committer is another than the author, the author's column names both."""
+async def _records(
+    ref: "Ref", which: LogOptions, limit: int | None, *, for_people: bool = False
+) -> AsyncIterator[dict[str, Any]]:
+    """`for_people`: of the message only its title, and the committer if that is not the author."""
     count = 0
     async with closing(ref.log(**which)) as found:
         async for commit in found:
             record = commit.as_json()
-            yield {**record, "author": _who(commit)} if both else record
+            yield {**record, "message": _title(commit)} if for_people else record
             count += 1
             if count == limit:
                 return
@@ -129,18 +137,17 @@ async def _draw(ref: "Ref", which: LogOptions, limit: int | None, text: Callable
 
 def _text(commit: "Commit") -> str:
     date = commit.as_json()["date"]
-    return f"{commit.id[:SHORT]}  {date}  {printable(_who(commit))}  {printable(title(commit.message))}"
+    return f"{commit.id[:SHORT]}  {date}  {printable(commit.author)}  {printable(_title(commit))}"
 
 
 def _short(commit: "Commit") -> str:
     return f"{commit.id[:SHORT]} {printable(title(commit.message))}"
 
 
-def _who(commit: "Commit") -> str:
-    """An author may be claimed; the committer is who it is."""
-    if commit.author == commit.committer:
-        return commit.author
-    return f"{commit.author} (committed by {commit.committer})"
+def _title(commit: "Commit") -> str:
+    """With the committer at the end of the line, where it shifts no column. An author is only claimed to be one."""
+    same = commit.author == commit.committer
+    return title(commit.message) + ("" if same else f"  (committed by {commit.committer})")
 
 
 def _echo(*lines: str) -> None:

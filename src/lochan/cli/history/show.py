@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.output.commits import SHORT, title
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS
 from lochan.cli.output.record_stream import closing
-from lochan.cli.output.records import format_option, printable, show_record, show_records
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import optional_uri, prefix_uri, ref_uri
+from lochan.cli.output.records import SHORT, format_option, printable, show_record, show_records, title
+from lochan.cli.target import Target, optional_uri, prefix_uri, ref_uri, work_on
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -21,7 +19,8 @@ if TYPE_CHECKING:
 @click.argument("ref", metavar="[REPO[@REF]]", required=False)
 @format_option
 def show_command(ref: str | None, form: str) -> None:
-    """Show a commit and its differences from its first parent; of a pool, the data objects that came and went.
+    """Show a commit and its differences from its first parent; for a pool, the data objects that were added and
+    removed.
 
     \b
     Example:
@@ -74,7 +73,7 @@ _PAGE = 100_000  # each is a walk through history
 @click.argument("uri", metavar="REPO[@REF]/PATH")
 @format_option
 def blame_command(uri: str, form: str) -> None:
-    """Show which commit last changed an object; with a path that ends with a slash, of each object below it.
+    """Show which commit last changed an object. If the path ends with a slash, show it for each object in that folder.
 
     \b
     Example:
@@ -112,10 +111,10 @@ def _blame_record(path: str, commit: "Commit") -> dict[str, Any]:
 @click.command("merge-base")
 @click.argument("left", metavar="REPO[@LEFT]")
 @click.argument("right", metavar="REPO[@RIGHT]")
-@click.option("--all", "every", is_flag=True, help="All of them, where the two have merged each other.")
+@click.option("--all", "every", is_flag=True, help="Show all of them, if there are several.")
 @format_option
 def merge_base_command(left: str, right: str, every: bool, form: str) -> None:
-    """Show the best common ancestor of two refs: what a merge of them compares both with.
+    """Show the best common ancestor of two refs. A merge compares both of them with it.
 
     \b
     Example:

@@ -13,4 +13,4 @@ VERBS = {
 
 @click.group("ingest", cls=LazyGroup, verbs=VERBS)
 def group() -> None:
-    """Follow what others write: a bucket's prefix or a folder, file by file; or rows, into a pool."""
+    """Bring in what others write: the files of a bucket's prefix or a folder, or rows into a pool."""

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.api.local_files import place_url
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import notes
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.conflicts import listing_conflicts
+from lochan.cli.options import notes
+from lochan.cli.output.objects import listing_conflicts
 from lochan.cli.output.progress import counted
-from lochan.cli.output.records import format_option, printable, show_record, size, size_cell
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import Uri, folder, on_branch, prefix_uri
+from lochan.cli.output.records import SHORT, format_option, printable, show_record, size, size_cell
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, Uri, folder, on_branch, prefix_uri, work_on
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -22,8 +20,10 @@ if TYPE_CHECKING:
 
 _PLACES = (
     click.option("--from-path", "source", required=True, metavar="URL", help="The folder or prefix outside the lake."),
-    click.option("--to-path", "target", required=True, metavar="REPO[@BRANCH][/PREFIX]", help="What it is to become."),
-    click.option("--keep-removed", is_flag=True, help="Leave alone what is not at the source any more."),
+    click.option(
+        "--to-path", "target", required=True, metavar="REPO[@BRANCH][/PREFIX]", help="Where its files appear."
+    ),
+    click.option("--keep-removed", is_flag=True, help="Keep objects that are no longer at the source."),
 )
 
 
@@ -38,11 +38,11 @@ def places(verb: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("source", metavar="URL")
 @click.argument("target", metavar="REPO[@BRANCH][/PREFIX]")
 @click.option(
-    "--path", "paths", multiple=True, metavar="URL=PREFIX", help="One more source, and its prefix; may be repeated."
+    "--path", "paths", multiple=True, metavar="URL=PREFIX", help="Another source with its prefix; may be repeated."
 )
-@click.option("-m", "--message", default="", help="What the commit is to say.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be imported.")
+@click.option("-m", "--message", default="", help="The commit message.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the commit; may be repeated.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @request_key
 @format_option
 def import_command(
@@ -57,7 +57,7 @@ def import_command(
     """Import files into a branch without copying them: all under a URL (s3://, gs://, az://, file://, or a local
     folder), as one commit.
 
-    No byte is moved: the files must stay where they are. Objects at the same paths are replaced, others stay. Where
+    No bytes are copied: the files must stay where they are. Objects at the same paths are replaced, others stay. If
     such a path has uncommitted changes, it is listed, nothing is imported, and the exit code is 4.
 
     \b
@@ -71,7 +71,7 @@ def import_command(
     sources = list(_import_sources(source, uri, paths))
 
     async def work(at: Target) -> dict[str, Any]:
-        with counted("listing", "files", wanted=form != "json") as seen:
+        with counted("listing", "files", visible=form != "json") as seen:
             if dry_run:
                 return (await at.branch.try_import(sources, progress=seen)).as_json()
             async with listing_conflicts(form):
@@ -102,17 +102,17 @@ def _import_sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[
 
 @click.command("commit")
 @places
-@click.option("-m", "--message", default="", help="What the commit is to say.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
+@click.option("-m", "--message", default="", help="The commit message.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the commit; may be repeated.")
 @request_key
 @format_option
 def commit_command(
     source: str, target: str, keep_removed: bool, message: str, metadata: tuple[str, ...], form: str
 ) -> None:
-    """Make a prefix of a branch the same as the source. All changes are one commit.
+    """Make a prefix of a branch the same as a source, in one commit.
 
-    Files that were added there, changed (by size and ETag) or removed are added, changed and removed here; nothing is
-    copied. Where nothing would change, the exit code is 6.
+    Files that were added, changed (by size and ETag) or removed at the source are added, changed and removed here. No
+    bytes are copied. If nothing would change, the exit code is 6.
 
     \b
     Example:
@@ -125,7 +125,7 @@ def commit_command(
 
     async def work(at: Target) -> dict[str, Any]:
         found = ingest_source(source, uri)
-        with counted("listing", "files", wanted=form != "json") as seen:
+        with counted("listing", "files", visible=form != "json") as seen:
             async with listing_conflicts(form):
                 done = await at.branch.ingest(found, options, keep_removed=keep_removed, progress=seen)
         return done.as_json()
@@ -149,7 +149,7 @@ def diff_command(source: str, target: str, keep_removed: bool, form: str) -> Non
         from lochan.cli.output.record_stream import as_records, show_stream
 
         cells = {"before": size_cell, "after": size_cell}
-        with counted("listing", "files", wanted=form != "json") as seen:
+        with counted("listing", "files", visible=form != "json") as seen:
             changes = at.branch.ingest_diff(ingest_source(source, uri), keep_removed=keep_removed, progress=seen)
             await show_stream(as_records(changes), form, columns=("kind", "before", "after", "path"), cells=cells)
 

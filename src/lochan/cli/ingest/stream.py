@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.values import notes
+from lochan.cli.options import notes
 from lochan.cli.output.records import format_option
 from lochan.cli.pool.load import FORMATS
-from lochan.cli.uri import branch_uri
+from lochan.cli.target import branch_uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -21,34 +21,61 @@ SOURCES = ("folder", "kafka", "rate", "socket")
 @click.argument("pool", metavar="POOL[@BRANCH]")
 @click.argument("place", required=False, metavar="[DIR|HOST:PORT]")
 @click.option("--from", "source", type=click.Choice(SOURCES), required=True, help="Where rows come from.")
-@click.option("-i", "--input-format", type=click.Choice(FORMATS), help="What files are; else their content tells.")
-@click.option("--brokers", metavar="HOST:PORT,...", help="Kafka's brokers.")
-@click.option("--topic", "topics", multiple=True, metavar="NAME", help="A topic of Kafka; may be repeated.")
-@click.option("--kafka", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of Kafka's client.")
-@click.option("--latest", is_flag=True, help="Of a topic that was never read: only what comes from now on.")
-@click.option("--go-on", is_flag=True, help="Go on where Kafka has dropped messages that were not read.")
-@click.option("--rows-per-second", type=click.IntRange(min=1), metavar="N", help="Of --from rate.")
-@click.option("--files-per-batch", type=click.IntRange(min=1), default=1_000, show_default=True, metavar="N")
 @click.option(
-    "--every", default="10s", show_default=True, metavar="TIME", help="From one commit to the next, at least."
+    "-i",
+    "--input-format",
+    type=click.Choice(FORMATS),
+    help="The format of the files. Default: detected from their content.",
 )
-@click.option("--once", "--available-now", "once", is_flag=True, help="Read all that is there, and end.")
-@click.option("--checkpoint", metavar="DIR", help="Where Spark keeps how far it is. Default: a folder of your own.")
+@click.option("--brokers", metavar="HOST:PORT,...", help="The Kafka brokers.")
+@click.option("--topic", "topics", multiple=True, metavar="NAME", help="A Kafka topic; may be repeated.")
+@click.option(
+    "--kafka", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the Kafka client; may be repeated."
+)
+@click.option(
+    "--latest", is_flag=True, help="If a topic was never read: start with new messages. Default: with the oldest."
+)
+@click.option("--go-on", is_flag=True, help="Continue if Kafka has deleted messages that were not read. Default: stop.")
+@click.option(
+    "--rows-per-second",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --from rate: how many rows to make per second.",
+)
+@click.option(
+    "--files-per-batch",
+    type=click.IntRange(min=1),
+    default=1_000,
+    show_default=True,
+    metavar="N",
+    help="How many files to read for one commit, at most.",
+)
+@click.option(
+    "--every", default="10s", show_default=True, metavar="TIME", help="The shortest time between two commits."
+)
+@click.option(
+    "--once", "--available-now", "once", is_flag=True, help="Read what is there now, and end. Default: wait for more."
+)
+@click.option(
+    "--checkpoint", metavar="DIR", help="The folder where Spark keeps its progress. Default: one in your state folder."
+)
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip", "keep"]),
     default="fail",
     show_default=True,
-    help="What becomes of input that is no row: it ends the stream, is left out, or is kept as a row of its own.",
+    help="What to do with input that is not a row: end the stream, skip it, or keep it as a row of its own.",
 )
 @click.option("--no-compact", is_flag=True, help="Leave small data objects to `lochan manage`.")
-@click.option("-m", "--message", default="", help="What each commit is to say.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of each commit; may be repeated.")
-@click.option("--master", metavar="URL", help="Where Spark runs. Default: as configured, else local[*].")
-@click.option("--memory", default="512MiB", show_default=True, metavar="SIZE", help="What one task may use.")
+@click.option("-m", "--message", default="", help="The message of each commit.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of each commit; may be repeated.")
+@click.option("--master", metavar="URL", help="The Spark master. Default: as configured, or else local[*].")
+@click.option(
+    "--memory", default="512MiB", show_default=True, metavar="SIZE", help="The most memory that one task may use."
+)
 @format_option
 def stream_command(pool: str, place: str | None, source: str, form: str, **rest: Any) -> None:
-    """Follow a source into POOL: a commit for what has come in a while, each row once.
+    """Load rows into POOL as they arrive. There is a commit every few seconds, and each row is loaded once.
 
     \b
     --from folder DIR              files that are put there; they are left there
@@ -101,8 +128,10 @@ def _check(request: "StreamRequest") -> None:
             if given:
                 raise Invalid(f"{option} is for --from kafka", hint="leave it out")
     elif request.checkpoint:
-        raise Invalid("--checkpoint is for Spark", hint="how far topics were read is kept in the commits")
+        raise Invalid("--checkpoint is for Spark", hint="the commits record how far topics were read")
     if request.input_format and request.source != "folder":
         raise Invalid(f"--input-format is for --from folder; {request.source} has rows of its own", hint="leave it out")
     if request.once and request.source in ("rate", "socket"):
-        raise Invalid(f"--once: there is no end to --from {request.source}", hint="leave it out, and stop it by Ctrl-C")
+        raise Invalid(
+            f"--once: there is no end to --from {request.source}", hint="leave it out, and stop the stream with Ctrl-C"
+        )

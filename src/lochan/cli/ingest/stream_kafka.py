@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lochan.cli.hints import about_repository
+from lochan.cli.error_boundary import about_repository
 from lochan.cli.ingest.stream_request import BatchReporter, StreamRequest
 
 

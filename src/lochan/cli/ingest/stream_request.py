@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.error_boundary import print_message
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import counted, printable, show_line, size
-from lochan.cli.output.unparsed_times import say_unparsed
-from lochan.cli.uri import Uri
+from lochan.cli.output.records import SHORT, counted, printable, show_line, size
+from lochan.cli.pool.load import say_unparsed
+from lochan.cli.target import Uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.config.values import Config
+    from lochan.config.load import Config
     from lochan.jobs.job_commit import LandResult
     from lochan.jobs.record import JobReporter
     from lochan.versioning.heads.moves import CommitMessage
@@ -46,13 +45,13 @@ class StreamRequest:
 
     @property
     def every_s(self) -> float:
-        from lochan.cli.options.values import seconds
+        from lochan.cli.options import seconds
 
         return seconds("--every", self.every)
 
     @property
     def memory_bytes(self) -> int:
-        from lochan.cli.options.values import size_bytes
+        from lochan.cli.options import size_bytes
 
         return size_bytes("--memory", self.memory)
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lochan.cli.hints import about_repository
+from lochan.cli.error_boundary import about_repository
 from lochan.cli.ingest.stream_request import BatchReporter, StreamRequest
 from lochan.errors import Invalid, NotFound, Refused
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from lochan.clock import Clock
-    from lochan.config.values import Config
+    from lochan.config.load import Config
     from lochan.ids import Ids
     from lochan.jobs.job_commit import LandResult
     from lochan.spark.batches import Batches, Destination, Write
@@ -144,7 +144,7 @@ async def _into(config: "Config", request: StreamRequest) -> "_Into":
             await pool_target(repository, lake.place, branch)
         finally:
             await repository.close()
-        place = LakePlace(lake.place.for_others(), config.optional_text("journal.postgres.url") or "", actor(config))
+        place = LakePlace(lake.place.for_others(), config.settings.journal.postgres.url or "", actor(config))
         compact, size_bytes = request.compaction(config)
         to = Destination(place, request.uri.repository, branch, request.said, compact, size_bytes, request.memory_bytes)
         return _Into(to, lake.id, lake.store, lake.clock, lake.ids)

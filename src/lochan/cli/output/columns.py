@@ -71,8 +71,8 @@ def size_cells(sizes: pa.Array) -> pa.Array:
     cells = pc.binary_join_element_wise(pa.array(tenths // 10).cast(pa.string()), fraction, _UNITS.take(unit), "")
     # Halfway between two, the product above may have been rounded the other way than `size` rounds.
     close = np.flatnonzero(np.abs(numbers * 10 % 1 - 0.5) < 1e-6)
-    told = {number: size(number) for number in np.unique(sizes.take(pa.array(close)).fill_null(0).to_numpy()).tolist()}
-    exact = [told[number] for number in sizes.take(pa.array(close)).fill_null(0).to_pylist()]
+    texts = {number: size(number) for number in np.unique(sizes.take(pa.array(close)).fill_null(0).to_numpy()).tolist()}
+    exact = [texts[number] for number in sizes.take(pa.array(close)).fill_null(0).to_pylist()]
     cells = pc.replace_with_mask(cells, _mask(close, len(cells)), pa.array(exact, pa.string()))
     return pc.if_else(sizes.is_null(), "", cells)
 

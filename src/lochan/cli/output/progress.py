@@ -23,9 +23,9 @@ class Stage(Protocol):
 
 
 @contextmanager
-def progress(title: str, total_bytes: int | None, *, wanted: bool) -> Iterator[Advance]:
+def progress(title: str, total_bytes: int | None, *, visible: bool) -> Iterator[Advance]:
     """Gives a function to be told of each piece. On stderr, so that the answer can go elsewhere."""
-    if not wanted or not sys.stderr.isatty():
+    if not visible or not sys.stderr.isatty():
         yield lambda size_bytes: None
         return
     from rich.console import Console
@@ -46,9 +46,9 @@ def progress(title: str, total_bytes: int | None, *, wanted: bool) -> Iterator[A
 class StageBar:
     """Spark's tasks, as far as they are known; it is there from the first word to the last, and leaves no trace."""
 
-    def __init__(self, title: str, *, wanted: bool = True) -> None:
+    def __init__(self, title: str, *, visible: bool = True) -> None:
         self._title = title
-        self._wanted = wanted and sys.stderr.isatty()
+        self._visible = visible and sys.stderr.isatty()
         self._bar: Progress | None = None
         self._one = Lock()
 
@@ -62,18 +62,18 @@ class StageBar:
         """From any thread."""
         done = sum(stage.done == stage.total for stage in stages)
         tasks, total = sum(stage.done for stage in stages), sum(stage.total for stage in stages)
-        told = f"{done}/{len(stages)} stages" if stages else "waiting for Spark"
+        text = f"{done}/{len(stages)} stages" if stages else "waiting for Spark"
         with self._one:
-            if not self._wanted:
+            if not self._visible:
                 return
             if self._bar is None:
                 self._bar = self._begun()
-            self._bar.update(self._bar.task_ids[0], completed=tasks, total=total or None, stages=told)
+            self._bar.update(self._bar.task_ids[0], completed=tasks, total=total or None, stages=text)
 
     def end(self) -> None:
         """May be called twice; nothing is shown any more."""
         with self._one:
-            self._wanted = False
+            self._visible = False
             if self._bar is not None:
                 self._bar.stop()
 
@@ -95,9 +95,9 @@ class StageBar:
 
 
 @contextmanager
-def counted(title: str, what: str, *, wanted: bool) -> Iterator[Advance]:
+def counted(title: str, what: str, *, visible: bool) -> Iterator[Advance]:
     """The same for work whose end nobody knows: so many, and so many a second."""
-    if not wanted or not sys.stderr.isatty():
+    if not visible or not sys.stderr.isatty():
         yield lambda count: None
         return
     from rich.console import Console

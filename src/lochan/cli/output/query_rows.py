@@ -13,7 +13,7 @@ from lochan.cli.output.records import counted, printable, size
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.api.query_result import Result, Stats
+    from lochan.api.queries import Result, Stats
 
 BINARY = ("parquet", "arrow")
 
@@ -36,7 +36,7 @@ def _write(result: "Result", form: str, sink: IO[bytes]) -> None:
     if form != "table":
         result.write(form, sink)
         return
-    from lochan.api.query_result import table_pages
+    from lochan.api.queries import table_pages
     from lochan.cli.output.records import echo_table, printable
 
     begun = False

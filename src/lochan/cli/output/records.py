@@ -6,12 +6,19 @@ as escapes, in tables and in JSON alike.
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from lochan.config.kinds import size_text
+
+if TYPE_CHECKING:
+    from lochan.api.results import Result
+
 Record = Mapping[str, Any]
+SHORT = 12  # digits of a commit's id, where a person reads it
+size = size_text
 
 format_option = click.option(
     "-f",
@@ -20,7 +27,7 @@ format_option = click.option(
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="How to print the answer.",
+    help="The output format.",
 )
 
 # Control characters, line and paragraph separators, those that change the direction of text, and halves of surrogate
@@ -30,6 +37,10 @@ _COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2
 
 def printable(text: str) -> str:
     return _COMMANDING.sub(_escape, text)
+
+
+async def all_records(found: "AsyncIterable[Result]") -> list[dict[str, Any]]:
+    return [each.as_json() async for each in found]
 
 
 def show_records(records: Sequence[Record], form: str, *, columns: Sequence[str]) -> None:
@@ -52,6 +63,14 @@ def show_record(record: Record, form: str) -> None:
         width = max(map(len, record))
         for key, value in record.items():
             click.echo(f"{key:<{width}}  {cell(value)}".rstrip())
+
+
+def show_answer(record: Record, form: str, text: str) -> None:
+    """What a command has done: a JSON object on request, and a line for people otherwise."""
+    if form == "json":
+        show_record(record, form)
+    else:
+        click.echo(text)
 
 
 def show_line(record: Record) -> None:
@@ -91,15 +110,6 @@ def instant(microseconds: int) -> str:
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def size(size_bytes: int) -> str:
-    number = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} PB"
-
-
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
@@ -133,3 +143,7 @@ def echo_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: b
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+def title(message: str) -> str:
+    return message.partition("\n")[0]

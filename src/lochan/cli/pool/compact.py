@@ -4,14 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.commit_options import commit_message, commit_options
-from lochan.cli.options.engine_options import JobOptions, job_options
-from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import time
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import counted, format_option, show_record, size
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri
+from lochan.cli import options as commit_options
+from lochan.cli.options import JobOptions, commit_message, job_options, time
+from lochan.cli.output.records import SHORT, counted, format_option, show_record, size
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, branch_uri, work_on
 from lochan.cli.without_pandas import without_pandas
 
 if TYPE_CHECKING:
@@ -26,9 +23,9 @@ if TYPE_CHECKING:
 @click.option("--to", "high", metavar="KEY", help="Only objects with keys up to this one.")
 @click.option("--up-to", "upto", default="", metavar="REF", help="Only objects that this ref holds.")
 @click.option(
-    "--upkeep", is_flag=True, help="Leave alone what costs scans little: a few overlaps, a few small objects."
+    "--upkeep", is_flag=True, help="Leave a few overlaps and a few small objects alone: they cost scans little."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be merged.")
 @job_options
 @commit_options
 @request_key
@@ -50,8 +47,8 @@ def compact_command(
     date: str | None,
     form: str,
 ) -> None:
-    """Merge data objects that overlap or are small. Their rows come in the order of the key: all of a branch, or those
-    with these ids and what overlaps them.
+    """Merge data objects that overlap or are small. All objects of a branch are considered, or those with the given ids
+    and what overlaps them.
 
     The rows stay the same. Earlier commits still hold the objects as they were.
 

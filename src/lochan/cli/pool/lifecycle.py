@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.commit_options import commit_message, commit_options
-from lochan.cli.options.request_key import is_repeated, request_key, request_key_beside_sort_key
-from lochan.cli.options.values import notes
-from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import format_option, printable, show_record
-from lochan.cli.prompt import confirm
-from lochan.cli.target import Target, work_on
-from lochan.cli.uri import branch_uri
+from lochan.cli import options as commit_options
+from lochan.cli.options import commit_message, notes
+from lochan.cli.output.records import SHORT, format_option, printable, show_answer, show_record
+from lochan.cli.prompt import confirm, yes_option
+from lochan.cli.request_key import is_repeated, request_key, request_key_beside_sort_key
+from lochan.cli.target import Target, branch_uri, work_on
 from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -27,26 +25,30 @@ if TYPE_CHECKING:
     "keys",
     multiple=True,
     metavar="PATH[:time][:asc|:desc]",
-    help="What rows are sorted by: a field, or `this`, the whole record. May be repeated, the first counts most.",
+    help="A field that rows are sorted by, or `this`, the whole record; may be repeated. Default: `this`.",
 )
-@click.option("--time", "times", multiple=True, metavar="PATH", help="A field whose texts are times; may be repeated.")
+@click.option(
+    "--time", "times", multiple=True, metavar="PATH", help="A field whose strings are times; may be repeated."
+)
 @click.option(
     "--primary-key",
     multiple=True,
     metavar="PATH",
-    help="A field by which `diff --rows` and merges know a changed row again; may be repeated. Rows with the same "
-    "value are all kept: loads check and replace nothing.",
+    help="A field that identifies a row for `diff --rows` and merges; may be repeated. Loads do not check it, and keep "
+    "all rows with the same value.",
 )
 @click.option(
     "--nulls",
     type=click.Choice(["first", "last"]),
     default="last",
     show_default=True,
-    help="Where rows without the key stand when it ascends.",
+    help="Where rows without the key are sorted, in ascending order.",
 )
-@click.option("--size", default="256MiB", show_default=True, metavar="SIZE", help="How large data objects are to be.")
-@click.option("--default-branch", default="main", show_default=True, metavar="BRANCH", help="Its first branch.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with it; may be repeated.")
+@click.option("--size", default="256MiB", show_default=True, metavar="SIZE", help="The size of data objects.")
+@click.option(
+    "--default-branch", default="main", show_default=True, metavar="BRANCH", help="The name of its first branch."
+)
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata; may be repeated.")
 @request_key_beside_sort_key
 @format_option
 def create_command(
@@ -62,17 +64,17 @@ def create_command(
 ) -> None:
     """Create a pool: rows of any shape, sorted by a key.
 
-    Without a key the whole record is the key. A field is named by its path, such as client.address; a name with a dot
-    in it stands in back-quotes.
+    Without a key the whole record is the key. A field is named by its path, such as client.address. A name that
+    contains a dot goes in back-quotes.
 
     \b
     Example:
       lochan create logs --key ts:time
     """
-    from lochan.cli.options.values import size_bytes
+    from lochan.cli.options import size_bytes
     from lochan.cli.session import on_lake
 
-    size_of_objects, said = size_bytes("--size", size), notes(metadata)
+    size_of_objects, pairs = size_bytes("--size", size), notes(metadata)
 
     async def work(lake: "Lake") -> "RepositoryInfo":
         made = await lake.create_pool(
@@ -83,7 +85,7 @@ def create_command(
             nulls=nulls,
             size_bytes=size_of_objects,
             default_branch=default_branch,
-            metadata=said,
+            metadata=pairs,
         )
         return await made.show()
 
@@ -112,8 +114,8 @@ def delete_command(
     date: str | None,
     form: str,
 ) -> None:
-    """Delete rows or data objects from a branch: rows with --where, objects by their ids. The beginning of an id will
-    do, where only one begins so.
+    """Delete rows or data objects from a branch: rows with --where, objects by their ids. The beginning of an id is
+    enough if no other id begins with it.
 
     Earlier commits still hold them, and `lochan revert` brings them back.
 
@@ -141,7 +143,7 @@ def delete_command(
 
 @click.command("drop")
 @click.argument("pool")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @request_key
 @format_option
 def drop_command(pool: str, yes: bool, form: str) -> None:
@@ -164,7 +166,7 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
             raise
         if there.kind != "pool":
             raise Refused(
-                f"{pool!r} is no pool", hint=f"`lochan repo delete {quote(pool)}` deletes a repository of files"
+                f"{pool!r} is not a pool", hint=f"`lochan repo delete {quote(pool)}` deletes a repository of files"
             )
 
     async def drop(lake: "Lake") -> None:
@@ -174,7 +176,4 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
     if not yes:
         confirm(f"Drop pool {pool} with all its history?", f"pool {pool} was not dropped")
     on_lake(drop)
-    if form == "json":
-        show_record({"dropped": pool}, form)
-    else:
-        click.echo(f"dropped pool {printable(pool)}")
+    show_answer({"dropped": pool}, form, f"dropped pool {printable(pool)}")

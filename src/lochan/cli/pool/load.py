@@ -1,22 +1,20 @@
 """`lochan load`: rows come to a pool."""
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.error_boundary import print_message
-from lochan.cli.hints import about_repository
-from lochan.cli.options.commit_options import commit_message, commit_options
-from lochan.cli.options.engine_options import JobOptions, job_options
-from lochan.cli.options.request_key import request_key_beside_sort_key
-from lochan.cli.output.commits import SHORT
+from lochan.cli import options as commit_options
+from lochan.cli.error_boundary import about_repository, print_message
+from lochan.cli.options import JobOptions, commit_message, job_options
 from lochan.cli.output.progress import StageBar, progress
-from lochan.cli.output.records import counted, format_option, printable, show_record, size
-from lochan.cli.output.unparsed_times import say_unparsed
-from lochan.cli.uri import Uri, branch_uri, on_branch
+from lochan.cli.output.records import SHORT, counted, format_option, printable, show_record, size
+from lochan.cli.request_key import request_key_beside_sort_key
+from lochan.cli.target import Uri, branch_uri, on_branch
 from lochan.cli.user_state import in_use
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import NotFound
@@ -28,28 +26,55 @@ if TYPE_CHECKING:
     from lochan.api.load_sources import Given, LoadSource
     from lochan.api.results import LoadResult
 
+
+# What a load says of values that are no times, though their fields are declared as times.
+
+
+def say_unparsed(counts: Mapping[str, int]) -> None:
+    """`counts` are by field."""
+    for field, count in counts.items():
+        which = f"{field} is no time, and was loaded as a string"
+        if count > 1:
+            which = f"{field} are no times, and were loaded as strings"
+        many = f"{count:,} value{'' if count == 1 else 's'}"
+        print_message(f"{many} of {which}", f'find them with `kind({field}) == "string"`')
+
+
 FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "xml", "lines")
 
 
 @click.command("load")
 @click.argument("pool", metavar="[POOL[@BRANCH]]")
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
-@click.option("-i", "--input-format", type=click.Choice(FORMATS), help="What the input is; else its content tells.")
-@click.option("--row-tag", metavar="NAME", help="Of XML: the elements that are rows; else those right below the root.")
+@click.option(
+    "-i",
+    "--input-format",
+    type=click.Choice(FORMATS),
+    help="The format of the input. Default: detected from its content.",
+)
+@click.option(
+    "--row-tag", metavar="NAME", help="For XML: the elements that are rows. Default: the children of the root."
+)
 @commit_options
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip", "keep"]),
     default="fail",
     show_default=True,
-    help="What becomes of input that is no row: it ends the load, is left out, or is kept as a row of its own.",
+    help="What to do with input that is not a row: end the load, skip it, or keep it as a row of its own.",
 )
-@click.option("--create", is_flag=True, help="Make the pool if there is none, with a key that the rows suggest.")
-@click.option("--key", "keys", multiple=True, metavar="PATH[:time][:asc|:desc]", help="Make the pool, sorted by this.")
-@click.option("--time", "times", multiple=True, metavar="PATH", help="With --create: a field whose texts are times.")
-@click.option("--unpacked-max", metavar="SIZE", help="How large a packed input may become.")
+@click.option("--create", is_flag=True, help="Create the pool if there is none, with a key that the rows suggest.")
+@click.option(
+    "--key", "keys", multiple=True, metavar="PATH[:time][:asc|:desc]", help="Create the pool, sorted by this."
+)
+@click.option("--time", "times", multiple=True, metavar="PATH", help="With --create: a field whose strings are times.")
+@click.option(
+    "--unpacked-max",
+    metavar="SIZE",
+    help="The most bytes an input may unpack to. Default: 1GiB, or more for large inputs.",
+)
 @job_options
-@click.option("--follow-links", is_flag=True, help="With a folder: take in what links lead to, wherever that is.")
+@click.option("--follow-links", is_flag=True, help="In a folder: also follow links to folders and links out of it.")
 @request_key_beside_sort_key
 @format_option
 def load_command(
@@ -74,20 +99,20 @@ def load_command(
 ) -> None:
     """Load rows into a pool: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
 
-    Without a POOL, where one SOURCE is given, into the pool in use. All of them become one commit, or nothing does.
-    Each row keeps its own shape: its fields, their order and kinds.
+    If only one argument is given, it is a SOURCE, and rows go into the pool in use. All rows become one commit, or none
+    are loaded. Each row keeps its own shape: its fields, their order and kinds.
 
     \b
     Example:
       lochan load logs logs.ndjson
     """
     from lochan.api.load_options import LoadOptions
-    from lochan.cli.options.values import size_bytes
+    from lochan.cli.options import size_bytes
     from lochan.cli.session import configuration, on_lake
 
     at = None if in_use_meant(pool, sources) else branch_uri(pool)
     words = commit_message(message, author, meta, date)
-    how = LoadOptions(
+    load_options = LoadOptions(
         format=input_format,
         row_tag=row_tag or "",
         on_error=on_error,
@@ -98,7 +123,7 @@ def load_command(
     )
     options = JobOptions(engine, master, memory).parsed()
     given = [sys.stdin.buffer if each == "-" else each for each in (sources if at else (pool, *sources))]
-    bar = partial(progress, "loading", wanted=form != "json")
+    bar = partial(progress, "loading", visible=form != "json")
 
     async def work(lake: "Lake") -> "tuple[Uri, LoadResult]":
         found = await _sources(lake, given, None if at else pool, follow_links)
@@ -107,8 +132,10 @@ def load_command(
         target = lake.pool(uri.repository)
         if await target.load_engine(found, options) == "duckdb":
             without_pandas()
-        with StageBar("load", wanted=form != "json") as stages:
-            done = await target.load_files(found, how, words, options, branch=uri.ref, progress=bar, stages=stages.show)
+        with StageBar("load", visible=form != "json") as stages:
+            done = await target.load_files(
+                found, load_options, words, options, branch=uri.ref, progress=bar, stages=stages.show
+            )
         return uri, done
 
     uri, loaded = on_lake(work, counted=True)

@@ -4,41 +4,48 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import JobOptions, job_options
-from lochan.cli.options.request_key import changes_nothing, is_repeated, request_key
+from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.records import cell, counted, format_option, show_line, size
-from lochan.cli.uri import repository_uri
+from lochan.cli.request_key import changes_nothing, is_repeated, request_key
+from lochan.cli.target import repository_uri
 from lochan.errors import Invalid, LochanError, Refused
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
     from lochan.api.options import EngineOptions
     from lochan.api.upkeep import Step, UpkeepPolicy
-    from lochan.config.values import Config
+    from lochan.config.load import Config
 
 
 @click.command("manage")
 @click.argument("pools", nargs=-1, metavar="[POOL...]")
-@click.option("--policy", "file", metavar="FILE", help="What is to be kept in order; else the setting manage.policy.")
-@click.option("--once", is_flag=True, help="One round, and no more.")
-@click.option("--every", metavar="TIME", help="How long to wait between two rounds, such as 5m.")
+@click.option(
+    "--policy",
+    "file",
+    metavar="FILE",
+    help="The policy. Default: the setting manage.policy, or else the standard policy.",
+)
+@click.option("--once", is_flag=True, help="Run one round, and end.")
+@click.option(
+    "--every", metavar="TIME", help="How long to wait between two rounds, such as 5m. Default: as the policy says."
+)
 @job_options
 @request_key
 @format_option
 def manage_command(
     pools: tuple[str, ...], file: str | None, once: bool, every: str | None, form: str, **options: str | None
 ) -> None:
-    """Keep pools in order: all of them, or these. Compact a branch when more of its data objects overlap, or are small
-    side by side, than the policy allows. Trim the journals, of the whole lake or of these pools.
+    """Maintain all pools, or the given ones. A branch is compacted when more of its data objects overlap, or are small
+    side by side, than the policy allows. Journals are trimmed.
 
-    It goes on until it is stopped (Ctrl-C or SIGTERM), unless --once is given. With -f json, each branch is one JSON
+    It runs until it is stopped (Ctrl-C or SIGTERM), unless --once is given. With -f json, each branch is one JSON
     object on a line of its own.
 
     \b
     Example:
       lochan manage --once
     """
-    from lochan.cli.options.values import seconds
+    from lochan.cli.options import seconds
     from lochan.cli.session import configuration, on_lake
 
     if once and every is not None:
@@ -65,7 +72,7 @@ def policy(config: "Config", file: str | None = None) -> "UpkeepPolicy":
     """As that file says, or that of the setting; else the standard one. Raises NotFound, Invalid, Refused."""
     from lochan.api.upkeep import read_policy
 
-    return read_policy(file or config.optional_text("manage.policy"))
+    return read_policy(file or config.settings.manage.policy)
 
 
 class _Rounds:
@@ -136,19 +143,19 @@ async def _check(lake: "Lake", names: tuple[str, ...]) -> None:
     """Raises NotFound, or Refused for what is no pool."""
     for name in names:
         if (await lake.repository(name).show()).kind != "pool":
-            raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
+            raise Refused(f"{name!r} holds files, and is not a pool", hint="`lochan create POOL` makes a pool")
 
 
 def _record(step: "Step") -> dict[str, Any]:
     from lochan.api.upkeep import JournalUpkeep
 
-    said = {} if step.error is None else {"error": str(step.error)}
+    problem = {} if step.error is None else {"error": str(step.error)}
     if isinstance(step, JournalUpkeep):
         if step.error is not None:
-            return {"journal": step.journal, "outcome": "failed", **said}
+            return {"journal": step.journal, "outcome": "failed", **problem}
         return {"journal": step.journal, "outcome": "trimmed", "packed": step.packed, "deleted": step.deleted}
     done = {} if step.compacted is None else step.compacted.as_json()
-    return {"pool": step.pool, "branch": step.branch or None, "outcome": step.outcome, **done, **said}
+    return {"pool": step.pool, "branch": step.branch or None, "outcome": step.outcome, **done, **problem}
 
 
 def _line(step: "Step") -> str:

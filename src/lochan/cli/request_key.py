@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 OPTION = "--request-key"
 _META = "lochan.request_key"
 # How a command answers and what it may use make no other request of it.
-_IGNORED = {"form", "yes", "engine", "master", "memory", "output", "stats"}
+_IGNORED = {"form", "yes", "engine", "master", "memory", "output", "resume", "stats"}
 
 
 class RequestKey:
@@ -45,7 +45,7 @@ def _option(*names: str) -> Callable[[F], F]:
         metavar="KEY",
         callback=_take,
         expose_value=False,
-        help="An idempotency key: the same request with the same key is done once. Default: a new one.",
+        help="An idempotency key: a request repeated with the same key is done once. Default: a new one.",
     )
 
 
@@ -87,9 +87,9 @@ def _take(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 
 
 def _request(ctx: click.Context) -> tuple[str, str]:
-    """The command and all that it was told: the same words are the same request."""
+    """The command with its arguments and options: the same words are the same request."""
     import json
 
-    told = {name: value for name, value in sorted(ctx.params.items()) if name not in _IGNORED}
+    request = {name: value for name, value in sorted(ctx.params.items()) if name not in _IGNORED}
     name = ctx.command_path.partition(" ")[2]
-    return name, json.dumps(told, default=str)
+    return name, json.dumps(request, default=str)

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from lochan import __version__
-from lochan.cli import checks
-from lochan.cli.checks import FAIL, OK, WARN, check_disk, check_java, check_versions
+from lochan.api import doctor
+from lochan.api.doctor import FAIL, OK, WARN, check_disk, check_java, check_versions
 
 
 def java(folder: Path, script: str) -> dict[str, str]:
@@ -27,7 +26,7 @@ def java(folder: Path, script: str) -> dict[str, str]:
         pytest.param("echo 'openjdk version \"21\" 2025' >&2", OK, 'version "21"', id="newer"),
         pytest.param("echo 'java version \"1.8.0_402\"' >&2", WARN, 'version "1.8.0_402" at', id="older than 9"),
         pytest.param("echo 'java version \"11.0.2\"' >&2", WARN, "is older than 17", id="too old"),
-        pytest.param("echo hello", WARN, "said nothing that looks like a version", id="not Java"),
+        pytest.param("echo hello", WARN, "printed nothing that looks like a version", id="not Java"),
         pytest.param("exit 3", WARN, "-version failed", id="fails"),
     ],
 )
@@ -45,8 +44,7 @@ def test_no_java_is_a_failure_only_where_it_is_needed(tmp_path: Path) -> None:
 
 
 def test_versions_of_everything(tmp_path: Path) -> None:
-    found = {each.name: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
-    assert found["lochan"].found == __version__
+    found = {each.check: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
     assert found["obstore"].status == OK
     assert found["spark"].found.startswith("pyspark 4.")
 
@@ -54,9 +52,9 @@ def test_versions_of_everything(tmp_path: Path) -> None:
 def test_a_missing_library_is_a_failure_only_where_it_is_needed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(checks, "_installed", lambda name: None)
+    monkeypatch.setattr(doctor, "_installed", lambda name: None)
     found = check_versions({"JAVA_HOME": str(tmp_path)}, needed=frozenset({"psycopg"}))
-    by_name = {each.name: (each.status, each.advice) for each in found}
+    by_name = {each.check: (each.status, each.advice) for each in found}
     assert by_name["obstore"] == (FAIL, "pip install 'lochan'")
     assert by_name["granian"] == (WARN, "pip install 'lochan[server]'")
     assert by_name["psycopg"] == (FAIL, "pip install 'lochan[postgres]'")
@@ -65,8 +63,8 @@ def test_a_missing_library_is_a_failure_only_where_it_is_needed(
 
 @pytest.mark.parametrize("version, status", [("3.5.1", WARN), ("4.1.0", OK), ("4.3.9", OK), ("5.0.0", WARN)])
 def test_versions_of_spark(version: str, status: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(checks, "_installed", lambda name: version)
-    found = {each.name: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
+    monkeypatch.setattr(doctor, "_installed", lambda name: version)
+    found = {each.check: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
     assert found["spark"].status == status
 
 

@@ -1,5 +1,0 @@
-"""What `Lake.events` gives back."""
-
-from lochan.journal.feed import EventLine
-
-__all__ = ["EventLine"]
