@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import lochan as library
-from tests.golden.lake_reading import BOB_KEY, BOB_SECRET, read_by_s3, read_everything
 from tests.golden.play import alone, lochan
+from tests.golden.read_lake import BOB_KEY, BOB_SECRET, read_by_s3, read_everything
 from tests.servers.lochan import LochanServer, lochan_server
 
 LAKES = Path(__file__).parent / "lakes"

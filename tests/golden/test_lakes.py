@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import lochan as library
-from tests.golden.lake_reading import answer, missing, read_everything
 from tests.golden.play import alone, lochan
+from tests.golden.read_lake import answer, missing, read_everything
 
 LAKES = sorted((Path(__file__).parent / "lakes").iterdir())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.lake_reading import BOB_KEY, BOB_SECRET, missing, read_by_s3
+from tests.golden.read_lake import BOB_KEY, BOB_SECRET, missing, read_by_s3
 from tests.servers.lochan import lochan_server
 
 LAKES = sorted((Path(__file__).parents[1] / "golden" / "lakes").iterdir())

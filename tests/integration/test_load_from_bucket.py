@@ -15,7 +15,7 @@ from lochan.store.location import StoreLocation
 from tests.run import run
 from tests.servers.minio import MinioServer
 from tests.unit.engines.lake import ANN
-from tests.unit.jobs.load.playing import load_here
+from tests.unit.jobs.load.local_load import load_here
 from tests.unit.jobs.load.test_load import FILES, MIXED, ndjson
 from tests.unit.jobs.place import JobPool, job_pool
 

@@ -26,7 +26,7 @@ from lochan.journal.group import AppendRequest
 from lochan.lake import Lake
 from tests.kill import place, plants, report
 from tests.kill.place import CLOCK, IDS
-from tests.kill.report import DONE, REFUSED, UNKNOWN, Alarmed, Asked, Finished, Told
+from tests.kill.report import DONE, REFUSED, UNKNOWN, Alarmed, Finished, SentRequest, Told
 
 _LAKES, _CLIENTS, _STEPS = 2, 4, 6
 _TRIM_PAUSE_S = 0.01
@@ -67,7 +67,7 @@ class Client:
         self._who = f"{order.life}-{number}"
         self._random = random.Random(f"{order.seed}-{self._who}")
         self._sent = 0
-        self._keyed: list[Asked] = []
+        self._keyed: list[SentRequest] = []
 
     async def work(self) -> None:
         for step in range(_STEPS):
@@ -87,14 +87,14 @@ class Client:
                     await self._send_again()
 
     async def send(self, verb: str, name: str, key: str = "") -> None:
-        asked = Asked(f"{self._who}-{self._sent}", verb, name, key)
+        asked = SentRequest(f"{self._who}-{self._sent}", verb, name, key)
         self._sent += 1
         if key:
             self._keyed.append(asked)
         report.write(asked)
         report.write(await self._answer(asked))
 
-    async def _answer(self, asked: Asked) -> Told:
+    async def _answer(self, asked: SentRequest) -> Told:
         try:
             return Told(asked.request, DONE, await _VERBS[asked.verb](self._lake, asked))
         except Unknown as error:
@@ -111,7 +111,7 @@ class Client:
         return IDS.idempotency_key(CLOCK.wall()) if self._random.random() < 0.7 else ""
 
 
-async def _create(lake: Lake, asked: Asked) -> str:
+async def _create(lake: Lake, asked: SentRequest) -> str:
     """By the journal itself: the event alone, and no journal of its own for the repository."""
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), asked.name, "files", "main")
     fingerprint = sha256(f"create {asked.name}".encode()).digest()
@@ -121,20 +121,20 @@ async def _create(lake: Lake, asked: Asked) -> str:
     return str(id)
 
 
-async def _repository(lake: Lake, asked: Asked) -> str:
+async def _repository(lake: Lake, asked: SentRequest) -> str:
     return (await lake.create_repository(asked.name, actor=_actor(asked), key=asked.key)).id
 
 
-async def _delete(lake: Lake, asked: Asked) -> str:
+async def _delete(lake: Lake, asked: SentRequest) -> str:
     await lake.delete_repository(asked.name, actor=_actor(asked), key=asked.key)
     return ""
 
 
-def _actor(asked: Asked) -> Actor:
+def _actor(asked: SentRequest) -> Actor:
     return Actor("ada", "kill/1", asked.request)
 
 
-_VERBS: dict[str, Callable[[Lake, Asked], Awaitable[str]]] = {
+_VERBS: dict[str, Callable[[Lake, SentRequest], Awaitable[str]]] = {
     "create": _create,
     "repository": _repository,
     "delete": _delete,
@@ -159,7 +159,7 @@ async def live(order: Order) -> None:
 
 async def _send_all_again(lakes: list[Lake], order: Order) -> None:
     """Through both writers at once: a client that is impatient asks the next server too."""
-    keyed = {line.key: line for line in report.read(Path(order.told)) if isinstance(line, Asked) and line.key}
+    keyed = {line.key: line for line in report.read(Path(order.told)) if isinstance(line, SentRequest) and line.key}
     clients = [Client(lake, order, number) for number, lake in enumerate(lakes, 100)]
     await asyncio.gather(*(client.send(one.verb, one.name, one.key) for client in clients for one in keyed.values()))
 

@@ -113,8 +113,8 @@ class _Life:
     """A process. What it tells is appended to one file for all lives of its lake."""
 
     def __init__(self, order: Order, folder: Path) -> None:
-        self._told = folder / "told"
-        self._order = msgspec.structs.replace(order, folder=str(folder / "lake"), told=str(self._told))
+        self._description = folder / "told"
+        self._order = msgspec.structs.replace(order, folder=str(folder / "lake"), told=str(self._description))
         self._process: subprocess.Popen[bytes] | None = None
         self.killed = False
 
@@ -140,7 +140,7 @@ class _Life:
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "tests.kill.child", msgspec.json.encode(self._order).decode()]
-        with self._told.open("ab") as told:
+        with self._description.open("ab") as told:
             self._begun = told.tell()
             self._process = subprocess.Popen(command, stdout=told, stderr=subprocess.PIPE, cwd=ROOT)
         return self._process
@@ -158,7 +158,7 @@ class _Life:
             return None
         what = errors.decode().strip().splitlines()[-1:] or [""]
         oracle.check(self._process.returncode == 0, f"life {self._order.life} failed: {what[0]}")
-        return _last_finished(report.read(self._told))
+        return _last_finished(report.read(self._description))
 
 
 def _last_finished(lines: Sequence[Line]) -> Finished:

@@ -25,7 +25,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories
 from lochan.versioning.state.refs import Refs
 from tests.kill import place
-from tests.kill.report import DONE, REFUSED, Alarmed, Asked, Line, Told
+from tests.kill.report import DONE, REFUSED, Alarmed, Line, SentRequest, Told
 
 
 class Violation(AssertionError):
@@ -49,7 +49,9 @@ async def judge(folder: Path, url: str, told: Sequence[Line]) -> None:
         check_answers(history, told)
         await check_state(journal, history)
         await check_slots(journal, history)
-        await check_repositories(lake, {line.request for line in told if isinstance(line, Asked) and _whole(line)})
+        await check_repositories(
+            lake, {line.request for line in told if isinstance(line, SentRequest) and _whole(line)}
+        )
         if url:
             await check_mirror(store, history)
         await check_left_over(folder, journal, store)
@@ -70,7 +72,7 @@ def check_chain(history: Sequence[SealedRecord]) -> None:
 
 def check_answers(history: Sequence[SealedRecord], told: Sequence[Line]) -> None:
     entries = [entry for sealed in history for entry in sealed.record.entries]
-    asked = {line.request: line for line in told if isinstance(line, Asked)}
+    asked = {line.request: line for line in told if isinstance(line, SentRequest)}
     by_request = Counter(entry.actor.source for entry in entries)
     by_key = Counter(entry.key for entry in entries if entry.key)
     _check_each_once(by_request, "request")
@@ -80,7 +82,7 @@ def check_answers(history: Sequence[SealedRecord], told: Sequence[Line]) -> None
     done_before: dict[str, bool] = {}  # by request: whether its key had been acknowledged when it was sent
     acknowledged: set[str] = set()
     for line in told:
-        if isinstance(line, Asked):
+        if isinstance(line, SentRequest):
             done_before[line.request] = line.key in acknowledged
         if not isinstance(line, Told):
             continue
@@ -184,5 +186,5 @@ async def check_left_over(folder: Path, journal: Journal, store: Store) -> None:
     check((await journal.fresh()).number > 0, "nothing was written")
 
 
-def _whole(asked: Asked) -> bool:
+def _whole(asked: SentRequest) -> bool:
     return asked.verb == "repository"

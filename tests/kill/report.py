@@ -8,7 +8,7 @@ import msgspec
 DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
 
 
-class Asked(msgspec.Struct, frozen=True, tag=True):
+class SentRequest(msgspec.Struct, frozen=True, tag=True):
     """Before the request is sent."""
 
     request: str  # unique; the journal holds it as the source of the request
@@ -35,7 +35,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     passed: dict[str, int]  # how often each failpoint was passed
 
 
-Line = Asked | Told | Alarmed | Finished
+Line = SentRequest | Told | Alarmed | Finished
 
 
 def write(line: Line) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kill.harness import Outcome, Trial, choose, failpoints_in_source, passings, summary, try_out
 from tests.kill.plants import PLANTS
-from tests.kill.test_brought_in import PREFIXES as BROUGHT_IN
+from tests.kill.test_imports import PREFIXES as BROUGHT_IN
 from tests.kill.test_versioned import PREFIXES  # killed at in their own stories
 from tests.servers.postgres import postgres
 

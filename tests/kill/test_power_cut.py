@@ -26,7 +26,7 @@ from lochan.versioning.repositories import Repositories
 from tests.kill.disk import Disk, Remains, build
 from tests.kill.oracle import Violation, check, check_answers, check_chain, check_state
 from tests.kill.place import CLOCK, GROUP, IDS
-from tests.kill.report import DONE, Asked, Line, Told
+from tests.kill.report import DONE, Line, SentRequest, Told
 
 _STATES_MIN = 100  # fewer, and nothing was lost in most of them
 
@@ -210,7 +210,7 @@ async def _open(folder: Path, *, create: bool = False, trims: bool = True) -> Jo
 
 
 async def _send(journal: Journal, request: str, note: Callable[[Line], None]) -> None:
-    note(Asked(request, "create", f"repo-{request}", ""))
+    note(SentRequest(request, "create", f"repo-{request}", ""))
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), f"repo-{request}", "files", "main")
     id = await journal.submit(AppendRequest(Actor("ada", "cut/1", request), lambda state: [created]))
     note(Told(request, DONE, id))

@@ -21,14 +21,14 @@ from lochan.versioning.open_repository import OpenRepository
 from tests.kill import versioned_child
 from tests.kill.child import Order
 from tests.kill.harness import ROOT, choose, failpoints_in_source
-from tests.kill.story import story
-from tests.kill.test_brought_in import PREFIXES as BROUGHT_IN
+from tests.kill.test_imports import PREFIXES as BROUGHT_IN
 from tests.kill.versioned_child import Line
-from tests.model.versioned.dictionaries import Branch, State, same
-from tests.model.versioned.explaining import Asked, ends, explains, foretold
-from tests.model.versioned.reading import Reading
+from tests.kill.workload import workload
+from tests.model.versioned.linearize import SentRequest, ends, linearized, predicted
+from tests.model.versioned.reader import LakeReader
+from tests.model.versioned.requests import Request
+from tests.model.versioned.state import Branch, State, same
 from tests.model.versioned.verbs import UNKNOWN, Answer, play
-from tests.model.versioned.wishes import Wish
 
 PREFIXES = ("body.", "commit.", "compact.", "cover.", "land.", "move.", "stash.", "workspace.")
 _AT_ONCE = 2
@@ -148,31 +148,31 @@ def _read(folder: Path, life: int) -> list[Line]:
 class _Judge:
     def __init__(self, repository: OpenRepository) -> None:
         self._repository = repository
-        self._reading = Reading()
+        self._reader = LakeReader()
         self.state: State
 
     async def beginning(self) -> State:
-        await self._reading.state(self._repository)
-        first = next(id for id, commit in self._reading.commits.items() if not commit.parents)
-        return State({first: self._reading.commits[first]}, {"main": Branch(first)})
+        await self._reader.state(self._repository)
+        first = next(id for id, commit in self._reader.commits.items() if not commit.parents)
+        return State({first: self._reader.commits[first]}, {"main": Branch(first)})
 
     async def hear(self, told: list[Line], states: list[State]) -> None:
         """All that may have come about by what was told; what is there must be one of it."""
-        asked: list[Asked] = []
+        asked: list[SentRequest] = []
         for _, lines in groupby(told, lambda line: line.step):
             asked = await self._asked(list(lines))
             before, states = states, []
             for state in (after for one in before for after in ends(one, asked)):
                 if state not in states:
                     states.append(state)
-            assert states, "\n".join(foretold(before[0], asked))
-        self.state, _ = await self._reading.state(self._repository)
+            assert states, "\n".join(predicted(before[0], asked))
+        self.state, _ = await self._reader.state(self._repository)
         assert any(same(state, self.state) for state in states), f"{asked}: {states[:3]} and not {self.state}"
 
-    async def _asked(self, lines: list[Line]) -> list[Asked]:
+    async def _asked(self, lines: list[Line]) -> list[SentRequest]:
         answers = {line.at: line for line in lines if line.done}
-        begun = [(line, story(line.life)[line.step][line.at]) for line in lines if not line.done]
-        return [Asked(wish, line.name, await self._answer(answers.get(line.at))) for line, wish in begun]
+        begun = [(line, workload(line.life)[line.step][line.at]) for line in lines if not line.done]
+        return [SentRequest(request, line.name, await self._answer(answers.get(line.at))) for line, request in begun]
 
     async def _answer(self, line: Line | None) -> Answer:
         if line is None:
@@ -180,19 +180,19 @@ class _Judge:
         if not line.commit:
             return Answer(line.kind, line.value)
         refs, _ = await self._repository.refs()
-        return Answer(line.kind, await self._reading.name(self._repository, refs, line.commit))
+        return Answer(line.kind, await self._reader.name(self._repository, refs, line.commit))
 
     async def commit_everywhere(self) -> None:
         """No seal, no turn and no hold of the dead is in the way for longer than they may be."""
         branches = list(self.state.branches)
-        wishes = [Wish("put", (branch, "after", "the end")) for branch in branches]
-        wishes += [Wish("commit", (branch, (), False)) for branch in branches]
-        wishes += [Wish("commit_workspace", ())] if self.state.workspaces else []
-        for number, wish in enumerate(wishes):
+        requests = [Request("put", (branch, "after", "the end")) for branch in branches]
+        requests += [Request("commit", (branch, (), False)) for branch in branches]
+        requests += [Request("commit_workspace", ())] if self.state.workspaces else []
+        for number, request in enumerate(requests):
             async with asyncio.timeout(10):
-                answer = await play(self._repository, wish, f"after {number}")
-            asked = Asked(wish, f"after {number}", await self._reading.answer(self._repository, answer))
-            seen, _ = await self._reading.state(self._repository)
-            assert explains(self.state, [asked], seen) is not None, foretold(self.state, [asked])
-            assert wish.verb != "commit" or not asked.answer.kind, f"{wish}: {asked.answer}"
+                answer = await play(self._repository, request, f"after {number}")
+            asked = SentRequest(request, f"after {number}", await self._reader.answer(self._repository, answer))
+            seen, _ = await self._reader.state(self._repository)
+            assert linearized(self.state, [asked], seen) is not None, predicted(self.state, [asked])
+            assert request.verb != "commit" or not asked.answer.kind, f"{request}: {asked.answer}"
             self.state = seen

@@ -18,9 +18,9 @@ from lochan.versioning import branch_queue
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill import place
 from tests.kill.child import Order, Trap
-from tests.kill.story import story
+from tests.kill.workload import workload
+from tests.model.versioned.requests import FOLDERS, Request
 from tests.model.versioned.verbs import ANN, NewCommit, play
-from tests.model.versioned.wishes import FOLDERS, Wish
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -42,18 +42,18 @@ HASTENED = ((branch_queue, "SILENT_S", 0.4), (branch_queue, "RENEW_S", 0.1))
 
 
 async def live(life: int, repositories: list[OpenRepository], told: FileIO) -> None:
-    for number, step in enumerate(story(life)):
+    for number, step in enumerate(workload(life)):
         await asyncio.gather(
             *(
-                _ask(repositories[at % len(repositories)], wish, Line(life, number, at), told)
-                for at, wish in enumerate(step)
+                _ask(repositories[at % len(repositories)], request, Line(life, number, at), told)
+                for at, request in enumerate(step)
             )
         )
 
 
-async def _ask(repository: OpenRepository, wish: Wish, line: Line, told: FileIO) -> None:
+async def _ask(repository: OpenRepository, request: Request, line: Line, told: FileIO) -> None:
     told.write(msgspec.json.encode(line) + b"\n")
-    answer = await play(repository, wish, line.name)
+    answer = await play(repository, request, line.name)
     line = msgspec.structs.replace(line, done=True, kind=answer.kind)
     if isinstance(answer.value, NewCommit):
         line = msgspec.structs.replace(line, commit=str(answer.value))

@@ -16,7 +16,7 @@ from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository
 from tests.model.versioned.neighbour import Left, Order
-from tests.model.versioned.reading import Reading
+from tests.model.versioned.reader import LakeReader
 from tests.model.versioned.verbs import ANN
 from tests.run import run
 
@@ -70,7 +70,7 @@ async def _judge(folder: Path, left: list[Left]) -> None:
 
 
 async def _check(repository: OpenRepository, ref: str, expected: dict[str, str], left: list[Left]) -> None:
-    assert await Reading().files(repository, ref) == expected
+    assert await LakeReader().files(repository, ref) == expected
     refs, _ = await repository.refs()
     history = {id for id, _ in log(refs.commit, refs.branch("main").head)}
     promised = [id for each in left for id in each.commits]

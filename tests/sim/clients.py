@@ -19,15 +19,15 @@ from lochan.store.latency import LatencyStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.repositories import Repositories
 from tests.sim.machine import Machine
+from tests.sim.oracle import JournalOracle
 from tests.sim.plants import Plant
-from tests.sim.truth import Truth
 
 
 @dataclass(slots=True)
 class Lake:
     """What all machines of one run have in common."""
 
-    truth: Truth
+    oracle: JournalOracle
     plant: Plant
     bucket: bool  # an object store, with the fast path; else a disk
     group: int
@@ -41,7 +41,7 @@ class Lake:
         far = LatencyStore(machine.store, machine.clock, delay)
         store = RetryStore(far, machine.clock, machine.ids)
         rules = self.plant.rules
-        schema = Schema(Repositories, rules=rules, keys_kept=self.keys_kept, alarm=self.truth.alarm)
+        schema = Schema(Repositories, rules=rules, keys_kept=self.keys_kept, alarm=self.oracle.alarm)
         slots = ObjectSlots(store, "_lake", aged=self.bucket, group=self.group)
         settings = Settings(machine.name, patience_s=self.patience_s, checkpoint_every=self.checkpoint_every)
         while True:
@@ -90,14 +90,14 @@ class Client:
         return task.result() if await client.machine.join(task) else None
 
     async def read(self) -> None:
-        truth, since = self.lake.truth, self.lake.truth.floor
+        oracle, since = self.lake.oracle, self.lake.oracle.floor
         try:
             state = await self.journal.fresh()
         except Transient:
             return
         except Corrupt as error:
-            truth.world.fail(f"CORRUPT on a sound store: {error}")
-        truth.saw(state, since, self.name)
+            oracle.world.fail(f"CORRUPT on a sound store: {error}")
+        oracle.saw(state, since, self.name)
 
     async def tidy(self) -> None:
         """Checkpoint and trim, as a nightly job does."""
@@ -108,33 +108,33 @@ class Client:
         except (Transient, Unknown, DiskFull, AlreadyExists):
             return
         except Corrupt as error:
-            self.lake.truth.world.fail(f"CORRUPT on a sound store: {error}")
+            self.lake.oracle.world.fail(f"CORRUPT on a sound store: {error}")
 
     async def _ask(
         self, tag: str, decide: Callable[[State], list[Event]], key: str, name: str, *, exists: bool
     ) -> bool | None:
-        truth, since = self.lake.truth, self.lake.truth.floor
+        oracle, since = self.lake.oracle, self.lake.oracle.floor
         request = AppendRequest(
             Actor("user", self.name, tag), decide, key, sha256(name.encode()).digest() if key else b""
         )
         try:
             id = await self.journal.submit(request)
         except (AlreadyExists, NotFound):
-            truth.refused(tag, since, name, exists=exists)
+            oracle.refused(tag, since, name, exists=exists)
             return False
         except Unknown:
             return None
         except Invalid as error:
             if "future" not in str(error):  # by this server's clock
-                truth.world.fail(f"INVALID: {tag}: {error}")
+                oracle.world.fail(f"INVALID: {tag}: {error}")
             return None
         except (Transient, DiskFull):
             if not key:
-                truth.not_sent(tag)
+                oracle.not_sent(tag)
             return None
         except Corrupt as error:
-            truth.world.fail(f"CORRUPT on a sound store: {error}")
-        truth.acknowledged(tag, id)
+            oracle.world.fail(f"CORRUPT on a sound store: {error}")
+        oracle.acknowledged(tag, id)
         return True
 
     def _tag(self, text: str) -> str:

@@ -6,7 +6,7 @@ from tests.sim.explore import replay
 from tests.sim.versioning.lives import life, live
 from tests.sim.versioning.plants import PLANTS, RARE, STARVING
 from tests.sim.versioning.scenes import CATCHES, SCENES, explore_scene, scene
-from tests.sim.versioning.steady import live_steadily
+from tests.sim.versioning.steady_writes import live_steadily
 
 
 def test_sixty_lives() -> None:

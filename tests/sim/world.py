@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from contextvars import Context
 from typing import Any, NoReturn
 
-from tests.sim.burial import bury
 from tests.sim.chooser import Chooser, Option
+from tests.sim.dead_tasks import bury
 from tests.sim.events import Due, Wait
 from tests.sim.loop import SimLoop, SimTask
 from tests.sim.machine import MACHINE, Machine

@@ -13,7 +13,7 @@ from tests.sim.files import scenes as files_scenes
 from tests.sim.plants import Plant
 from tests.sim.pools import plants as pool_plants
 from tests.sim.pools import scenes as pool_scenes
-from tests.sim.versioning import dead_queues, scenes, steady
+from tests.sim.versioning import dead_queues, scenes, steady_writes
 from tests.sim.versioning import lives as versioning_lives
 from tests.sim.versioning import plants as versioning_plants
 
@@ -36,7 +36,7 @@ def _by_life(result: Result) -> str:
 def _catch_in_versioning(name: str, seeds: int) -> str:
     """By a life; else by the scene that was written for it. Starving shows in a steady stream only."""
     if name in versioning_plants.STARVING:
-        return _by_life(steady.live_steadily(range(seeds), versioning_plants.STARVING[name]))
+        return _by_life(steady_writes.live_steadily(range(seeds), versioning_plants.STARVING[name]))
     plant = versioning_plants.PLANTS[name]
     found = _by_life(versioning_lives.live(range(seeds), plant))
     where = scenes.CATCHES[name]
@@ -75,7 +75,11 @@ WORLDS: dict[str, Both] = {
     "versioning": Both(
         (
             ("lives", versioning_lives.live, versioning_lives.life()),
-            ("lives under a steady stream", lambda seeds: steady.live_steadily(seeds[:20]), steady.steady()),
+            (
+                "lives under a steady stream",
+                lambda seeds: steady_writes.live_steadily(seeds[:20]),
+                steady_writes.steady(),
+            ),
         ),
         scenes.SCENES,
         lambda name, seconds: scenes.explore_scene(name, seconds=seconds),

@@ -22,7 +22,7 @@ from lochan.store.open import open_store
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.servers.minio import MinioServer, minio
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.jobs.test_compact import MIXED, PLAIN, SCATTERED, SMALL, TEXT
 

@@ -23,7 +23,7 @@ from lochan.jobs.job_list import jobs
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from tests.spark.connect import connect_server
-from tests.spark.here import LEFT_SOCKETS
+from tests.spark.local_spark import LEFT_SOCKETS
 from tests.spark.times_in_zones import check_times
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 

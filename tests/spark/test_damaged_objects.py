@@ -32,7 +32,7 @@ from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import put
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.pools.place import once
 from tests.unit.store.clocks import StillClock

@@ -15,7 +15,7 @@ from lochan.engines.spark import session
 from lochan.errors import Gone, Invalid
 from lochan.jobs.diff_rows import DiffOptions
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import BY_K, QueryLake, query_lake
 from tests.unit.engines.test_diff_rows import BODY, CASES, KEYED, Rows, files, two_sides
 

@@ -22,7 +22,7 @@ from lochan.errors import Gone, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.job_list import jobs
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.engines.test_order_of_rows import KEYS, place
 

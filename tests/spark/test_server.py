@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.api.asking import QUERY, Client
+from tests.integration.api.client import QUERY, Client
 from tests.integration.cli import fine
 from tests.servers.lochan import LochanServer, lochan_server
-from tests.spark.here import HERE
+from tests.spark.local_spark import HERE
 
 COUNT = "from logs | count() by host | sort host"
 COUNTED = [{"host": "h0", "count": 34}, {"host": "h1", "count": 33}, {"host": "h2", "count": 33}]

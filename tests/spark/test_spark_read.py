@@ -17,7 +17,7 @@ from lochan.errors import Gone, Invalid, NotFound, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.query.errors import QueryError
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.spark.times_in_zones import check_times
 from tests.unit.engines.lake import ANN, query_lake
 

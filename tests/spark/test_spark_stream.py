@@ -27,7 +27,7 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.errors import Invalid, NotFound
 from tests.servers.lochan import LOCHAN
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -26,7 +26,7 @@ from lochan.versioning.objects import put, put_many
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces.registry import open_workspace
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from lochan.store.local import LocalStore
 from lochan.versioning.branch_protection import set_read_only
 from tests.lost_answer import lost_answer
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from lochan.formats import metarange
 from lochan.formats import range as ranges
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import as_batch, canonical, table_of
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 
 pytestmark = LEFT_SOCKETS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.integration.cli import fine
 from tests.servers.lochan import LochanServer, lochan_server
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.hostile_files import Hostile, avro_file, changed, every, fast, record, valid_files
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.integration.api.conftest import FEW, NO_SPARK
 from tests.integration.cli import fine
 from tests.servers.lochan import LochanServer, lochan_server

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.api.asking import QUERY, Client
+from tests.integration.api.client import QUERY, Client
 from tests.integration.api.test_query import ENDLESS
 from tests.servers.lochan import LochanServer, lochan_server
 from tests.servers.minio import MinioServer

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lochan.server.api.query.request import FORMS
-from tests.integration.api.asking import QUERY, Client
+from tests.integration.api.client import QUERY, Client
 from tests.servers.lochan import LochanServer
 
 ENDLESS = "select a.k, b.host from logs a cross join logs b cross join logs c"  # a million million rows

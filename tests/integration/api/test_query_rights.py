@@ -14,7 +14,7 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.server.api.routes import OPEN, ROUTES
 from lochan.store.local import LocalStore
-from tests.integration.api.asking import QUERY, Client
+from tests.integration.api.client import QUERY, Client
 from tests.integration.cli import fine
 from tests.run import run
 from tests.servers.lochan import LochanServer

@@ -10,7 +10,7 @@ from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.integration.api.asking import QUERY, Answer, Client
+from tests.integration.api.client import QUERY, Answer, Client
 from tests.integration.api.test_query_rights import Made, person
 
 __all__ = ["person"]  # a fixture

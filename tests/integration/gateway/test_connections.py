@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.integration.gateway.wire import Answer, Sent, Wire, signed, unsigned
 from tests.servers.lochan import LochanServer, lochan_server
 

@@ -12,7 +12,7 @@ import duckdb
 import pandas  # type: ignore[import-untyped]
 import pytest
 
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.servers.lochan import LochanServer, lochan_server
 
 SOON = {"LOCHAN_USAGE__FLUSH_S": "0.3"}

@@ -21,19 +21,19 @@ from lochan.store.threads import Threads
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repositories
 from lochan.versioning.upkeep import StagingUpkeep
+from tests.model.versioned.requests import FOLDERS, Request
 from tests.model.versioned.verbs import ANN, TINY, play
-from tests.model.versioned.wishes import FOLDERS, Wish
 
 LAKES = 3
 _DAY_S = 86_400.0
-_GROUP = 8  # records of a segment: so few that a short story passes all that a journal does in a year
+_GROUP = 8  # records of a segment: so few that a short workload passes all that a journal does in a year
 _SETTINGS = Settings(writer="model", patience_s=3.0, checkpoint_every=5)
 _RETRY_S = 3.0
 _TURNS = 8  # for so many turns of the event loop, at most, a sleeper or a call of the store leaves others alone
 
 
 async def at_once(threads: Threads, work: Callable[..., object], *arguments: object) -> object:
-    """In place of a thread, which would come and go as it likes: then no story could be told twice."""
+    """In place of a thread, which would come and go as it likes: then no workload could be told twice."""
     await asyncio.sleep(0)
     return work(*arguments)
 
@@ -163,9 +163,9 @@ class Place:
 
 
 async def _begin(repository: OpenRepository) -> None:
-    """A little history, so that a story need not begin with its making."""
+    """A little history, so that a workload need not begin with its making."""
     for number, words in enumerate(_BEGINNING):
-        answer = await play(repository, Wish(*words), f"begin {number}")
+        answer = await play(repository, Request(*words), f"begin {number}")
         assert not answer.kind, (words, answer)
     await repository.close()
 

@@ -1,9 +1,9 @@
-"""What a wish may make of the dictionaries."""
+"""What a request may make of the dictionaries."""
 
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tests.model.versioned.dictionaries import No, State
+from tests.model.versioned.state import No, State
 
 
 class Result(NamedTuple):

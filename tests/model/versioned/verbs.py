@@ -1,4 +1,4 @@
-"""The same wishes, played on a lake."""
+"""The same requests, played on a lake."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
 from lochan.versioning.workspaces import commit as committing
 from lochan.versioning.workspaces import registry, write
-from tests.model.versioned.wishes import DEFAULT, Wish
+from tests.model.versioned.requests import DEFAULT, Request
 
 ANN = Actor("ann", "test", "here")
 TINY = CompactionLimits(inline_count=1, runs=1, ratio=4, tombstones=1)
@@ -41,12 +41,12 @@ class NewCommit(str):
     """A commit's id in the lake, which dictionaries know by another name."""
 
 
-async def play(repository: OpenRepository, wish: Wish, name: str) -> Answer:
+async def play(repository: OpenRepository, request: Request, name: str) -> Answer:
     try:
-        return Answer("", await _VERBS[wish.verb](repository, name, *wish.words))
+        return Answer("", await _VERBS[request.verb](repository, name, *request.words))
     except LochanError as error:
         if isinstance(error, Retry | Corrupt):
-            said = error.kind in ("transient", "disk-full") and wish.verb not in _OF_FILES
+            said = error.kind in ("transient", "disk-full") and request.verb not in _OF_FILES
             return Answer(NOT_DONE if said else UNKNOWN, str(error))
         return Answer(error.kind)
 
@@ -241,8 +241,8 @@ async def _delete_workspace(at: OpenRepository, name: str, path: str) -> tuple[s
 
 
 async def _commit_workspace(at: OpenRepository, name: str) -> str:
-    wish = CommitWish(name)
-    return NewCommit((await committing.commit(at, await _newest(at), wish, actor=ANN, everything=True))[0])
+    request = CommitWish(name)
+    return NewCommit((await committing.commit(at, await _newest(at), request, actor=ANN, everything=True))[0])
 
 
 async def _drop_workspace(at: OpenRepository, name: str) -> str:

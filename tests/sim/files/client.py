@@ -12,9 +12,9 @@ from lochan.versioning import objects
 from lochan.versioning.workspaces import selection
 from lochan.versioning.workspaces import write as writing
 from tests.sim.files.collector import collect
-from tests.sim.files.truth import FilesTruth, FileWrite
+from tests.sim.files.oracle import FilesOracle, FileWrite
 from tests.sim.versioning.client import Client
-from tests.sim.versioning.wish import FILE, Wish
+from tests.sim.versioning.request import FILE, ClientRequest
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
@@ -24,21 +24,21 @@ _PAUSE_S = 0.01  # of a slow writer, between two pieces
 
 class FilesClient(Client):
     @property
-    def oracle(self) -> FilesTruth:
-        assert isinstance(self.truth, FilesTruth)
-        return self.truth
+    def files_oracle(self) -> FilesOracle:
+        assert isinstance(self.oracle, FilesOracle)
+        return self.oracle
 
     # --- bodies on a branch ------------------------------------------------------------------------------------------
     async def write(self, branch: str, path: str, text: str = "") -> bool | None:
         body = text.encode() or self._body()
         return await self.ask(
-            Wish("put", branch),
+            ClientRequest("put", branch),
             lambda actor: objects.put(self.repository, branch, path, _pieces(body), actor=actor),
         )
 
     async def copy(self, branch: str, source: str, target: str) -> bool | None:
         return await self.ask(
-            Wish("copy", branch),
+            ClientRequest("copy", branch),
             lambda actor: copying.copy(self.repository, branch, source, branch, target, actor=actor),
         )
 
@@ -64,10 +64,10 @@ class FilesClient(Client):
 
     async def revert_in(self, workspace: str, path: str) -> None:
         """To what the commit below holds. What came to be staged after it looked may be taken back without a word."""
-        self.oracle.update()
-        found = self.oracle.model.workspaces.get(workspace)
+        self.files_oracle.update()
+        found = self.files_oracle.model.workspaces.get(workspace)
         if found is not None:
-            below = self.oracle.model.trees[found.fork].get(path)
+            below = self.files_oracle.model.trees[found.fork].get(path)
             await self._file(
                 workspace,
                 {path: below},
@@ -80,7 +80,7 @@ class FilesClient(Client):
         body = self._body()
         [write] = self._begun(workspace, {path: md5(body, usedforsecurity=False).hexdigest()})
         await self.repository.store.put(self.repository.folder(workspace).address(path), body)
-        write.how, write.ended = "done", self.oracle.moment()
+        write.how, write.ended = "done", self.files_oracle.moment()
 
     async def _file(
         self,
@@ -97,22 +97,22 @@ class FilesClient(Client):
         async def called(actor: Actor) -> None:
             nothing.append(not await call(actor))
 
-        done = await self.ask(Wish(FILE, workspace=workspace), called)
+        done = await self.ask(ClientRequest(FILE, workspace=workspace), called)
         if done is None or (done and nothing[-1] and unsure):
             return
         for write in writes:
             write.how = "done" if done and not nothing[-1] else "refused"
-            write.ended = self.oracle.moment()
+            write.ended = self.files_oracle.moment()
 
     def _begun(self, workspace: str, told: dict[str, str | None]) -> list[FileWrite]:
-        begun = self.oracle.moment()
+        begun = self.files_oracle.moment()
         writes = [FileWrite(workspace, path, value, begun) for path, value in told.items()]
-        self.oracle.writes += writes
+        self.files_oracle.writes += writes
         return writes
 
     # --- upkeep ------------------------------------------------------------------------------------------------------
     async def collect(self) -> None:
-        await collect(self.repository, self.oracle.store, Actor("user", self.name, "collect"))
+        await collect(self.repository, self.files_oracle.store, Actor("user", self.name, "collect"))
 
     async def expire(self, commit: str) -> None:
         await self._quietly(Expired((commit,)))

@@ -12,7 +12,7 @@ from lochan.formats.record import Actor
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import Stale, mint_of
 from lochan.versioning.state.refs import Refs
-from tests.sim.files.truth import named_entries
+from tests.sim.files.oracle import named_entries
 from tests.sim.store import SimStore
 
 _TRIES = 5

@@ -17,11 +17,11 @@ from tests.sim.chooser import WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant, ShortDay
+from tests.sim.versioning.cached_codecs import remembered
 from tests.sim.versioning.client import Client
+from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import WHOLE, Place
-from tests.sim.versioning.remembered import remembered
-from tests.sim.versioning.steady import BUDGETS
-from tests.sim.versioning.truth import Truth
+from tests.sim.versioning.steady_writes import BUDGETS
 from tests.sim.world import World
 
 HELD_UP_S_MAX = 15.0
@@ -33,8 +33,8 @@ class DeadQueue:
         self.random = random.Random(chooser.seed * 17 + 5)
         self.world = World(chooser)
         self.plant = plant
-        self.truth = Truth(self.world, self.world.store(), "repo")
-        self.place = Place(self.truth, instant=True, cut=WHOLE)
+        self.oracle = RepositoryOracle(self.world, self.world.store(), "repo")
+        self.place = Place(self.oracle, instant=True, cut=WHOLE)
 
     def run(self) -> None:
         with remembered(), self.plant.planted():
@@ -43,7 +43,7 @@ class DeadQueue:
                 self._slow_and_alive()
             self._die_in_the_queue()
             self._all_at_once([("next", self._commit_soon)])
-            self.truth.judge()
+            self.oracle.judge()
 
     def _all_at_once(self, plays: list[tuple[str, object]]) -> None:
         for name, play in plays:
@@ -66,7 +66,7 @@ class DeadQueue:
         await client.put("main", "s")
         if not await client.commit("main", "s"):
             self.world.fail("STARVED: the slow commit was given up")
-        if any("slow" in tag and type == "turn-over" for type, tag in self.truth.events):
+        if any("slow" in tag and type == "turn-over" for type, tag in self.oracle.events):
             self.world.fail("DROPPED: a writer that was alive was sent away")
         await client.repository.close()
 
@@ -76,7 +76,7 @@ class DeadQueue:
         for number in range(2):
             await machine.clock.sleep(self.random.uniform(5, 8))  # the slow one has sealed, and writes its files
             await client.bring_in("main", f"q{number}")
-        others = [tag for type, tag in self.truth.events if type == "turn-over"]
+        others = [tag for type, tag in self.oracle.events if type == "turn-over"]
         if others:
             self.world.fail(f"DROPPED: {others} sent a writer away that was alive")
         await client.repository.close()

@@ -12,11 +12,11 @@ from lochan.versioning.upkeep import StagingUpkeep
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.machine import Machine
 from tests.sim.plants import Plant
+from tests.sim.versioning.cached_codecs import remembered
 from tests.sim.versioning.client import Client
-from tests.sim.versioning.deeds import DEEDS, THEMES, Deeds
+from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import EAGER, Place
-from tests.sim.versioning.remembered import remembered
-from tests.sim.versioning.truth import Truth
+from tests.sim.versioning.random_actions import ACTIONS, THEMES, RandomActions
 from tests.sim.world import MINUTE, World
 
 BUDGETS = {**WALK_BUDGETS, "fault": 6, "jump": 4, "stall": 2, "crash": 2, "stale": 1, "corrupt": 1, "full": 1}
@@ -33,8 +33,8 @@ class Life:
         self.world = World(chooser)
         self.store = self.world.store()
         self.plant = plant
-        truth = Truth(self.world, self.store, "repo")
-        self.place = Place(truth, aged=draw.random() < 0.7, checkpoint_every=draw.choice((4, 9, 1_000)))
+        oracle = RepositoryOracle(self.world, self.store, "repo")
+        self.place = Place(oracle, aged=draw.random() < 0.7, checkpoint_every=draw.choice((4, 9, 1_000)))
         self.theme = draw.choice(THEMES) if draw.random() < 0.5 else ()
         self.seals = Plant(self.plant.rules, ((refs_fold, "SEALS_MAX", draw.choice((1, 2, 8))),))
         self.paths = PATHS[: draw.choice((2, 2, 3) if self.theme else (2, 3, 5))]
@@ -42,19 +42,19 @@ class Life:
         self.limits = draw.choice(
             (EAGER, *(CompactionLimits(inline_count=1, runs=runs, tombstones=1) for runs in (0, 0, 1, 2)))
         )
-        self.deeds = {deed: weight * draw.choice((0, 1, 1, 3)) for deed, weight in DEEDS.items()}
+        self.actions = {action: weight * draw.choice((0, 1, 1, 3)) for action, weight in ACTIONS.items()}
         self.patience = draw.choice((3, 10, 30))  # how often compaction finds nothing to do before it goes home
-        self.doer = Deeds(draw, self.paths, self.branches, self.limits)
+        self.doer = RandomActions(draw, self.paths, self.branches, self.limits)
         if self.theme:
-            self.deeds = {deed: self.theme.count(deed) for deed in self.theme}
-        self.deeds["put"] = self.deeds.get("put", 0) + 1
+            self.actions = {action: self.theme.count(action) for action in self.theme}
+        self.actions["put"] = self.actions.get("put", 0) + 1
 
     def run(self) -> None:
         with remembered(), self.seals.planted(), self.plant.planted():
             self._past()
             self._present()
             self._future()
-            self.place.truth.judge()
+            self.place.oracle.judge()
 
     def _past(self) -> None:
         """A quiet beginning, so that there are branches and commits from the first moment on."""
@@ -74,7 +74,7 @@ class Life:
         await client.repository.close()
 
     def _present(self) -> None:
-        # Listings of a workspace's folder are what its commit is made of: the store must tell the truth there.
+        # Listings of a workspace's folder are what its commit is made of: the store must not lie there.
         self.store.faulty = lambda verb, path: verb != "list" or "/workspaces/" not in path
         for number in range(self.random.choice((1, 2, 2, 3))):
             self._start(f"s{number}")
@@ -116,7 +116,7 @@ class Life:
 
     async def _use(self, client: Client) -> None:
         draw = self.random
-        names, weights = list(self.deeds), list(self.deeds.values())
+        names, weights = list(self.actions), list(self.actions.values())
         for _ in range(draw.randrange(4, 9)):
             await client.machine.clock.sleep(0 if self.theme else draw.choice(THINK_S))
             await self.doer.do(client, draw.choices(names, weights)[0])

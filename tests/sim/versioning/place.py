@@ -24,7 +24,7 @@ from lochan.versioning.repositories import Repository
 from lochan.versioning.state.refs import Refs
 from tests.sim.machine import Machine
 from tests.sim.request import Request
-from tests.sim.versioning.truth import Truth
+from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.view import View
 
 ID = "repo"
@@ -39,7 +39,7 @@ T = TypeVar("T")
 class Place:
     """What all machines of one run have in common."""
 
-    truth: Truth
+    oracle: RepositoryOracle
     aged: bool = True  # an object store, with the journal's fast path; else a disk
     checkpoint_every: int = 1_000
     patience_s: float = 30.0
@@ -54,7 +54,7 @@ class Place:
         store = self.store_of(machine)
         if slow_s:
             store = Sluggish(store, machine.clock, lambda verb: slow_s if verb in ("put", _FILE) else 0.0)
-        schema = Schema(Refs, alarm=self.truth.alarm)
+        schema = Schema(Refs, alarm=self.oracle.alarm)
         slots = ObjectSlots(store, ID, aged=self.aged)
         settings = Settings(machine.name, patience_s=self.patience_s, checkpoint_every=self.checkpoint_every)
         while True:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lochan.versioning.bodies.body import Cutter
 from tests.run import run
-from tests.unit.bodies.making import sent
+from tests.unit.bodies.factories import sent
 
 
 @settings(deadline=None)

@@ -26,7 +26,7 @@ from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined
-from tests.unit.bodies.making import bodies, in_blocks, sent
+from tests.unit.bodies.factories import bodies, in_blocks, sent
 from tests.unit.store.clocks import StillClock, counting_ids
 
 

@@ -20,7 +20,7 @@ from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined
-from tests.unit.bodies.making import in_blocks
+from tests.unit.bodies.factories import in_blocks
 
 BODY = [bytes([number]) * 100_000 for number in range(3)]
 

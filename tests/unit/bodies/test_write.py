@@ -19,7 +19,7 @@ from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import MIB, paths
-from tests.unit.bodies.making import NOW, REPOSITORY, bodies, sent
+from tests.unit.bodies.factories import NOW, REPOSITORY, bodies, sent
 from tests.unit.store.clocks import StillClock
 
 FOLDER = f"{REPOSITORY}/data/00000000000000000007-w"

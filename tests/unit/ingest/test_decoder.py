@@ -16,7 +16,7 @@ from lochan.errors import Transient
 from lochan.ingest.channel import DONE, TooLong
 from lochan.ingest.decoder import Decoder, DecoderDied, DecoderKilled, ForkServer, fork_server
 from tests.servers.processes import decoders, fork_servers
-from tests.unit.ingest.crooked import MODULE
+from tests.unit.ingest.bad_decoders import MODULE
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.versioning.state.refs import Refs
 from tests.run import run
-from tests.unit.versioning.story import FIRST
+from tests.unit.versioning.folded_events import FIRST
 
 ANN = Actor("ann", "test", "")
 ID = "repo"

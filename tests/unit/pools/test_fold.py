@@ -21,7 +21,7 @@ from lochan.versioning.repositories import Repositories
 from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.pools.place import ANN
-from tests.unit.versioning.story import FIRST, after, entry
+from tests.unit.versioning.folded_events import FIRST, after, entry
 
 SETTINGS = PoolSettings((PoolKey(("a", "b"), True),), True, 1_000, (("t",),), (("id",),))
 

@@ -20,7 +20,7 @@ from lochan.versioning.workspaces import write
 from lochan.versioning.workspaces.registry import open_workspace
 from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, signed
-from tests.unit.server.two_ways import People, World, chunks, opened
+from tests.unit.server.two_paths import People, World, chunks, opened
 
 STRANGER = NewAccessKey("nobody", "LKIANOBODYKNOWSTHIS0", "not-the-secret-of-anybody-at-all")
 KEYS = (

@@ -27,7 +27,7 @@ from lochan.versioning.resolve import resolve
 from tests.run import run
 from tests.unit.access.place import allow
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, Place, Protocol, signed
-from tests.unit.server.two_ways import World, opened, told
+from tests.unit.server.two_paths import World, opened, told
 
 BODY = b"a small body"
 LARGE = bytes(70_000)  # more than is read of a request that is refused

@@ -17,7 +17,7 @@ from lochan.staging.sources import EmptyBase
 from lochan.staging.view import View
 from tests.run import run
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
-from tests.unit.tree.forest import gathered
+from tests.unit.tree.small_trees import gathered
 
 
 def staged(runs: Runs, *layers: Sequence[Change]) -> Layers:

@@ -16,7 +16,7 @@ from lochan.tree import edit, trees
 from lochan.tree.cut import RangeCut
 from lochan.tree.rows import Edited, with_changes
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Forest, change, entry, gathered, paths, run
+from tests.unit.tree.small_trees import Forest, change, entry, gathered, paths, run
 
 BASE = "a b! c d! e f! g h"
 

@@ -18,7 +18,7 @@ from lochan.tree.diff import diff
 from lochan.tree.merge import merge
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import entry, gathered
+from tests.unit.tree.small_trees import entry, gathered
 
 LEFT = [entry(f"{number:04d}") for number in range(600)]
 RIGHT = [entry(f"{number:04d}=2") for number in range(0, 600, 3)]

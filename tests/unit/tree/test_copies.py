@@ -14,7 +14,7 @@ from lochan.store.memory import MemoryStore
 from lochan.tree import copies
 from lochan.tree.cache import ArrowCache
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import entry, run
+from tests.unit.tree.small_trees import entry, run
 
 
 class SlowCache(ArrowCache):

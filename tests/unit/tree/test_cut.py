@@ -8,7 +8,7 @@ import pytest
 from lochan.tree.assemble import Assembler
 from lochan.tree.cut import STANDARD, RangeCut
 from lochan.tree.rows import Stretch
-from tests.unit.tree.forest import run
+from tests.unit.tree.small_trees import run
 
 PATHS = pa.array([f"warehouse/events/part-{number:07d}.parquet" for number in range(300_000)])
 

@@ -14,7 +14,7 @@ from lochan.tree.cut import RangeCut
 from lochan.tree.merge import BASE as BASE_WINS
 from lochan.tree.merge import DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Forest, change, entry, gathered, run
+from tests.unit.tree.small_trees import Forest, change, entry, gathered, run
 
 BASE = "a b! c d! e f! g h"
 

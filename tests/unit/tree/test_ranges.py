@@ -16,7 +16,7 @@ from lochan.tree.cache import ArrowCache
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Forest, entry, gathered, run
+from tests.unit.tree.small_trees import Forest, entry, gathered, run
 
 
 class Spoiling(Wrapper):

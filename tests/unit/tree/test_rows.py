@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lochan.formats.entry_table import as_batch, entries_of, table_of
 from lochan.tree import rows
-from tests.unit.tree.forest import entry
+from tests.unit.tree.small_trees import entry
 
 
 @pytest.mark.thorough

@@ -16,9 +16,9 @@ from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.state.branch import BranchState, Turn
 from lochan.versioning.state.refs import Refs
 from tests.run import run
-from tests.unit.versioning.story import Story
+from tests.unit.versioning.folded_events import Story
 from tests.unit.versioning.test_at_once import ANN, two_servers
-from tests.unit.versioning.test_landing import write
+from tests.unit.versioning.test_land import write
 
 
 def queue(story: Story) -> list[str]:

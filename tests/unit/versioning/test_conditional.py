@@ -12,7 +12,7 @@ from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
-from tests.unit.versioning.story import entry
+from tests.unit.versioning.folded_events import entry
 from tests.unit.versioning.test_at_once import ANN, once, two_servers
 
 

@@ -17,7 +17,7 @@ from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import commit
 from tests.run import run
-from tests.unit.versioning.story import FIRST, Story, entry
+from tests.unit.versioning.folded_events import FIRST, Story, entry
 from tests.unit.versioning.workspace_place import ANN, commit_all, once, opened, read, repository_with
 
 

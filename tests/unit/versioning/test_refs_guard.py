@@ -34,7 +34,7 @@ from lochan.formats.repository_events import (
     TagCreated,
 )
 from lochan.versioning.state.refs import Refs
-from tests.unit.versioning.story import FIRST, Story, after, entry, run
+from tests.unit.versioning.folded_events import FIRST, Story, after, entry, run
 
 
 def protected(*blocked: str, pattern: str = "ma*") -> Story:

@@ -6,7 +6,7 @@ from lochan.errors import Conflict, Invalid
 from lochan.formats.repository_events import Committed, Moved, Sealed, Staged, Turned, TurnOver
 from lochan.versioning.state.refs_fold import SEALS_MAX
 from lochan.versioning.state.refs_state import Busy, NotYourTurn
-from tests.unit.versioning.story import FIRST, Story, after, entry
+from tests.unit.versioning.folded_events import FIRST, Story, after, entry
 
 
 def test_while_somebody_waits_only_the_first_moves_the_branch() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import load_file
+from tests.unit.engines.load.load_text import load_file
 
 SYNC = b"0123456789abcdef"
 

@@ -11,7 +11,7 @@ import pytest
 from lochan.pools.decimals import DecimalColumn
 from lochan.pools.facts import Facts, from_metadata, to_metadata
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import Made, load_texts
+from tests.unit.engines.load.load_text import Made, load_texts
 
 U64, LONG = "18446744073709551615", "33.33333333333333333333"
 

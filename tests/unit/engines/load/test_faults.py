@@ -7,7 +7,7 @@ import pytest
 from lochan.errors import Invalid
 from lochan.pools.faults import Faults
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import load_bytes, load_rows
+from tests.unit.engines.load.load_text import load_bytes, load_rows
 
 POOL = parse(["a"])
 GOOD = [b'{"a":%d,"b":"x"}' % number for number in range(50)]

@@ -14,7 +14,7 @@ import pytest
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import load_file, load_rows
+from tests.unit.engines.load.load_text import load_file, load_rows
 
 POOL = parse(["id"])
 
@@ -212,7 +212,7 @@ def test_columns_of_several_inputs_meet_in_one_object() -> None:
     from lochan.engines.duckdb.load.loader import Loader
     from lochan.engines.duckdb.session import DuckSession
     from lochan.pools.faults import Faults
-    from tests.unit.engines.load.loading import LIMITS, _made
+    from tests.unit.engines.load.load_text import LIMITS, _made
 
     tables = [
         pa.table({"id": [3, 1], "x": [1, 2], "o": [{"a": 1}, None]}),

@@ -21,7 +21,7 @@ from lochan.ingest.streams import Input, file_input
 from lochan.pools.faults import Faults
 from tests.hostile_files import Hostile, avro_file, fast, record
 from tests.servers.processes import decoders
-from tests.unit.engines.load.loading import LIMITS, load_file, settings
+from tests.unit.engines.load.load_text import LIMITS, load_file, settings
 
 HOSTILE = fast()
 HOW = LoaderOptions(limits=LIMITS)

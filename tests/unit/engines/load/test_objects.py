@@ -11,7 +11,7 @@ from lochan.engines.duckdb.load import loader as loader_module
 from lochan.engines.duckdb.load.shape_inference import Learning
 from lochan.pools import keys
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import Made, load_bytes, load_file, load_rows, load_texts
+from tests.unit.engines.load.load_text import Made, load_bytes, load_file, load_rows, load_texts
 
 
 def test_rows_beyond_the_size_are_cut_into_objects_that_do_not_overlap() -> None:

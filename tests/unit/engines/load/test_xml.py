@@ -8,7 +8,7 @@ import pytest
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import load_file
+from tests.unit.engines.load.load_text import load_file
 
 
 def rows_of(text: str, row_tag: str = "", name: str = "a.xml") -> list[dict[str, Any]]:

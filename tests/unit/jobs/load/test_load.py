@@ -26,7 +26,7 @@ from lochan.pools.facts import from_metadata
 from lochan.pools.settings import parse
 from tests.run import run
 from tests.unit.engines.lake import ANN
-from tests.unit.jobs.load.playing import load_here
+from tests.unit.jobs.load.local_load import load_here
 from tests.unit.jobs.place import JobPool, job_pool
 
 MIXED: list[dict[str, Any]] = [

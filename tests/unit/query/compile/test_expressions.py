@@ -9,7 +9,7 @@ import pytest
 
 from lochan.errors import Invalid
 from lochan.query.errors import QueryError
-from tests.unit.query.ask import ask
+from tests.unit.query.run_query import ask
 
 ROW = {"i": 7, "f": 2.5, "s": "Kelvin K", "b": True, "n": None, "l": [3, 4], "o": {"p": 1}, "big": 9007199254740993}
 E = object()  # it has no value

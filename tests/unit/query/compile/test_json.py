@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.query.ask import ask
+from tests.unit.query.run_query import ask
 
 ROWS: list[dict[str, Any]] = [
     {"x": 1, "m": {"a": 1, "b": ["p", 2]}},

@@ -8,7 +8,7 @@ from lochan.errors import Refused
 from lochan.query.dialects import render
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import ScanRequest
-from tests.unit.query.ask import answer, ask, planned
+from tests.unit.query.run_query import answer, ask, planned
 from tests.unit.query.toy_source import ToySource
 
 ROWS = [{"status": 200, "host": "a", "bytes": 1.5, "o": {"p": 1}}, {"status": 500, "host": "b", "bytes": 2.5}]

@@ -12,8 +12,8 @@ from lochan.errors import Refused
 from lochan.query.dialects import duckdb, render, spark
 from lochan.query.dialects.form import folds_alike, like_pattern
 from lochan.query.dialects.neutral import neutral
-from tests.unit.query.ask import planned
 from tests.unit.query.compile import test_aggregates, test_expressions, test_operators
+from tests.unit.query.run_query import planned
 from tests.unit.query.toy_source import ToySource  # its arrays have a form of their own
 
 SOURCES = Path(lochan.query.__file__).parent

@@ -14,7 +14,7 @@ import pytest
 from lochan.errors import Refused
 from lochan.query.output.formats import write
 from lochan.query.output.tables import table_pages
-from tests.unit.query.ask import batches_of, planned
+from tests.unit.query.run_query import batches_of, planned
 from tests.unit.query.toy_source import Row, ToySource
 
 ROWS: list[dict[str, Any]] = [

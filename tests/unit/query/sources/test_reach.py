@@ -15,7 +15,7 @@ from lochan.pools.tree_pruning import Reach, Within, classes, reached
 from lochan.store.memory import MemoryStore
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Marked, run
+from tests.unit.tree.small_trees import Marked, run
 
 BY_K = PoolSettings((PoolKey(("k",)),))
 TREE = "0-9,3-4 10-19,50-60 20-29 -*2 90-99"

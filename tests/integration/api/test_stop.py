@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.integration.api.conftest import FEW, fill
 from tests.integration.api.test_query import ENDLESS, FIRST, LONG, running
 from tests.servers.lochan import LochanServer, lochan_server

@@ -9,7 +9,7 @@ import duckdb
 
 from lochan.query.compile import Plan
 from lochan.query.sql.query import read
-from tests.unit.query.ask import answer
+from tests.unit.query.run_query import answer
 from tests.unit.query.toy_source import Row, ToySource
 
 NOW = 1_750_000_000_000_000

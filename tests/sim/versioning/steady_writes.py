@@ -11,10 +11,10 @@ from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
+from tests.sim.versioning.cached_codecs import remembered
 from tests.sim.versioning.client import Client
+from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import WHOLE, Place
-from tests.sim.versioning.remembered import remembered
-from tests.sim.versioning.truth import Truth
 from tests.sim.world import World
 
 # No crash, no fault and no jump but the one that a seed plants: what is promised, is promised to who goes on.
@@ -28,8 +28,8 @@ class Steady:
         self.random = random.Random(chooser.seed * 13 + 3)
         self.world = World(chooser)
         self.plant = plant
-        self.truth = Truth(self.world, self.world.store(), "repo")
-        self.place = Place(self.truth, instant=True, cut=WHOLE)
+        self.oracle = RepositoryOracle(self.world, self.world.store(), "repo")
+        self.place = Place(self.oracle, instant=True, cut=WHOLE)
         self.movers = self.random.choice((1, 2, 3))
         # So few seals that committers are in each other's way: to evict the oldest would let them do so for ever.
         self.seals = Plant(plant.rules, ((refs_fold, "SEALS_MAX", self.random.choice((1, 2, 8))),))
@@ -50,7 +50,7 @@ class Steady:
             if self.random.random() < 0.3:
                 self._lose_one(writer)
             self.world.run(max_steps=MAX_STEPS, jumps=())
-            self.truth.judge()
+            self.oracle.judge()
 
     def _lose_one(self, by: Machine) -> None:
         """Somebody queues and is never heard of again: the others send him away when his time is over."""
@@ -87,14 +87,14 @@ class Steady:
                 await client.commit("main", f"m{number}")
             if self.overtaken() > self.movers + 1:
                 self.world.fail(f"STARVED: {self.overtaken()} head moves came first since the commit queued")
-            if len(self.truth.events) > EVENTS_MAX:
+            if len(self.oracle.events) > EVENTS_MAX:
                 self.world.fail("STARVED: the commit has neither landed nor queued")
         await client.repository.close()
 
     def overtaken(self) -> int:
         """How many landed after the commit was refused once and queued: those before it in the queue may."""
         count, queued = 0, False
-        for type, tag in self.truth.events:
+        for type, tag in self.oracle.events:
             if "slow" in tag:
                 if type == "committed":
                     return count

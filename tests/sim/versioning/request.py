@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True)
-class Wish:
+class ClientRequest:
     verb: str
     branch: str = ""
     since: int = 0  # the last record that was known to somebody when it was asked
@@ -19,7 +19,7 @@ class Wish:
     to: str = ""  # of a rename
     commits_first: bool = False  # of a merge: what is staged is committed in the same event
 
-    def begun(self, since: int) -> "Wish":
+    def begun(self, since: int) -> "ClientRequest":
         return replace(self, since=since)
 
     def takes(self, path: str) -> bool:
@@ -27,4 +27,4 @@ class Wish:
 
 
 FILE = "put file"  # in a workspace: a plain file, of which the journal knows nothing until it is committed
-NOBODY = Wish("upkeep")
+NOBODY = ClientRequest("upkeep")

@@ -1,4 +1,4 @@
-"""What a repository should be, as dictionaries: a value for each state, that every wish makes another value of.
+"""What a repository should be, as dictionaries: a value for each state, that every request makes another value of.
 
 Commits are named by what they are (message, parents, files), so that states can be compared with what was read from a
 lake, whose ids nobody can foretell.
@@ -66,7 +66,7 @@ class State:
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # pattern -> what is blocked
     read_only: bool = False
 
-    # --- reading -----------------------------------------------------------------------------------------------------
+    # --- reads -----------------------------------------------------------------------------------------------------
     def branch(self, name: str) -> Branch:
         if name not in self.branches:
             raise No("not-found")

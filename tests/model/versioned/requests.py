@@ -1,4 +1,4 @@
-"""What may be asked of a repository, as values: foretold by dictionaries, played on a lake."""
+"""What may be asked of a repository, as values: predicted by dictionaries, played on a lake."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -14,7 +14,7 @@ FOLDERS = {  # outside the lake; never the bytes of anything that is put, for wh
 }
 
 
-class Wish(NamedTuple):
+class Request(NamedTuple):
     verb: str
     words: tuple[object, ...]
 
@@ -22,20 +22,20 @@ class Wish(NamedTuple):
         return f"{self.verb}{self.words}"
 
 
-def draw(random: Random, works: Callable[[Wish], bool]) -> Wish:
+def draw(random: Random, works: Callable[[Request], bool]) -> Request:
     """Mostly one that has some effect: what is refused is soon tried out. Chance knows no favourites here, unlike
-    Hypothesis, which would repeat what it has found until a story hardly gets on."""
-    wish = _any(random)
+    Hypothesis, which would repeat what it has found until a workload hardly gets on."""
+    request = _any(random)
     for _ in range(_TRIES if random.random() < _SENSIBLE else 0):
-        if works(wish):
+        if works(request):
             break
-        wish = _any(random)
-    return wish
+        request = _any(random)
+    return request
 
 
-def _any(random: Random) -> Wish:
+def _any(random: Random) -> Request:
     verb = random.choice(_CHOICE)
-    return Wish(verb, tuple(word(random) for word in _VERBS[verb]))
+    return Request(verb, tuple(word(random) for word in _VERBS[verb]))
 
 
 Word = Callable[[Random], object]

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tests.model.versioned.dictionaries import Branch, Changes, Commit, Files, No, State, applied
+from tests.model.versioned.requests import FOLDERS, Request
 from tests.model.versioned.result import Result, guard
-from tests.model.versioned.wishes import FOLDERS, Wish
+from tests.model.versioned.state import Branch, Changes, Commit, Files, No, State, applied
 from tests.sim.versioning.three_way import Clash, ancestors, base_trees, changes, three_way
 
 
@@ -76,16 +76,18 @@ class On(NamedTuple):
         return after
 
 
-def seal(state: State, wish: Wish, name: str) -> tuple[State, Wish] | None:
+def seal(state: State, request: Request, name: str) -> tuple[State, Request] | None:
     """What is to be committed first, committed, and the move that is left: between the two others may stage something.
-    Nobody sees the one without the other. None: this is no such wish."""
-    if wish.verb not in ("merge", "revert", "cherry_pick") or wish.words[-1] in (None, SEALED):
+    Nobody sees the one without the other. None: this is no such request."""
+    if request.verb not in ("merge", "revert", "cherry_pick") or request.words[-1] in (None, SEALED):
         return None
-    branch = str(wish.words[1 if wish.verb == "merge" else 0])
+    branch = str(request.words[1 if request.verb == "merge" else 0])
     if branch not in state.branches or not state.branches[branch].staged:
         return None
-    first: Any = wish.words[-1]
-    return _committed(state, branch, first, False, f"first {name}"), Wish(wish.verb, (*wish.words[:-1], SEALED))
+    first: Any = request.words[-1]
+    return _committed(state, branch, first, False, f"first {name}"), Request(
+        request.verb, (*request.words[:-1], SEALED)
+    )
 
 
 SEALED = ("sealed",)

@@ -25,7 +25,7 @@ from tests.sim.world import World
 _SLOT = re.compile(r"_lake/journal/(\d{20})")
 
 
-class Truth:
+class JournalOracle:
     def __init__(self, world: World, store: SimStore, keys_kept: int) -> None:
         self.world = world
         self.store = store

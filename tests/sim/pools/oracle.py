@@ -17,14 +17,14 @@ from lochan.versioning.graph import log, merge_bases, only_left
 from lochan.versioning.state.refs import Refs
 from tests.sim.store import SimStore
 from tests.sim.versioning.files import Files, Missing
-from tests.sim.versioning.wish import Wish
+from tests.sim.versioning.request import ClientRequest
 from tests.sim.world import World
 
 Rows = frozenset[str]
 STAGING = ("staged", "runs-staged", "sealed", "committed")
 
 
-class PoolTruth:
+class PoolOracle:
     def __init__(self, world: World, store: SimStore, prefix: str) -> None:
         self.world = world
         self.store = store
@@ -34,7 +34,7 @@ class PoolTruth:
         self._schema = Schema(Refs, alarm=self.alarm)
         self._state = self._schema.empty(prefix)
         self._slot = re.compile(rf"{prefix}/journal/(\d{{20}})")
-        self._wishes: dict[str, Wish] = {}
+        self._wishes: dict[str, ClientRequest] = {}
         self._landed: Counter[str] = Counter()
         self._never: set[str] = set()
         self._heads: dict[str, str] = {}
@@ -45,8 +45,8 @@ class PoolTruth:
         if "no checkpoint" not in text and "was not trimmed" not in text:
             self.world.fail(f"ALARM: {text}")
 
-    def asked(self, tag: str, wish: Wish) -> None:
-        self._wishes[tag] = wish
+    def asked(self, tag: str, request: ClientRequest) -> None:
+        self._wishes[tag] = request
 
     def acknowledged(self, tag: str, times: int = 1) -> None:
         self.update()
@@ -97,40 +97,42 @@ class PoolTruth:
                 if tag in self._wishes and not isinstance(event, Turned | TurnOver):
                     self._landed[tag] += 1
 
-    def _moved(self, event: Moved, wish: Wish) -> None:
+    def _moved(self, event: Moved, request: ClientRequest) -> None:
         if event.commits[0].parents[0] != self._heads[event.branch]:
-            self.world.fail(f"OVERWRITTEN: {wish.verb} on {wish.branch} was computed on another head")
+            self.world.fail(f"OVERWRITTEN: {request.verb} on {request.branch} was computed on another head")
         self._heads[event.branch] = event.target
         try:
             for commit in event.commits:
-                found, meant = self.rows(commit), self._meant(commit, wish)
+                found, meant = self.rows(commit), self._meant(commit, request)
                 if found != meant:
-                    self.world.fail(f"ROWS: {wish.verb} on {wish.branch} left {sorted(found)}, not {sorted(meant)}")
+                    self.world.fail(
+                        f"ROWS: {request.verb} on {request.branch} left {sorted(found)}, not {sorted(meant)}"
+                    )
         except Missing as error:
             self.world.fail(str(error))
 
-    def _meant(self, commit: Commit, wish: Wish) -> Rows:
+    def _meant(self, commit: Commit, request: ClientRequest) -> Rows:
         before = self.of(commit.parents[0])
-        match wish.verb:
+        match request.verb:
             case "load":
-                return before | set(wish.paths)
+                return before | set(request.paths)
             case "compact":
                 return before
             case "delete":
-                return frozenset(row for row in before if not row.startswith(wish.paths))
+                return frozenset(row for row in before if not row.startswith(request.paths))
             case "merge":
                 return self._merged(*commit.parents)
             case "cherry-pick":
-                chosen = self._commit(wish.commit)
+                chosen = self._commit(request.commit)
                 after, base = self.rows(chosen), self.of(chosen.parents[0])
                 return (before - (base - after)) | (after - base - self._ever(commit.parents[0]))
             case "revert":
-                undone = self._commit(wish.commit)
+                undone = self._commit(request.commit)
                 after, base = self.rows(undone), self.of(undone.parents[0])
-                since = only_left(self._commit, commit.parents[0], wish.commit)
+                since = only_left(self._commit, commit.parents[0], request.commit)
                 held = frozenset().union(*(self.of(id) for id in since))
                 return (before - (after - base)) | (base - after - held)
-        raise AssertionError(wish.verb)
+        raise AssertionError(request.verb)
 
     def _merged(self, ours: str, theirs: str) -> Rows:
         """REQUIRES: one merge base."""

@@ -13,9 +13,9 @@ import pytest
 
 from lochan.versioning import objects
 from lochan.versioning.graph import log
-from tests.kill.brought_in_child import COUNT, opened
 from tests.kill.child import Order
 from tests.kill.harness import ROOT, failpoints_in_source
+from tests.kill.import_child import COUNT, opened
 
 PREFIXES = ("bulk.", "import.", "link.")
 
@@ -52,7 +52,7 @@ def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None
         if not (folder / "source" / f"{number}").exists():
             (folder / "source" / f"{number}").write_text(f"{number}")
     order = Order(str(folder / "lake"), "", seed=1, life=0, at=at, passing=passing)
-    command = [sys.executable, "-m", "tests.kill.brought_in_child", msgspec.json.encode(order).decode()]
+    command = [sys.executable, "-m", "tests.kill.import_child", msgspec.json.encode(order).decode()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     if done.returncode == -9 and at:
         return None

@@ -26,9 +26,9 @@ from lochan.staging.layers import Layers
 from lochan.versioning.state.refs import Refs
 from tests.sim.store import SimStore
 from tests.sim.versioning.model import Model
-from tests.sim.versioning.pieces import Branch
-from tests.sim.versioning.truth import Truth
-from tests.sim.versioning.wish import FILE, Wish
+from tests.sim.versioning.model_values import Branch
+from tests.sim.versioning.oracle import RepositoryOracle
+from tests.sim.versioning.request import FILE, ClientRequest
 from tests.sim.world import World
 
 
@@ -47,13 +47,13 @@ class FileWrite:
 class FilesModel(Model):
     """What a workspace's commit holds is judged by its writes, not by its events: plain files have none."""
 
-    def _land(self, commit: Commit, branch: Branch, wish: Wish) -> None:
-        if wish.verb != "workspace":
-            super()._land(commit, branch, wish)
+    def _land(self, commit: Commit, branch: Branch, request: ClientRequest) -> None:
+        if request.verb != "workspace":
+            super()._land(commit, branch, request)
             return
-        self.forks[wish.workspace] = self.trees[self.workspaces[wish.workspace].fork]
+        self.forks[request.workspace] = self.trees[self.workspaces[request.workspace].fork]
         self._know(commit, self.tree_of(commit))
-        self._go(branch, commit.id, wish)
+        self._go(branch, commit.id, request)
 
     @property
     def forks(self) -> dict[str, Mapping[str, str]]:
@@ -61,7 +61,7 @@ class FilesModel(Model):
         return self.__dict__.setdefault("_forks", {})  # type: ignore[no-any-return]
 
 
-class FilesTruth(Truth):
+class FilesOracle(RepositoryOracle):
     def __init__(self, world: World, store: SimStore, prefix: str) -> None:
         super().__init__(world, store, prefix)
         self.model: FilesModel = FilesModel(self.files.tree, self.files.run)

@@ -7,7 +7,7 @@ from lochan.staging.compaction import CompactionLimits
 from tests.sim.versioning.client import Client
 
 # What a client does next, and how likely; a life draws its own temper from these.
-DEEDS = {
+ACTIONS = {
     "put": 8,
     "delete": 4,
     "put_run": 1,
@@ -43,7 +43,7 @@ DEEDS = {
 }
 
 
-# Half of the lives are about one thing: a few deeds that get into each other's way, on few paths and one branch.
+# Half of the lives are about one thing: a few actions that get into each other's way, on few paths and one branch.
 THEMES = (
     ("put", "delete", "commit_some", "compact"),
     ("put", "put", "delete", "delete", "commit", "compact", "compact"),
@@ -64,7 +64,7 @@ THEMES = (
 )
 
 
-class Deeds:
+class RandomActions:
     def __init__(
         self, draw: random.Random, paths: Sequence[str], branches: Sequence[str], limits: CompactionLimits
     ) -> None:
@@ -73,11 +73,11 @@ class Deeds:
         self.branches = branches
         self.limits = limits
 
-    async def do(self, client: Client, deed: str) -> None:
+    async def do(self, client: Client, action: str) -> None:
         draw = self.random
         branch, path = draw.choice(self.branches), draw.choice(self.paths)
         other = draw.choice([name for name in ("main", "dev", "x") if name != branch])
-        match deed:
+        match action:
             case "put":
                 await client.put(branch, path)
             case "delete":
@@ -123,7 +123,7 @@ class Deeds:
             case "workspace" if client.place.workspaces:
                 await self._with_workspace(client, draw.choice(client.place.workspaces[-2:]), path)
             case "revert" | "cherry_pick" | "hard_reset":
-                await self._with_commit(client, deed, branch, other)
+                await self._with_commit(client, action, branch, other)
             case "reset":
                 await client.reset(branch)
             case "drop" if branch != "main" or draw.random() < 0.3:
@@ -165,7 +165,7 @@ class Deeds:
             case _:
                 await client.put_in(workspace, path)
 
-    async def _with_commit(self, client: Client, deed: str, branch: str, other: str) -> None:
+    async def _with_commit(self, client: Client, action: str, branch: str, other: str) -> None:
         """With some commit that the client has heard of."""
         known = client.repository.folded()
         at = [found.head for name in (branch, other) if (found := known.find_branch(name)) is not None]
@@ -173,7 +173,7 @@ class Deeds:
         if not with_parents:
             return
         id = self.random.choice(with_parents)
-        match deed:
+        match action:
             case "revert":
                 await client.revert(branch, id)
             case "cherry_pick":

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tests.model.versioned.dictionaries import Branch, No, Stash, State
+from tests.model.versioned.requests import DEFAULT
 from tests.model.versioned.result import Result, guard
-from tests.model.versioned.wishes import DEFAULT
+from tests.model.versioned.state import Branch, No, Stash, State
 from tests.sim.versioning.three_way import changes
 
 

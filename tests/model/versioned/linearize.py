@@ -1,62 +1,62 @@
 """Whether what several clients were told, and what is there now, can have come about by doing one step after another.
 
-Every order of the steps is tried: that is what "linearisable" means. A wish that failed without a known outcome may
+Every order of the steps is tried: that is what "linearisable" means. A request that failed without a known outcome may
 have happened or not, but never by half.
 """
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.model.versioned.dictionaries import No, State, same
-from tests.model.versioned.foretelling import begin, finish
-from tests.model.versioned.foretold_moves import seal
+from tests.model.versioned.predict import begin, finish
+from tests.model.versioned.predict_moves import seal
+from tests.model.versioned.requests import Request
+from tests.model.versioned.state import No, State, same
 from tests.model.versioned.verbs import NOT_DONE, Answer
-from tests.model.versioned.wishes import Wish
 
 
-class Asked(NamedTuple):
-    wish: Wish
+class SentRequest(NamedTuple):
+    request: Request
     name: str  # of what it commits
     answer: Answer
 
 
 class _Step(NamedTuple):
-    asked: Asked
+    asked: SentRequest
     begun: bool = False
     seen: Any = None
     sealed: bool = False  # must land now
 
 
-def explains(before: State, asked: list[Asked], after: State) -> State | None:
+def linearized(before: State, asked: list[SentRequest], after: State) -> State | None:
     """A state that may have come about and looks like `after`; None: there is no way to that."""
     return next((state for state in ends(before, asked) if same(state, after)), None)
 
 
-def ends(before: State, asked: list[Asked]) -> Iterator[State]:
+def ends(before: State, asked: list[SentRequest]) -> Iterator[State]:
     """Every state that may have come about; some of them more than once."""
     steps = tuple(_Step(one) for one in asked if one.answer.kind != NOT_DONE)
     return _ends(before, steps, len(asked) > 1)
 
 
-def works(state: State, wish: Wish) -> bool:
+def works(state: State, request: Request) -> bool:
     """Whether it would change something, if only how it lies on the store."""
-    if wish.verb == "compact":
-        return wish.words[0] in state.branches and bool(state.branches[str(wish.words[0])].staged)
+    if request.verb == "compact":
+        return request.words[0] in state.branches and bool(state.branches[str(request.words[0])].staged)
     try:
-        return not same(state, finish(state, wish, begin(state, wish), "new")[-1].state)
+        return not same(state, finish(state, request, begin(state, request), "new")[-1].state)
     except No:
         return False
 
 
-def foretold(before: State, asked: list[Asked]) -> list[str]:
+def predicted(before: State, asked: list[SentRequest]) -> list[str]:
     """For a message: what the dictionaries would have said."""
     lines = []
     for one in asked:
         try:
-            values = [result.value for result in finish(before, one.wish, begin(before, one.wish), one.name)]
-            lines.append(f"{one.wish}: {values}, and was {one.answer}")
+            values = [result.value for result in finish(before, one.request, begin(before, one.request), one.name)]
+            lines.append(f"{one.request}: {values}, and was {one.answer}")
         except No as no:
-            lines.append(f"{one.wish}: refused, {no.kind}, and was {one.answer}")
+            lines.append(f"{one.request}: refused, {no.kind}, and was {one.answer}")
     return lines
 
 
@@ -70,18 +70,18 @@ def _ends(state: State, steps: tuple[_Step, ...], crowded: bool) -> Iterator[Sta
 
 
 def _next(state: State, step: _Step, crowded: bool) -> Iterator[tuple[State, tuple[_Step, ...]]]:
-    """The state after one step, and what is left of the wish."""
-    wish, name, answer = step.asked
-    if crowded and _commits_first(wish) and answer.kind == "paths-in-the-way":
-        yield state, ()  # somebody staged a path after the seal: it is no order of wishes, and right
+    """The state after one step, and what is left of the request."""
+    request, name, answer = step.asked
+    if crowded and _commits_first(request) and answer.kind == "paths-in-the-way":
+        yield state, ()  # somebody staged a path after the seal: it is no order of requests, and right
     try:
         if not step.begun:
-            yield state, (_Step(step.asked, True, begin(state, wish)),)
+            yield state, (_Step(step.asked, True, begin(state, request)),)
             return
-        sealed = seal(state, wish, name) if crowded else None
+        sealed = seal(state, request, name) if crowded else None
         if sealed is not None:
-            yield sealed[0], (_Step(Asked(sealed[1], name, answer), True, step.seen, True),)
-        results = finish(state, wish, step.seen, name)
+            yield sealed[0], (_Step(SentRequest(sealed[1], name, answer), True, step.seen, True),)
+        results = finish(state, request, step.seen, name)
     except No as no:
         if (answer.kind == no.kind or answer.is_open) and not step.sealed:
             yield state, ()
@@ -91,5 +91,5 @@ def _next(state: State, step: _Step, crowded: bool) -> Iterator[tuple[State, tup
             yield result.state, ()
 
 
-def _commits_first(wish: Wish) -> bool:
-    return wish.verb in ("merge", "revert", "cherry_pick") and wish.words[-1] is not None
+def _commits_first(request: Request) -> bool:
+    return request.verb in ("merge", "revert", "cherry_pick") and request.words[-1] is not None

@@ -23,18 +23,18 @@ from lochan.journal.state import Schema
 from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs import Refs
 from tests.sim.store import SimStore
-from tests.sim.versioning import honest
+from tests.sim.versioning import answers
 from tests.sim.versioning.files import Files, Missing
 from tests.sim.versioning.model import Model
-from tests.sim.versioning.pieces import Broken
+from tests.sim.versioning.model_values import Broken
+from tests.sim.versioning.request import FILE, NOBODY, ClientRequest
 from tests.sim.versioning.three_way import patched
-from tests.sim.versioning.wish import FILE, NOBODY, Wish
 from tests.sim.world import World
 
 _ON_THE_WAY = (Sealed, Turned, TurnOver, WorkspaceSealed)  # a request may leave any number of these before it lands
 
 
-class Truth:
+class RepositoryOracle:
     def __init__(self, world: World, store: SimStore, prefix: str) -> None:
         self.world = world
         self.store = store
@@ -47,11 +47,11 @@ class Truth:
         self._schema = Schema(Refs, alarm=self.alarm)
         self._state = self._schema.empty(prefix)
         self._slot = re.compile(rf"{prefix}/journal/(\d{{20}})")
-        self._wishes: dict[str, Wish] = {}
+        self._wishes: dict[str, ClientRequest] = {}
         self._where: dict[str, list[int]] = {}  # tag of a request -> numbers of the records in which it landed
         self._acknowledged: dict[str, int] = {}
         self._never: set[str] = set()
-        self._files_put: list[Wish] = []  # in workspaces, acknowledged; they leave no event
+        self._files_put: list[ClientRequest] = []  # in workspaces, acknowledged; they leave no event
         self._digests: list[bytes] = [bytes(32)]
         self._compared: dict[str, BranchState] = {}
         self._read = 0  # of the store's history
@@ -61,10 +61,10 @@ class Truth:
         if not any(harmless in text for harmless in ("no checkpoint", "was not compacted", "was not trimmed")):
             self.world.fail(f"ALARM: {text}")
 
-    def asked(self, tag: str, wish: Wish) -> None:
-        self._wishes[tag] = wish
-        if wish.verb == FILE:
-            self.model.files.append(wish)
+    def asked(self, tag: str, request: ClientRequest) -> None:
+        self._wishes[tag] = request
+        if request.verb == FILE:
+            self.model.files.append(request)
 
     def acknowledged(self, tag: str, times: int = 1) -> None:
         self.update()
@@ -80,8 +80,8 @@ class Truth:
     def refused(self, tag: str, error: LochanError) -> None:
         self.update()
         self._never.add(tag)
-        wish = self._wishes[tag]
-        if not honest.founded(self.model, wish, error):
+        request = self._wishes[tag]
+        if not answers.founded(self.model, request, error):
             self.world.fail(f"UNFOUNDED: {tag} was refused: {error}")
 
     def not_sent(self, tag: str) -> None:
@@ -100,10 +100,10 @@ class Truth:
             self.world.fail(f"READ: {who} saw {dict(view)} on {name} at {number}, it was {meant}")
         self.floor = max(self.floor, number)
 
-    def saw(self, who: str, what: str, since: int, is_so: honest.Test) -> None:
+    def saw(self, who: str, what: str, since: int, is_so: answers.Test) -> None:
         """An answer that must have been right at some moment between question and answer."""
         self.update()
-        if not honest.ever(self.model, since, is_so):
+        if not answers.ever(self.model, since, is_so):
             self.world.fail(f"READ: {who} was told {what}, which was never so since {since}")
 
     # --- at the end --------------------------------------------------------------------------------------------------
@@ -115,10 +115,10 @@ class Truth:
         for tag in self._never:
             if self._where.get(tag):
                 self.world.fail(f"FALSE FAILURE: {tag} was told it did not happen and stands at {self._where[tag]}")
-        for wish in self._files_put:
-            committed = self.model.committed.get(wish.workspace)
-            if committed is not None and not wish.puts.items() <= self.model.trees[committed].items():
-                self.world.fail(f"LOST: {dict(wish.puts)} was put in {wish.workspace}, whose commit lacks it")
+        for request in self._files_put:
+            committed = self.model.committed.get(request.workspace)
+            if committed is not None and not request.puts.items() <= self.model.trees[committed].items():
+                self.world.fail(f"LOST: {dict(request.puts)} was put in {request.workspace}, whose commit lacks it")
         for tag, numbers in self._where.items():
             if len(numbers) > 1 and self._wishes[tag].verb != FILE:
                 self.world.fail(f"DOUBLED: {tag} stands at {numbers}")

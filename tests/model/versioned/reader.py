@@ -11,7 +11,7 @@ from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state import workspaces
 from lochan.versioning.state.refs import Refs
-from tests.model.versioned.dictionaries import (
+from tests.model.versioned.state import (
     Branch,
     Changes,
     Commit,
@@ -26,7 +26,7 @@ from tests.model.versioned.verbs import Answer, NewCommit
 from tests.sim.versioning.three_way import ancestors
 
 
-class Reading:
+class LakeReader:
     """Remembers what never changes: commits and bytes."""
 
     def __init__(self) -> None:
@@ -117,10 +117,12 @@ class Reading:
         return self._bodies[entry.blocks]
 
 
-async def check_readers(at: OpenRepository, reading: Reading, state: State, ref: str, other: str, prefix: str) -> None:
+async def check_readers(
+    at: OpenRepository, reader: LakeReader, state: State, ref: str, other: str, prefix: str
+) -> None:
     """Everything that one may ask without changing anything, of one ref or two."""
     files = state.view(ref)
-    assert await reading.files(at, ref) == files
+    assert await reader.files(at, ref) == files
     under = {path: data for path, data in files.items() if path.startswith(prefix)}
     for delimiter in ("", "/"):
         assert await _pages(at, ref, prefix, delimiter) == _rolled_up(under, prefix, delimiter)
@@ -130,7 +132,7 @@ async def check_readers(at: OpenRepository, reading: Reading, state: State, ref:
     found = {each.path: each.kind async for each in diff.diff(at, ref, other, prefix=prefix)}
     assert found == _kinds(left, right, prefix)
     refs, _ = await at.refs()
-    seen = [await reading.name(at, refs, id) for id, _ in log(refs.commit, (await at.resolve(ref)).commit_id)]
+    seen = [await reader.name(at, refs, id) for id, _ in log(refs.commit, (await at.resolve(ref)).commit_id)]
     assert len(set(seen)) == len(seen)
     assert set(seen) == _history(state, state.resolve(ref))
     if ref in state.branches:
@@ -138,7 +140,7 @@ async def check_readers(at: OpenRepository, reading: Reading, state: State, ref:
         assert staged == _staged_kinds(left, state.branches[ref].staged, prefix)
 
 
-async def check_workspaces(at: OpenRepository, reading: Reading, state: State) -> None:
+async def check_workspaces(at: OpenRepository, reader: LakeReader, state: State) -> None:
     """As their readers see them: the files over what is staged over the commit below."""
     refs, _ = await at.refs()
     refs_of = {each.note: each.ref for each in refs.workspaces.all()}
@@ -150,7 +152,7 @@ async def check_workspaces(at: OpenRepository, reading: Reading, state: State) -
         assert seen == applied(state.files(each.fork), each.changes)
 
 
-async def check_moment(at: OpenRepository, reading: Reading, name: str, time: int, head: str) -> None:
+async def check_moment(at: OpenRepository, reader: LakeReader, name: str, time: int, head: str) -> None:
     """An empty head: there was no such branch."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)
     try:
@@ -159,7 +161,7 @@ async def check_moment(at: OpenRepository, reading: Reading, name: str, time: in
         assert not head, f"{name} was there at {moment}"
         return
     refs, _ = await at.refs()
-    assert await reading.name(at, refs, found.commit_id) == head, f"{name} was elsewhere at {moment}"
+    assert await reader.name(at, refs, found.commit_id) == head, f"{name} was elsewhere at {moment}"
 
 
 async def _pages(at: OpenRepository, ref: str, prefix: str, delimiter: str) -> list[str]:

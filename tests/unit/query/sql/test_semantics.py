@@ -14,7 +14,7 @@ from lochan.query.errors import QueryError
 from lochan.query.language import is_sql
 from lochan.query.sources.pushdown import Wanted, wanted
 from lochan.query.sql.query import read
-from tests.unit.query.sql.asking import ask, planned
+from tests.unit.query.sql.run_sql import ask, planned
 from tests.unit.query.toy_source import ToySource
 
 MIXED: list[dict[str, Any]] = [

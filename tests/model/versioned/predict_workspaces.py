@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.model.versioned.dictionaries import No, State, Workspace, applied
-from tests.model.versioned.foretold_moves import On
+from tests.model.versioned.predict_moves import On
 from tests.model.versioned.result import Result, guard
+from tests.model.versioned.state import No, State, Workspace, applied
 from tests.sim.versioning.three_way import Clash, three_way
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lochan.ingest.channel import BATCH, DONE, Channel, encode
 from lochan.ingest.process_limits import ProcessLimits
 
-MODULE = "tests.unit.ingest.crooked"
+MODULE = "tests.unit.ingest.bad_decoders"
 
 
 def prepare() -> None:

@@ -1,4 +1,4 @@
-"""How a client asks: it notes what it wishes, and tells the oracle what it hears.
+"""How a client asks: it notes what it requests, and tells the oracle what it hears.
 
 A body is never written: an entry's checksum names the write, so that each can be followed wherever it goes.
 """
@@ -12,37 +12,37 @@ from lochan.formats.record import Actor
 from lochan.versioning.open_repository import OpenRepository
 from tests.sim.machine import Machine
 from tests.sim.versioning.place import Place
-from tests.sim.versioning.wish import Wish
+from tests.sim.versioning.request import ClientRequest
 
 Ask = Callable[[Actor], Awaitable[Any]]
 
 
-class Asking:
+class BaseClient:
     def __init__(self, place: Place, machine: Machine, repository: OpenRepository, name: str) -> None:
         self.place = place
-        self.truth = place.truth
+        self.oracle = place.oracle
         self.machine = machine
         self.repository = repository
         self.name = name
 
-    async def ask(self, wish: Wish, call: Ask) -> bool | None:
+    async def ask(self, request: ClientRequest, call: Ask) -> bool | None:
         """True: done; False: certainly not; None: unknown, or not sent."""
         self.place.asked += 1
-        tag = f"{self.place.asked}:{self.name} {wish.verb} {wish.branch}"
-        self.truth.asked(tag, wish.begun(self.truth.floor))
+        tag = f"{self.place.asked}:{self.name} {request.verb} {request.branch}"
+        self.oracle.asked(tag, request.begun(self.oracle.floor))
         try:
             done = await call(Actor("user", self.name, tag))
         except Unknown:
             return None
         except (Transient, DiskFull):
-            self.truth.not_sent(tag)
+            self.oracle.not_sent(tag)
             return None
         except (Conflict, Mistake) as error:
-            self.truth.refused(tag, error)
+            self.oracle.refused(tag, error)
             return False
         except Corrupt as error:
-            self.truth.world.fail(f"CORRUPT on a sound store: {error}")
-        self.truth.acknowledged(tag, done if isinstance(done, int) else 1)
+            self.oracle.world.fail(f"CORRUPT on a sound store: {error}")
+        self.oracle.acknowledged(tag, done if isinstance(done, int) else 1)
         return True
 
     def entry(self, path: str) -> Entry:
