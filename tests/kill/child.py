@@ -26,7 +26,7 @@ from lochan.journal.group import AppendRequest
 from lochan.lake import Lake
 from tests.kill import place, plants, report
 from tests.kill.place import CLOCK, IDS
-from tests.kill.report import DONE, REFUSED, UNKNOWN, Alarmed, Finished, SentRequest, Told
+from tests.kill.report import DONE, REFUSED, UNKNOWN, Alarmed, Finished, SentRequest, Answered
 
 _LAKES, _CLIENTS, _STEPS = 2, 4, 6
 _TRIM_PAUSE_S = 0.01
@@ -34,7 +34,7 @@ _TRIM_PAUSE_S = 0.01
 
 class Order(msgspec.Struct, frozen=True):
     folder: str
-    told: str  # the file with what earlier lives have told
+    reports: str  # the file with what earlier lives have told
     seed: int
     life: int
     at: str = ""  # the failpoint to end at; "": none
@@ -94,13 +94,13 @@ class Client:
         report.write(asked)
         report.write(await self._answer(asked))
 
-    async def _answer(self, asked: SentRequest) -> Told:
+    async def _answer(self, asked: SentRequest) -> Answered:
         try:
-            return Told(asked.request, DONE, await _VERBS[asked.verb](self._lake, asked))
+            return Answered(asked.request, DONE, await _VERBS[asked.verb](self._lake, asked))
         except Unknown as error:
-            return Told(asked.request, UNKNOWN, str(error))
+            return Answered(asked.request, UNKNOWN, str(error))
         except LochanError as error:
-            return Told(asked.request, REFUSED, f"{error.kind}: {error}")
+            return Answered(asked.request, REFUSED, f"{error.kind}: {error}")
 
     async def _send_again(self) -> None:
         if self._keyed:
@@ -159,7 +159,7 @@ async def live(order: Order) -> None:
 
 async def _send_all_again(lakes: list[Lake], order: Order) -> None:
     """Through both writers at once: a client that is impatient asks the next server too."""
-    keyed = {line.key: line for line in report.read(Path(order.told)) if isinstance(line, SentRequest) and line.key}
+    keyed = {line.key: line for line in report.read(Path(order.reports)) if isinstance(line, SentRequest) and line.key}
     clients = [Client(lake, order, number) for number, lake in enumerate(lakes, 100)]
     await asyncio.gather(*(client.send(one.verb, one.name, one.key) for client in clients for one in keyed.values()))
 

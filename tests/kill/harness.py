@@ -64,7 +64,7 @@ def try_out(trial: Trial, url: str = "") -> Outcome:
     outcome = Outcome(trial)
     try:
         _live_and_die(trial, folder, url, outcome)
-        asyncio.run(oracle.judge(folder / "lake", url, report.read(folder / "told")))
+        asyncio.run(oracle.judge(folder / "lake", url, report.read(folder / "reports")))
     except Exception as error:
         outcome.violation = f"{trial} ({folder}): {type(error).__name__}: {error}"
     if trial.plant or not outcome.violation:
@@ -113,8 +113,8 @@ class _Life:
     """A process. What it tells is appended to one file for all lives of its lake."""
 
     def __init__(self, order: Order, folder: Path) -> None:
-        self._description = folder / "told"
-        self._order = msgspec.structs.replace(order, folder=str(folder / "lake"), told=str(self._description))
+        self._report_file = folder / "reports"
+        self._order = msgspec.structs.replace(order, folder=str(folder / "lake"), reports=str(self._report_file))
         self._process: subprocess.Popen[bytes] | None = None
         self.killed = False
 
@@ -140,9 +140,9 @@ class _Life:
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "tests.kill.child", msgspec.json.encode(self._order).decode()]
-        with self._description.open("ab") as told:
-            self._begun = told.tell()
-            self._process = subprocess.Popen(command, stdout=told, stderr=subprocess.PIPE, cwd=ROOT)
+        with self._report_file.open("ab") as reports:
+            self._begun = reports.tell()
+            self._process = subprocess.Popen(command, stdout=reports, stderr=subprocess.PIPE, cwd=ROOT)
         return self._process
 
     def _wait(self) -> Finished | None:
@@ -158,7 +158,7 @@ class _Life:
             return None
         what = errors.decode().strip().splitlines()[-1:] or [""]
         oracle.check(self._process.returncode == 0, f"life {self._order.life} failed: {what[0]}")
-        return _last_finished(report.read(self._description))
+        return _last_finished(report.read(self._report_file))
 
 
 def _last_finished(lines: Sequence[Line]) -> Finished:

@@ -25,7 +25,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories
 from lochan.versioning.state.refs import Refs
 from tests.kill import place
-from tests.kill.report import DONE, REFUSED, Alarmed, Line, SentRequest, Told
+from tests.kill.report import DONE, REFUSED, Alarmed, Line, SentRequest, Answered
 
 
 class Violation(AssertionError):
@@ -37,20 +37,20 @@ def check(holds: bool, what: str) -> None:
         raise Violation(what)
 
 
-async def judge(folder: Path, url: str, told: Sequence[Line]) -> None:
+async def judge(folder: Path, url: str, reports: Sequence[Line]) -> None:
     """Raises Violation, or whatever keeps the lake from being opened."""
-    alarms = [line.text for line in told if isinstance(line, Alarmed)]
+    alarms = [line.text for line in reports if isinstance(line, Alarmed)]
     store = place.lake_store(str(folder))
     lake = await place.open_lake(store, url, alarms.append)
     try:
         journal = await lake.journal()
         history = [sealed async for sealed in journal.records()]
         check_chain(history)
-        check_answers(history, told)
+        check_answers(history, reports)
         await check_state(journal, history)
         await check_slots(journal, history)
         await check_repositories(
-            lake, {line.request for line in told if isinstance(line, SentRequest) and _whole(line)}
+            lake, {line.request for line in reports if isinstance(line, SentRequest) and _whole(line)}
         )
         if url:
             await check_mirror(store, history)
@@ -70,9 +70,9 @@ def check_chain(history: Sequence[SealedRecord]) -> None:
         before = sealed.data[-32:]
 
 
-def check_answers(history: Sequence[SealedRecord], told: Sequence[Line]) -> None:
+def check_answers(history: Sequence[SealedRecord], reports: Sequence[Line]) -> None:
     entries = [entry for sealed in history for entry in sealed.record.entries]
-    asked = {line.request: line for line in told if isinstance(line, SentRequest)}
+    asked = {line.request: line for line in reports if isinstance(line, SentRequest)}
     by_request = Counter(entry.actor.source for entry in entries)
     by_key = Counter(entry.key for entry in entries if entry.key)
     _check_each_once(by_request, "request")
@@ -81,10 +81,10 @@ def check_answers(history: Sequence[SealedRecord], told: Sequence[Line]) -> None
     made = _results(entries)
     done_before: dict[str, bool] = {}  # by request: whether its key had been acknowledged when it was sent
     acknowledged: set[str] = set()
-    for line in told:
+    for line in reports:
         if isinstance(line, SentRequest):
             done_before[line.request] = line.key in acknowledged
-        if not isinstance(line, Told):
+        if not isinstance(line, Answered):
             continue
         key = asked[line.request].key
         if line.outcome == DONE:

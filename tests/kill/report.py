@@ -17,7 +17,7 @@ class SentRequest(msgspec.Struct, frozen=True, tag=True):
     key: str
 
 
-class Told(msgspec.Struct, frozen=True, tag=True):
+class Answered(msgspec.Struct, frozen=True, tag=True):
     """When the answer has come."""
 
     request: str
@@ -35,7 +35,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     passed: dict[str, int]  # how often each failpoint was passed
 
 
-Line = SentRequest | Told | Alarmed | Finished
+Line = SentRequest | Answered | Alarmed | Finished
 
 
 def write(line: Line) -> None:

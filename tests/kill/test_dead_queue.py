@@ -80,10 +80,10 @@ def test_a_process_that_stood_still_in_the_queue_goes_on_behind_those_who_took_o
     assert run(commit_behind_them(tmp_path))["turn-over"] == 2
     run(_stage_more(tmp_path))
     os.kill(stopped.pid, signal.SIGCONT)
-    told, _ = stopped.communicate(timeout=_PATIENCE_S)
+    output, _ = stopped.communicate(timeout=_PATIENCE_S)
     assert stopped.returncode == 0
     assert run(_messages(tmp_path)) == ["of life 1", "of the one who lives", "Repository created"]
-    assert told.strip(), "it was told of its commit"
+    assert output.strip(), "it was told of its commit"
 
 
 async def _queue_up_somebody(folder: Path) -> None:

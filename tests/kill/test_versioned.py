@@ -73,9 +73,9 @@ def test_the_judge_notices_what_is_lost(folder: Path) -> None:
 
 def _forge(folder: Path, kind: str) -> None:
     """An answer to the last thing that was asked for."""
-    with (folder / "told").open("r+b", buffering=0) as told:
-        last = msgspec.json.decode(told.readlines()[-1], type=Line)
-        told.write(msgspec.json.encode(msgspec.structs.replace(last, done=True, kind=kind)) + b"\n")
+    with (folder / "reports").open("r+b", buffering=0) as reports:
+        last = msgspec.json.decode(reports.readlines()[-1], type=Line)
+        reports.write(msgspec.json.encode(msgspec.structs.replace(last, done=True, kind=kind)) + b"\n")
 
 
 def test_every_failpoint_of_versioning_is_in_a_story() -> None:
@@ -116,7 +116,7 @@ def _try(folder: Path, at: str, passing: int) -> str:
 def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None:
     """How often each failpoint was passed; None: it was killed there."""
     folder.mkdir(exist_ok=True)
-    order = Order(str(folder), str(folder / "told"), seed=1, life=0, at=at, passing=passing)
+    order = Order(str(folder), str(folder / "reports"), seed=1, life=0, at=at, passing=passing)
     command = [sys.executable, "-m", "tests.kill.versioned_child", msgspec.json.encode(order).decode()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_PATIENCE_S)
     if done.returncode == -9 and at:
@@ -126,22 +126,22 @@ def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None
 
 
 def _judge(folder: Path) -> None:
-    with (folder / "told").open("ab", buffering=0) as told:
-        asyncio.run(_judged(folder, told))
+    with (folder / "reports").open("ab", buffering=0) as reports:
+        asyncio.run(_judged(folder, reports))
 
 
-async def _judged(folder: Path, told: FileIO) -> None:
+async def _judged(folder: Path, reports: FileIO) -> None:
     lakes, repositories = await versioned_child.opened(folder)
     judge = _Judge(repositories[0])
     await judge.hear(_read(folder, life=0), [await judge.beginning()])
     await judge.commit_everywhere()
-    await versioned_child.live(1, repositories, told)
+    await versioned_child.live(1, repositories, reports)
     await judge.hear(_read(folder, life=1), [judge.state])
     await versioned_child.close(lakes, repositories)
 
 
 def _read(folder: Path, life: int) -> list[Line]:
-    lines = [msgspec.json.decode(line, type=Line) for line in (folder / "told").read_bytes().splitlines()]
+    lines = [msgspec.json.decode(line, type=Line) for line in (folder / "reports").read_bytes().splitlines()]
     return [line for line in lines if line.life == life]
 
 
@@ -156,10 +156,10 @@ class _Judge:
         first = next(id for id, commit in self._reader.commits.items() if not commit.parents)
         return State({first: self._reader.commits[first]}, {"main": Branch(first)})
 
-    async def hear(self, told: list[Line], states: list[State]) -> None:
+    async def hear(self, reports: list[Line], states: list[State]) -> None:
         """All that may have come about by what was told; what is there must be one of it."""
         asked: list[SentRequest] = []
-        for _, lines in groupby(told, lambda line: line.step):
+        for _, lines in groupby(reports, lambda line: line.step):
             asked = await self._asked(list(lines))
             before, states = states, []
             for state in (after for one in before for after in ends(one, asked)):

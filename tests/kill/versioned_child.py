@@ -41,25 +41,25 @@ class Line(msgspec.Struct, frozen=True):
 HASTENED = ((branch_queue, "SILENT_S", 0.4), (branch_queue, "RENEW_S", 0.1))
 
 
-async def live(life: int, repositories: list[OpenRepository], told: FileIO) -> None:
+async def live(life: int, repositories: list[OpenRepository], reports: FileIO) -> None:
     for number, step in enumerate(workload(life)):
         await asyncio.gather(
             *(
-                _ask(repositories[at % len(repositories)], request, Line(life, number, at), told)
+                _ask(repositories[at % len(repositories)], request, Line(life, number, at), reports)
                 for at, request in enumerate(step)
             )
         )
 
 
-async def _ask(repository: OpenRepository, request: Request, line: Line, told: FileIO) -> None:
-    told.write(msgspec.json.encode(line) + b"\n")
+async def _ask(repository: OpenRepository, request: Request, line: Line, reports: FileIO) -> None:
+    reports.write(msgspec.json.encode(line) + b"\n")
     answer = await play(repository, request, line.name)
     line = msgspec.structs.replace(line, done=True, kind=answer.kind)
     if isinstance(answer.value, NewCommit):
         line = msgspec.structs.replace(line, commit=str(answer.value))
     else:
         line = msgspec.structs.replace(line, value=answer.value)
-    told.write(msgspec.json.encode(line) + b"\n")
+    reports.write(msgspec.json.encode(line) + b"\n")
 
 
 async def opened(folder: Path) -> tuple[list[Lake], list[OpenRepository]]:
@@ -91,9 +91,9 @@ async def close(lakes: list[Lake], repositories: list[OpenRepository]) -> None:
         await lake.close()
 
 
-async def _main(order: Order, told: FileIO) -> None:
+async def _main(order: Order, reports: FileIO) -> None:
     lakes, repositories = await opened(Path(order.folder))
-    await live(order.life, repositories, told)
+    await live(order.life, repositories, reports)
     await close(lakes, repositories)
 
 
@@ -103,6 +103,6 @@ if __name__ == "__main__":
         setattr(module, name, value)
     trap = Trap(given)
     failpoints.arm(trap)
-    with Path(given.told).open("ab", buffering=0) as told:
-        asyncio.run(_main(given, told))
+    with Path(given.reports).open("ab", buffering=0) as reports:
+        asyncio.run(_main(given, reports))
     print(msgspec.json.encode(dict(trap.passed)).decode())

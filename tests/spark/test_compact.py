@@ -44,7 +44,7 @@ async def compacted(
 
 
 def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *PLAIN, *MIXED, *TEXT, settings=SMALL)
             repository = await lake.lake.open_repository("logs")
@@ -61,11 +61,11 @@ def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_
             assert (job.kind, job.state, job.rows) == ("compact", "done", done.rows)
             await repository.close()
 
-    run(told())
+    run(scenario())
 
 
 def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *SCATTERED, settings=SMALL)
             repository = await lake.lake.open_repository("logs")
@@ -76,11 +76,11 @@ def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_pat
                 assert diff.same
             await repository.close()
 
-    run(told())
+    run(scenario())
 
 
 def test_loads_and_queries_go_on_and_who_deletes_what_it_reads_wins(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *PLAIN, settings=SMALL)
             repository = await lake.lake.open_repository("logs")
@@ -104,13 +104,13 @@ def test_loads_and_queries_go_on_and_who_deletes_what_it_reads_wins(tmp_path: Pa
             assert len(await lake.files("logs")) == len(ids) - 1
             await repository.close()
 
-    run(told())
+    run(scenario())
 
 
 def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
     """They are told how to open it: nothing of the driver's environment is theirs."""
 
-    async def told(server: MinioServer) -> None:
+    async def scenario(server: MinioServer) -> None:
         url, options = f"s3://{server.bucket('compacted')}/lake", server.options
         opened = await Lake.create(open_store(url, options), world=LakeOptions(options=options))
         lake = QueryLake(opened)
@@ -125,11 +125,11 @@ def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
         await opened.close()
 
     with minio() as server:
-        run(told(server))
+        run(scenario(server))
 
 
 def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *PLAIN, settings=SMALL)
             (await lake.files("logs"))[0].unlink()
@@ -138,4 +138,4 @@ def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
                 await compacted(lake, repository)
             await repository.close()
 
-    run(told())
+    run(scenario())

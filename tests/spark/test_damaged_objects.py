@@ -60,15 +60,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
 
     async def made() -> None:
-        async with query_lake(folder) as told:
-            await told.pool("logs", ROWS[:50], ROWS[50:])
-            await told.lake.create_repository("files", actor=ANN)
-            files = await told.lake.open_repository("files")
+        async with query_lake(folder) as fixture:
+            await fixture.pool("logs", ROWS[:50], ROWS[50:])
+            await fixture.lake.create_repository("files", actor=ANN)
+            files = await fixture.lake.open_repository("files")
             pq.write_table(pa.table({"a": list(range(200_000))}), folder / "rows.parquet", compression="none")
             await put(files, "main", "t/rows.parquet", once((folder / "rows.parquet").read_bytes()), actor=ANN)
             await commit(files, "main", Commit("one"), actor=ANN)
             await files.close()
-            logs = await told.lake.open_repository("logs")
+            logs = await fixture.lake.open_repository("logs")
             await create_branch(logs, "empty", "main~2", actor=ANN)
             await logs.close()
 

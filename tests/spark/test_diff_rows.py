@@ -49,7 +49,7 @@ async def both(lake: QueryLake, name: str, wish: RowDiffRequest) -> dict[str, An
 
 
 def test_it_finds_what_the_embedded_engine_finds(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await two_sides(lake, [LEFT[:200], LEFT[200:], LEFT[:3]], [RIGHT[::2], RIGHT[1::2]], BY_K)
             assert await both(lake, "logs", RowDiffRequest("left", "right")) == {"removed": 73, "added": 71}
@@ -59,11 +59,11 @@ def test_it_finds_what_the_embedded_engine_finds(tmp_path: Path) -> None:
                 wish, counts = CASES[name]
                 assert await both(lake, "demo", wish) == counts
 
-    run(told())
+    run(scenario())
 
 
 def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await two_sides(lake, [LEFT], [RIGHT], KEYED)
             assert await both(lake, "logs", RowDiffRequest("left", "right")) == {
@@ -75,7 +75,7 @@ def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
             with pytest.raises(Invalid, match=r'the key {"k":7} is that of 2 rows of logs@right'):
                 await lake.lake.diff_rows("logs", RowDiffRequest("left", "right"), SPARK)
 
-    run(told())
+    run(scenario())
     spark, place = session.session_at(HERE, STANDARD), tmp_path / "lake"
     frame = lochan.spark.diff(spark, "logs@left", "logs@right~1", lake=place)
     assert frame.where("change = 'changed'").count() == 50
@@ -87,7 +87,7 @@ def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
 
 
 def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", [{"k": 1}], [{"k": 2}])
             for file in await lake.files("logs"):
@@ -95,4 +95,4 @@ def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
             with pytest.raises(Gone, match="is gone"):
                 await lake.lake.diff_rows("logs", RowDiffRequest("main~1", "main"), SPARK)
 
-    run(told())
+    run(scenario())

@@ -20,15 +20,15 @@ def played(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, wanted: bo
     with StageBar("load", wanted=wanted) as bar:
         bar.show([])
         bar.show([JobStageRecord(0, "scan", 4, 4), JobStageRecord(1, "write", 3, 8)])
-    told = terminal.getvalue()
+    output = terminal.getvalue()
     bar.show([JobStageRecord(0, "scan", 4, 4)])  # too late
-    assert terminal.getvalue() == told
-    return told
+    assert terminal.getvalue() == output
+    return output
 
 
 def test_tasks_and_stages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = played(Terminal(), monkeypatch)
-    assert "load" in told and "7/12" in told and "1/2 stages" in told
+    output = played(Terminal(), monkeypatch)
+    assert "load" in output and "7/12" in output and "1/2 stages" in output
 
 
 @pytest.mark.parametrize(

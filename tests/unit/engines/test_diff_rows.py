@@ -64,14 +64,14 @@ async def two_sides(lake: QueryLake, left: list[Rows], right: list[Rows], settin
 def of_pool(
     folder: Path, left: list[Rows], right: list[Rows], key: list[str] | None = None, settings: PoolSettings = BY_K
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    async def told() -> tuple[dict[str, int], list[dict[str, Any]]]:
+    async def scenario() -> tuple[dict[str, int], list[dict[str, Any]]]:
         async with query_lake(folder) as lake:
             await two_sides(lake, left, right, settings)
             with await compared(lake, "logs", RowDiffRequest("left", "right", key=key)) as found:
                 assert sum(found.to_arrow()["times"].to_pylist()) == sum(found.counts.values())
                 return dict(found.counts), [each.record() for each in found.sample]
 
-    return run(told())
+    return run(scenario())
 
 
 # --- whole rows ------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_nan_the_infinities_and_null_are_four_values(tmp_path: Path) -> None:
     values = [float("nan"), float("inf"), float("-inf"), None]
     table = pa.table({"k": [1] * 4, "v": values, "l": [[value, 1.0] for value in values]})
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await two_sides(lake, [], [])
             await lake.load("logs", table, "left")
@@ -127,7 +127,7 @@ def test_nan_the_infinities_and_null_are_four_values(tmp_path: Path) -> None:
                 assert dict(found.counts) == {"removed": 3}
                 assert found.to_arrow()["before"].to_pylist()[0].startswith('{"k":1,"l":[')
 
-    run(told())
+    run(scenario())
 
 
 def test_a_time_is_what_it_is_written_as(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_the_whole_row_is_no_key(tmp_path: Path) -> None:
 
 # --- what is read ----------------------------------------------------------------------------------------------------
 def test_objects_that_both_have_are_not_read(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", [A], [B])
             await lake.load("logs", [{"k": 3}])
@@ -226,11 +226,11 @@ def test_objects_that_both_have_are_not_read(tmp_path: Path) -> None:
             with pytest.raises(Gone):
                 await compared(lake, "logs", RowDiffRequest("main~2", "main"))
 
-    run(told())
+    run(scenario())
 
 
 def test_a_compaction_changes_no_row(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", [A, B, BODY], [{"k": 1.5}, A])
             repository = await lake.lake.open_repository("logs")
@@ -239,7 +239,7 @@ def test_a_compaction_changes_no_row(tmp_path: Path) -> None:
             with await compared(lake, "logs", RowDiffRequest("main~1", "main")) as found:
                 assert found.same and found.sides.size_bytes > 0
 
-    run(told())
+    run(scenario())
 
 
 # --- files of a repository -------------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def test_files(answers: dict[str, RowDiff], name: str) -> None:
 
 
 def test_what_is_no_rows_and_what_is_not_there(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await files(lake)
             demo = await lake.lake.open_repository("demo")
@@ -328,4 +328,4 @@ def test_what_is_no_rows_and_what_is_not_there(tmp_path: Path) -> None:
             with pytest.raises(Invalid, match="is a pool"):
                 await compared(lake, "logs", RowDiffRequest("main", "main", "t"))
 
-    run(told())
+    run(scenario())

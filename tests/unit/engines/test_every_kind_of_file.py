@@ -112,8 +112,8 @@ async def _made() -> Place:
     changes = puts(table_of(sorted(await batch.finish(), key=lambda entry: entry.path)))
     await stage(files, "main", changes, actor=ANN, read_at=mint)
     assert isinstance(await files.journal.trim(), TrimResult)
-    told = QueryLake(lake)
-    await told.pool("logs", [{"k": 1, "x": 1}], [{"k": 2, "x": 2}])
+    fixture = QueryLake(lake)
+    await fixture.pool("logs", [{"k": 1, "x": 1}], [{"k": 2, "x": 2}])
     await store.put(job.path_of(JOB.id), job.encode(JOB))
     ids = {each.name: each.id for each in await lake.repositories()}
     await files.close()

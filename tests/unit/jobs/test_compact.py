@@ -124,7 +124,7 @@ TEXT: list[Rows] = [[{"k": number, "a": 1, "A": 2, "p": "q" * 50} for number in 
 def test_no_row_changes_and_no_objects_overlap(
     tmp_path: Path, loads: list[Rows], settings: PoolSettings, several: int
 ) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *loads, settings=settings)
             before = await lake.rows("from logs")
@@ -135,12 +135,12 @@ def test_no_row_changes_and_no_objects_overlap(
             assert texts(await lake.rows("from logs")) == texts(before)
             assert [row.get("k") for row in await lake.rows("from logs")] == [row.get("k") for row in before]
 
-    run(told())
+    run(scenario())
 
 
 @pytest.mark.thorough
 def test_only_what_meets_a_span(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             far = [{"k": row["k"] + 10_000, "v": row["v"]} for row in many(600)]
             await lake.pool("logs", many(600), many(600, 11), far, far, settings=SMALL)
@@ -153,7 +153,7 @@ def test_only_what_meets_a_span(tmp_path: Path) -> None:
             assert files & set(await lake.files("logs"))
             await repository.close()
 
-    run(told())
+    run(scenario())
 
 
 def test_bounds_cut_rows_into_parts_of_one_size() -> None:

@@ -40,10 +40,10 @@ class Story:
 
     def tell(self, event: Event) -> int:
         """Returns the number."""
-        self.told(event)
+        self.apply(event)
         return self.number
 
-    def told(self, event: Event) -> Any:
+    def apply(self, event: Event) -> Any:
         """Returns what the request is answered."""
         self.number += 1
         return self.refs.apply(event, EventPosition(self.number, 0, "ann"))

@@ -37,7 +37,7 @@ def test_a_request_that_shows_itself_keeps_its_place() -> None:
     story = Story()
     story.tell(Turned("main", "1", writer="a"))
     story.tell(Turned("main", "2", writer="b"))
-    assert story.told(Turned("main", "1", writer="a")) == 0
+    assert story.apply(Turned("main", "1", writer="a")) == 0
     assert queue(story) == ["1", "2"]
     assert story.refs.branch("main").turns[0] == Turn("1", 0, "a", story.number, "ann")
 

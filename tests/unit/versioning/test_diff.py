@@ -13,21 +13,21 @@ from tests.unit.versioning.history import History, history
 
 
 async def parted() -> History:
-    told = await history()
-    await told.write("main", "a/x/1=1 a/x/2=1 a/y=1 b=1")
-    await told.branch("dev")
-    await told.write("dev", "a/x/1=22 a/x/3=333 -b c/z/1=1")
-    await told.write("main", "main-only=1")
-    return told
+    repo = await history()
+    await repo.write("main", "a/x/1=1 a/x/2=1 a/y=1 b=1")
+    await repo.branch("dev")
+    await repo.write("dev", "a/x/1=22 a/x/3=333 -b c/z/1=1")
+    await repo.write("main", "main-only=1")
+    return repo
 
 
 def test_two_dots_and_three() -> None:
     async def play() -> None:
-        told = await parted()
-        two = await diff.count(told.repository, "main", "dev")
-        three = await diff.count(told.repository, "main", "dev", three_dot=True)
+        repo = await parted()
+        two = await diff.count(repo.repository, "main", "dev")
+        three = await diff.count(repo.repository, "main", "dev", three_dot=True)
         assert (two, three) == (DiffCounts(2, 2, 1, 6, 3), DiffCounts(2, 1, 1, 6, 2))
-        found = {each.path: each.kind async for each in diff.diff(told.repository, "main", "dev", three_dot=True)}
+        found = {each.path: each.kind async for each in diff.diff(repo.repository, "main", "dev", three_dot=True)}
         assert found == {"a/x/1": "changed", "a/x/3": "added", "b": "removed", "c/z/1": "added"}
 
     run(play())
@@ -58,24 +58,24 @@ def test_two_dots_and_three() -> None:
 )
 def test_rolled_up(by: RollUp, prefix: str, expected: dict[str, DiffCounts]) -> None:
     async def play() -> None:
-        told = await parted()
-        rolled = await diff.roll_up(told.repository, "main", "dev", by, prefix=prefix, three_dot=True)
+        repo = await parted()
+        rolled = await diff.roll_up(repo.repository, "main", "dev", by, prefix=prefix, three_dot=True)
         assert rolled == expected
-        await told.branch("again", "main~1")
-        await told.stage("again", "a/x/1=22 a/x/3=333 -b c/z/1=1")
-        assert await diff.roll_up_staged(told.repository, "again", by, prefix=prefix) == expected
+        await repo.branch("again", "main~1")
+        await repo.stage("again", "a/x/1=22 a/x/3=333 -b c/z/1=1")
+        assert await diff.roll_up_staged(repo.repository, "again", by, prefix=prefix) == expected
 
     run(play())
 
 
 def test_what_is_staged_is_counted_with_what_goes() -> None:
     async def play() -> None:
-        told = await parted()
-        await told.stage("main", "a/x/1=22 new=1 -b")
-        assert await diff.count_staged(told.repository, "main") == DiffCounts(1, 1, 1, 3, 2)
-        assert await diff.count_staged(told.repository, "main", prefix="nothing/") == DiffCounts()
-        assert await diff.roll_up_staged(told.repository, "main", RollUp(), prefix="nothing/") == {}
-        assert [tuple(each) for each in await diff.staged(told.repository, "main")] == [
+        repo = await parted()
+        await repo.stage("main", "a/x/1=22 new=1 -b")
+        assert await diff.count_staged(repo.repository, "main") == DiffCounts(1, 1, 1, 3, 2)
+        assert await diff.count_staged(repo.repository, "main", prefix="nothing/") == DiffCounts()
+        assert await diff.roll_up_staged(repo.repository, "main", RollUp(), prefix="nothing/") == {}
+        assert [tuple(each) for each in await diff.staged(repo.repository, "main")] == [
             ("a/x/1", "changed", 2),
             ("b", "removed", 0),
             ("new", "added", 1),
@@ -86,27 +86,27 @@ def test_what_is_staged_is_counted_with_what_goes() -> None:
 
 def test_a_roll_up_needs_a_delimiter() -> None:
     async def play() -> None:
-        told = await parted()
+        repo = await parted()
         with pytest.raises(Invalid, match="delimiter"):
-            await diff.roll_up(told.repository, "main", "dev", RollUp(""))
+            await diff.roll_up(repo.repository, "main", "dev", RollUp(""))
         with pytest.raises(Invalid, match="depth"):
-            await diff.roll_up(told.repository, "main", "dev", RollUp(depth=0))
+            await diff.roll_up(repo.repository, "main", "dev", RollUp(depth=0))
 
     run(play())
 
 
 def test_a_log_by_what_was_touched() -> None:
     async def play() -> None:
-        told = await history()
-        await told.write("main", "a=1 p/x=1", "first")
-        await told.branch("dev")
-        await told.write("dev", "a=2", "on dev")
-        await told.write("main", "p/x=2", "on main")
-        await told.write("main", "q=1", "elsewhere")
-        await told.merge("dev", "main")
+        repo = await history()
+        await repo.write("main", "a=1 p/x=1", "first")
+        await repo.branch("dev")
+        await repo.write("dev", "a=2", "on dev")
+        await repo.write("main", "p/x=2", "on main")
+        await repo.write("main", "q=1", "elsewhere")
+        await repo.merge("dev", "main")
 
         async def messages(wish: LogRequest) -> list[str]:
-            return [commit.message async for _, commit in log_of(told.repository, "main", wish)]
+            return [commit.message async for _, commit in log_of(repo.repository, "main", wish)]
 
         assert await messages(LogRequest(paths=("a",))) == ["on dev", "first"]
         assert await messages(LogRequest(prefixes=("p/",))) == ["on main", "first"]

@@ -75,7 +75,7 @@ def test_events_of_older_journals_fold_to_what_they_folded_to() -> None:
     pushed = in_one_record(story, Stashed("main"), StashDropped(str(story.number + 1)), version=1)
     assert pushed[0] == str(story.number)
     story.tell(Staged("main", (entry("a"),)))
-    id = story.told(WorkspaceOpened("main", "tail"))
+    id = story.apply(WorkspaceOpened("main", "tail"))
     in_one_record(story, WorkspaceSealed(id), WorkspaceStaged(id, (entry("late"),)), version=1)
     assert story.refs.workspaces.get(id).last == story.number
 
