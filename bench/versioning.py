@@ -42,7 +42,7 @@ from lochan.tree.cache import ArrowCache
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning import branches, head_moves, objects
-from lochan.versioning import diff as differing
+from lochan.versioning import diff as diff_module
 from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.upkeep import compact, cover
@@ -193,7 +193,7 @@ class _Subject:
                 _ = [len(table) async for table in trees_diff.diff(repository.trees, *trees)]
             opened, written = self.verbs()
             with values:
-                _ = [each async for each in differing.diff(repository, left, right)]
+                _ = [each async for each in diff_module.diff(repository, left, right)]
             with bare:
                 _read(files)
         self.add(f"diff, {title}", 2, tables, bare, opened, written)

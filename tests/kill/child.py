@@ -26,7 +26,7 @@ from lochan.journal.group import AppendRequest
 from lochan.lake import Lake
 from tests.kill import place, plants, report
 from tests.kill.place import CLOCK, IDS
-from tests.kill.report import DONE, REFUSED, UNKNOWN, Alarmed, Finished, SentRequest, Answered
+from tests.kill.report import DONE, REFUSED, UNKNOWN, Alarmed, Answered, Finished, SentRequest
 
 _LAKES, _CLIENTS, _STEPS = 2, 4, 6
 _TRIM_PAUSE_S = 0.01

@@ -25,7 +25,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories
 from lochan.versioning.state.refs import Refs
 from tests.kill import place
-from tests.kill.report import DONE, REFUSED, Alarmed, Line, SentRequest, Answered
+from tests.kill.report import DONE, REFUSED, Alarmed, Answered, Line, SentRequest
 
 
 class Violation(AssertionError):

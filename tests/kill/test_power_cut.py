@@ -26,7 +26,7 @@ from lochan.versioning.repositories import Repositories
 from tests.kill.disk import Disk, Remains, build
 from tests.kill.oracle import Violation, check, check_answers, check_chain, check_state
 from tests.kill.place import CLOCK, GROUP, IDS
-from tests.kill.report import DONE, Line, SentRequest, Answered
+from tests.kill.report import DONE, Answered, Line, SentRequest
 
 _STATES_MIN = 100  # fewer, and nothing was lost in most of them
 

@@ -16,7 +16,7 @@ from lochan.store.open import open_store, stack
 from lochan.versioning import branches, copy, head_moves, objects, stash, upkeep
 from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import registry, write
 from tests.model.versioned.verbs import ANN, TINY, once
 
@@ -90,7 +90,9 @@ class Neighbour:
         path, data = self._path("workspace"), self._data()
         opened = await registry.open_workspace(self._at, "main", actor=ANN)
         await write.put(self._at, opened.id, path, once(data), actor=ANN)
-        id, _ = await committing.commit(self._at, opened.id, CommitRequest("workspace"), actor=ANN, everything=True)
+        id, _ = await workspace_commit.commit(
+            self._at, opened.id, CommitRequest("workspace"), actor=ANN, everything=True
+        )
         self._left.commits.append(id)
         self._left.files[path] = data
 

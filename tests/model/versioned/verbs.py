@@ -11,14 +11,13 @@ from lochan.formats.run import changes_table
 from lochan.staging.compaction import CompactionLimits
 from lochan.tree.merge import Strategy
 from lochan.versioning import branch_protection, branches, copy, head_moves, import_, links, objects, upkeep
-from lochan.versioning import stash as stashing
-from lochan.versioning.commit import CommitRequest as CommitWish
-from lochan.versioning.commit import commit
+from lochan.versioning import stash as stash_module
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.import_ import ImportSource
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import registry, write
 from tests.model.versioned.requests import DEFAULT, Request
 
@@ -128,7 +127,7 @@ async def _compact(at: OpenRepository, name: str, branch: str) -> str:
 
 # --- commits and head moves ------------------------------------------------------------------------------------------
 async def _commit(at: OpenRepository, name: str, branch: str, patterns: tuple[str, ...], empty: bool) -> str:
-    return NewCommit((await commit(at, branch, CommitWish(name, allow_empty=empty, paths=patterns), actor=ANN))[0])
+    return NewCommit((await commit(at, branch, CommitRequest(name, allow_empty=empty, paths=patterns), actor=ANN))[0])
 
 
 async def _merge(
@@ -168,8 +167,8 @@ async def _cherry_pick(at: OpenRepository, name: str, branch: str, ref: str, fir
     )
 
 
-def _first(patterns: tuple[str, ...] | None, name: str) -> CommitWish | None:
-    return None if patterns is None else CommitWish(f"first {name}", paths=patterns)
+def _first(patterns: tuple[str, ...] | None, name: str) -> CommitRequest | None:
+    return None if patterns is None else CommitRequest(f"first {name}", paths=patterns)
 
 
 async def _bring_in(at: OpenRepository, name: str, branch: str, url: str, to: str, whole: bool) -> str:
@@ -241,8 +240,8 @@ async def _delete_workspace(at: OpenRepository, name: str, path: str) -> tuple[s
 
 
 async def _commit_workspace(at: OpenRepository, name: str) -> str:
-    request = CommitWish(name)
-    return NewCommit((await committing.commit(at, await _newest(at), request, actor=ANN, everything=True))[0])
+    request = CommitRequest(name)
+    return NewCommit((await workspace_commit.commit(at, await _newest(at), request, actor=ANN, everything=True))[0])
 
 
 async def _drop_workspace(at: OpenRepository, name: str) -> str:
@@ -252,7 +251,7 @@ async def _drop_workspace(at: OpenRepository, name: str) -> str:
 
 # --- stashes and guards ----------------------------------------------------------------------------------------------
 async def _push(at: OpenRepository, name: str, branch: str) -> str:
-    await stashing.push(at, branch, name, actor=ANN)
+    await stash_module.push(at, branch, name, actor=ANN)
     return ""
 
 
@@ -265,11 +264,11 @@ async def _pop(at: OpenRepository, name: str, branch: str, of: str) -> str:
         if not kept:
             raise NotFound(f"nothing was stashed on {of}")
         stash = kept[0].id
-    return (await stashing.pop(at, branch, stash, actor=ANN)).message
+    return (await stash_module.pop(at, branch, stash, actor=ANN)).message
 
 
 async def _drop(at: OpenRepository, name: str, branch: str) -> str:
-    await stashing.drop(at, branch, actor=ANN)
+    await stash_module.drop(at, branch, actor=ANN)
     return ""
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from lochan.errors import LochanError
 from lochan.formats.collection_events import Aliased, Expired
 from lochan.formats.record import Actor
-from lochan.versioning import copy as copying
+from lochan.versioning import copy as copy_module
 from lochan.versioning import objects
 from lochan.versioning.workspaces import selection
-from lochan.versioning.workspaces import write as writing
+from lochan.versioning.workspaces import write as workspace_write
 from tests.sim.files.collector import collect
 from tests.sim.files.oracle import FilesOracle, FileWrite
 from tests.sim.versioning.client import Client
@@ -39,7 +39,7 @@ class FilesClient(Client):
     async def copy(self, branch: str, source: str, target: str) -> bool | None:
         return await self.ask(
             ClientRequest("copy", branch),
-            lambda actor: copying.copy(self.repository, branch, source, branch, target, actor=actor),
+            lambda actor: copy_module.copy(self.repository, branch, source, branch, target, actor=actor),
         )
 
     # --- files of a workspace ----------------------------------------------------------------------------------------
@@ -52,14 +52,14 @@ class FilesClient(Client):
         await self._file(
             workspace,
             {path: value},
-            lambda actor: writing.put(self.repository, workspace, path, pieces, actor=actor, metadata=metadata),
+            lambda actor: workspace_write.put(self.repository, workspace, path, pieces, actor=actor, metadata=metadata),
         )
 
     async def delete_at(self, workspace: str, path: str) -> None:
         await self._file(
             workspace,
             {path: None},
-            lambda actor: writing.delete(self.repository, workspace, [path], actor=actor),
+            lambda actor: workspace_write.delete(self.repository, workspace, [path], actor=actor),
         )
 
     async def revert_in(self, workspace: str, path: str) -> None:

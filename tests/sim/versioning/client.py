@@ -12,7 +12,7 @@ from lochan.formats.run import changes_table
 from lochan.staging.compaction import CompactionLimits
 from lochan.tree.merge import Strategy
 from lochan.versioning import branches, commit, head_moves, import_, objects, rebase, stash, subtree, upkeep
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import registry, write
 from tests.sim.versioning.place import EAGER
 from tests.sim.versioning.reader import Reader, absent
@@ -174,7 +174,7 @@ class Client(Reader):
         request = commit.CommitRequest("w")
         return await self.ask(
             ClientRequest("workspace", workspace=workspace),
-            lambda actor: committing.commit(self.repository, workspace, request, actor=actor, everything=True),
+            lambda actor: workspace_commit.commit(self.repository, workspace, request, actor=actor, everything=True),
         )
 
     async def drop_workspace(self, workspace: str) -> bool | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from lochan.errors import Mistake, Transient, Unknown
-from lochan.versioning import diff as differing
+from lochan.versioning import diff as diff_module
 from lochan.versioning import objects
 from tests.sim.versioning.answers import Now
 from tests.sim.versioning.base_client import BaseClient
@@ -48,7 +48,7 @@ class Reader(BaseClient):
     async def status(self, branch: str) -> None:
         since = self.oracle.floor
         try:
-            told = {each.path: each.kind for each in await differing.staged(self.repository, branch)}
+            told = {each.path: each.kind for each in await diff_module.staged(self.repository, branch)}
         except (Transient, Unknown, Mistake):
             return
         self.oracle.saw(self.name, f"{told} is staged on {branch}", since, lambda now: self._kinds(now, branch) == told)
@@ -57,7 +57,7 @@ class Reader(BaseClient):
         """Of two heads; each may be of another moment."""
         since = self.oracle.floor
         try:
-            found = [each async for each in differing.diff(self.repository, left, right)]
+            found = [each async for each in diff_module.diff(self.repository, left, right)]
         except (Transient, Unknown, Mistake):
             return
         told = {each.path: None if each.right is None else each.right.checksum for each in found}

@@ -12,7 +12,7 @@ from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from lochan.versioning import import_, objects
-from lochan.versioning import import_ as gathering
+from lochan.versioning import import_ as import_module
 from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.diff import staged
 from lochan.versioning.head_moves import CommitMessage
@@ -126,7 +126,7 @@ def test_several_sources_come_in_together() -> None:
 
 @pytest.mark.thorough
 def test_many_are_kept_in_a_file_and_not_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "_IN_MEMORY_MAX", 10_000)
+    monkeypatch.setattr(import_module, "_IN_MEMORY_MAX", 10_000)
 
     async def play() -> None:
         buckets = Buckets()

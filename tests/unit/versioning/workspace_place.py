@@ -9,7 +9,7 @@ from lochan.versioning import objects
 from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import registry
 
 ANN = Actor("ann", "test", "here")
@@ -51,7 +51,7 @@ async def write_file(repository: OpenRepository, workspace: WorkspaceState, path
 
 
 async def commit_all(repository: OpenRepository, workspace: WorkspaceState, message: str = "all", **said: str) -> str:
-    id, _ = await committing.commit(
+    id, _ = await workspace_commit.commit(
         repository, workspace.id, CommitRequest(message), actor=ANN, everything=True, **said
     )
     return id
