@@ -1,7 +1,7 @@
-"""Files that lie: small valid ones with a place changed, and others that no writer would write.
+"""Hostile files: small valid files with one place changed, and files that no writer would write.
 
-Each is `Hostile(path, data)`; `said` is a part of the message that it must be refused with, empty where any words do,
-and None where the file is odd but right, so that it is read.
+Each is `Hostile(path, data)`. `said` is part of the error message that the file must cause. It is empty if any message
+will do, and None if the file is odd but valid and must be read.
 """
 
 from __future__ import annotations

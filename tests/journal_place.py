@@ -1,4 +1,4 @@
-"""Where a test's journal is kept, and what a test may do to it behind the journal's back."""
+"""The location of a test's journal, and what a test can do to it behind the journal's back."""
 
 from __future__ import annotations
 

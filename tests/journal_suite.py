@@ -1,4 +1,4 @@
-"""What every journal keeps, wherever its records are. A kind of slots adopts both suites in a few lines:
+"""The tests that every journal must pass, wherever its records are. A kind of slots adopts both suites in a few lines:
 
 class TestMemory(JournalSuite, TrimSuite):
     def place(self) -> Place:

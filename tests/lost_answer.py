@@ -1,4 +1,4 @@
-"""An append whose answer is lost, as if the process had been killed behind it."""
+"""An append whose answer is lost, as if the process had been killed right after it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
-"""The rows that the corpus asks about: pools of clean rows, of two shapes, and of every shape there is.
+"""The rows of the corpus: pools of clean rows, of two shapes, and of every shape there is.
 
-Made by rule and not by chance, so that a failure today is a failure tomorrow.
+They follow rules, not chance, so a failure today is a failure tomorrow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/architecture.md names files and rooms that are there, and each file of a walk leads to the next."""
+"""docs/architecture.md names files and layers that exist, and each file of a list imports the next one."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The page about security: what it names is there, and the defaults that it tells are those of the code."""
+"""The security page names things that exist, and its defaults are those of the code."""
 
 import re
 from pathlib import Path

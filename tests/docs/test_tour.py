@@ -1,4 +1,4 @@
-"""The README's tour works as printed, and what it made is served."""
+"""The README's tour works as printed, and the server serves the lake that it made."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Writes a lake with something of everything, to be kept in the tree as today's code has written it.
+"""Writes a lake that contains something of everything, to keep in the tree as today's code has written it.
 
     python -m tests.golden.make_lake NAME
 

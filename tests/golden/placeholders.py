@@ -1,4 +1,4 @@
-"""Puts words in the place of what differs from run to run: ids, times, keys, folders.
+"""Replaces what differs from run to run by placeholders: ids, times, keys, folders.
 
 A placeholder with a number stands for one thing throughout a script: `<commit:1>` is the first commit that was printed,
 wherever it shows up again, whole or shortened (`<commit:1…>`). Commands may name it too.

@@ -1,4 +1,4 @@
-"""Plays a golden script with the real command line, in this process, in a folder of its own."""
+"""Plays a golden script with the real command line, in this process, in its own folder."""
 
 from __future__ import annotations
 

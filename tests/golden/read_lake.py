@@ -1,4 +1,4 @@
-"""All that can be read from a lake, by every door, as one value that JSON can hold."""
+"""Reads everything from a lake, through every door, as one JSON value."""
 
 from __future__ import annotations
 

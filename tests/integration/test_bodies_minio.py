@@ -1,4 +1,4 @@
-"""Bodies on a real S3 server: blocks, tags as another client reads them, imports of what another client wrote."""
+"""Bodies on a real S3 server: blocks, tags as another client reads them, imports of another client's objects."""
 
 import hashlib
 from collections.abc import AsyncIterator, Callable

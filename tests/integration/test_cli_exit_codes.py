@@ -1,4 +1,4 @@
-"""Every exit code of the table in docs/operations/cli.md, by something that really happens."""
+"""Every exit code of the table in docs/operations/cli.md, caused by a real situation."""
 
 import os
 import shlex

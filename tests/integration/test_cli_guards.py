@@ -1,4 +1,4 @@
-"""Stashes, protected branches, read-only repositories, renames and rehearsed merges from the command line."""
+"""Stashes, protected branches, read-only repositories, renames and dry-run merges from the command line."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Files of folders and buckets come in without a copy: imported once, or followed as they change."""
+"""Files of folders and buckets are imported without a copy, once or repeatedly as they change."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Objects from the command line: folders copied, moved and removed, other repositories, links, and vanished bytes."""
+"""Objects from the command line: folders copied, moved and removed, other repositories, links, missing bytes."""
 
 import hashlib
 from pathlib import Path

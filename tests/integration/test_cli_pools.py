@@ -1,4 +1,4 @@
-"""Pools from the command line: their settings, branches and data objects, and everything that can be said wrongly."""
+"""Pools from the command line: settings, branches, data objects, and every kind of wrong input."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Queries from the command line: every format, every option, and what can be said wrongly."""
+"""Queries from the command line: every format, every option, and wrong input."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Versioned repositories from the command line: one long story, and everything that can be said wrongly."""
+"""Versioned repositories from the command line: one long story, and every kind of wrong input."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The same acts through the command line, Python and S3: the same objects, checksums, notes and errors come of them."""
+"""The same actions through the command line, Python and S3 give the same objects, checksums, metadata and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal in a real PostgreSQL: the suites that every journal passes, and what only a database can do to one."""
+"""The journal in a real PostgreSQL: the suites of every journal, and what only a database can do to one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""One table of keys, each played through everything that takes one: kept byte for byte, or refused by the same Invalid;
-and never a file outside of where it belongs."""
+"""One table of keys, each passed through everything that takes a key: kept byte for byte, or refused by the same
+Invalid, and never a file outside its folder.
+"""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable

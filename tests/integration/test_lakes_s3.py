@@ -1,4 +1,4 @@
-"""Lakes that code of an earlier day has written, over S3: read as they were, and an upload of that day is finished."""
+"""Lakes that earlier code has written, over S3: they read as before, and an upload that was left open is finished."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Tasks of a load read pieces of objects from a bucket: no file comes by the driver."""
+"""Tasks of a load read pieces of objects from a bucket: no file goes through the driver."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,6 @@
-"""Every command that changes something can be sent again with its key (rule J8): whatever answer was lost, it is done
-once, and says what it said, or would have said, the first time."""
+"""Every command that changes something can be repeated with its key (rule J8): whichever answer was lost, it is carried
+out once, and prints what it printed, or would have printed, the first time.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A command imports what it uses and nothing else: that is most of the time that a short one takes."""
+"""A command imports only what it uses, because imports are most of the time that a short one takes."""
 
 import subprocess
 import sys

@@ -1,7 +1,8 @@
 """The process that is killed. It opens a lake twice, as two rival writers, and lets several clients work on each at
-once, so that batches, lost races, checkpoints and trims all happen; a failpoint then ends it where the parent said.
+once. So batches, lost races, checkpoints and trims all happen, until a failpoint ends the process where the parent
+chose.
 
-A later life of the same lake first sends again every request that had a key, as clients do after a server has died.
+A later life of the same lake first repeats every request that had a key, as clients do after a server has died.
 """
 
 import asyncio

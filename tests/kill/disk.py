@@ -1,5 +1,5 @@
 """A disk that may lose what was not synced. It watches the calls that change a folder, and can then build every folder
-that a power cut at any moment could have left behind.
+that a power cut could have left behind at any moment.
 
     a file's bytes   there once the file was synced; before that none, some or all of them
     a name           there (or gone) once its folder was synced; before that each change may or may not have happened

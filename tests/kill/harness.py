@@ -1,4 +1,5 @@
-"""The parent: lets a child work on a lake until a failpoint ends it, starts others in its place, and has it judged.
+"""The parent process: lets a child work on a lake until a failpoint ends it, starts others in its place, and checks the
+result.
 
 python -m tests.kill.harness local.after_link 3 17      again: the third passing, with seed 17
 """

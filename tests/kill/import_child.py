@@ -1,4 +1,4 @@
-"""The process that is killed while objects come from outside and go to other places: one thing after the other."""
+"""The process that is killed while it imports, copies and links objects, one step after the other."""
 
 import asyncio
 import sys

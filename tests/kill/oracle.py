@@ -1,4 +1,4 @@
-"""The judge: what the journal holds after all lives of a lake, against what its clients were told.
+"""Compares what the journal holds after all lives of a lake with the answers that its clients got.
 
 durable    what was acknowledged is in the journal, once, with the result that was told, also when sent again
 atomic     what was refused is not in it; what was not answered is in it at most once

@@ -1,4 +1,4 @@
-"""Bugs to plant into a child, each of a kind that was once shipped by somebody. The harness must catch every one."""
+"""Bugs to plant into a child. Each is of a kind that somebody once shipped. The harness must catch every one."""
 
 import asyncio
 import os

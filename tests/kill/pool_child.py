@@ -1,4 +1,4 @@
-"""The process that is killed while rows come to a pool, are deleted, compacted and merged: one after the other."""
+"""The process that is killed while it loads, deletes, compacts and merges rows of a pool, one step after the other."""
 
 import asyncio
 import sys

@@ -1,4 +1,6 @@
-"""What a child tells its parent, one line each, written before the child goes on: the parent knows what was known."""
+"""The report of a child to its parent, a line for each step. A line is written before the child goes on, so the parent
+knows what the child knew.
+"""
 
 import os
 from pathlib import Path

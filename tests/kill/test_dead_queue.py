@@ -1,5 +1,6 @@
-"""Processes that are killed, or stand still, in the queue of a branch: they hold the next commit up once, not each in
-turn, and who goes on after others have taken over lands behind them, or is refused before it is answered."""
+"""Processes that are killed, or stand still, in the queue of a branch delay the next commit once, not one after the
+other. A process that goes on after others have taken over lands after them, or is refused before it is answered.
+"""
 
 import os
 import signal

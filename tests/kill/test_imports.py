@@ -1,4 +1,4 @@
-"""Imports, copies of folders and links survive the end of a process at every step: there as a whole, or not at all."""
+"""Imports, copies of folders and links survive the end of a process at every step: complete, or not there at all."""
 
 import asyncio
 import subprocess

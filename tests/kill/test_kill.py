@@ -1,4 +1,4 @@
-"""A lake survives the end of its process at every named failpoint, and whoever was told anything was told the truth."""
+"""A lake survives the end of its process at every named failpoint, and every answer that was given is true."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

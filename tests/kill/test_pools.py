@@ -1,4 +1,4 @@
-"""What changes a pool survives the end of its process at every step: no row is lost, none comes twice, none is back."""
+"""Changes of a pool survive the end of its process at every step: no row is lost, duplicated or restored."""
 
 import asyncio
 import subprocess

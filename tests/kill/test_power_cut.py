@@ -1,4 +1,4 @@
-"""Local disk, and the power goes: whatever was not synced may be lost, and nothing that was acknowledged is."""
+"""A power cut on a local disk may lose what was not synced, but nothing that was acknowledged."""
 
 import asyncio
 import os

@@ -1,5 +1,5 @@
-"""The process that is killed while it versions files. It has its lake open twice, as two would that know nothing of
-each other, and tells before and after each thing that it asks for.
+"""The process that is killed while it versions files. It has its lake open twice, as two independent writers, and
+reports before and after each request.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
-"""What a process does that is killed: every verb of versioning, alone and beside others, so that every step of each is
-passed. Whatever an earlier life has left, the same is asked for again; what is then refused, dictionaries foretell.
+"""The requests of a process that is killed: every verb of versioning, alone and beside others, so that every step of
+each runs. A later life repeats the same requests, whatever an earlier one has left. The model predicts which of them
+are then refused.
 """
 
 from tests.model.versioned.requests import Request

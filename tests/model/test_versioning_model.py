@@ -1,5 +1,5 @@
-"""Every verb against dictionaries: several processes, in turn and at once, across restarts, trims and faults of the
-store. The lake and the dictionaries must always agree.
+"""Every verb against the model: several processes, in turn and at once, across restarts, trims and faults of the store.
+The lake and the model must always agree.
 """
 
 import pytest

@@ -1,5 +1,6 @@
-"""Processes of their own on one lake on disk: what each of them left is there, and nothing else, and every commit that
-one was promised is in the history."""
+"""Separate processes on one lake on disk: what each of them left is there, and nothing else, and every commit that was
+acknowledged is in the history.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Random histories of a pool, joined in every way: no row is ever doubled, and none is lost or comes back by itself.
+"""Random histories of a pool, merged in every way: no row is duplicated or lost, and none comes back by itself.
 
 Rows are words that are loaded once, so a row that is there twice, or missing, shows at once.
 """

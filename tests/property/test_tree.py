@@ -1,4 +1,4 @@
-"""Trees against dicts: whatever is built, changed, listed, compared and merged, the dict says the same."""
+"""Trees against dicts: whatever is built, changed, listed, compared and merged, the dict gives the same."""
 
 import asyncio
 import os

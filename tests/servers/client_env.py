@@ -1,4 +1,4 @@
-"""Programs of others, each in an environment of its own, so that what they want does not mix with the project's lock.
+"""Programs of others, each in its own environment, so that their dependencies do not mix with the project's lock.
 
     subprocess.run([program("awscli", "aws"), "s3", "ls"])
 

@@ -1,4 +1,4 @@
-"""Processes of a server, as Linux tells of them."""
+"""The processes of a server, as Linux reports them."""
 
 from pathlib import Path
 from typing import NamedTuple

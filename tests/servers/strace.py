@@ -1,4 +1,4 @@
-"""strace, to see what a process asks of the kernel. Installed when it is not there."""
+"""strace, to see the system calls of a process. It is installed if it is missing."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Getting rid of tasks that will never run again, quietly.
+"""Gets rid of tasks that will never run again, quietly.
 
 A coroutine that is dropped half-way is closed by Python, which runs its `finally` blocks. For a machine that crashed
 that must not happen while the run goes on, so its tasks are kept to the end. Then they are closed here: by now every

@@ -1,4 +1,4 @@
-"""What may go wrong in one call of `World.run`, apart from the store's faults."""
+"""What can go wrong in one call of `World.run`, apart from the store's faults."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Lives in which one server falls behind, at a moment when that is most dangerous for it.
+"""Lives in which one server falls behind at the moment when that is most dangerous.
 
-It has seen the tail; then its network becomes slow while the others fill groups and the janitor trims them. What it
-believes when it hears again is what the times of rule J6 are about. The schedule is as random as in any life.
+It has seen the tail. Then its network becomes slow while the others fill groups and the janitor trims them. The time
+limits of rule J6 decide what it may still believe when it hears again. The schedule is as random as in any life.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,6 @@
-"""A strongly consistent store in memory. When a request takes effect, when it is answered and what goes wrong with it
-are matters of choice. It keeps the true history, which no machine can see, for the oracles."""
+"""A strongly consistent store in memory. The chooser decides when a request takes effect, when it is answered, and what
+goes wrong. The store keeps the true history for the oracles; no machine can see it.
+"""
 
 from collections.abc import Callable, Collection
 from hashlib import md5

@@ -1,4 +1,4 @@
-"""Bodies, workspaces' files and garbage in the simulator: no byte that is named is lost, but for a planted bug."""
+"""Bodies, workspaces' files and garbage in the simulator: no byte that is named is lost, except with a planted bug."""
 
 import pytest
 

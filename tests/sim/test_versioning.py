@@ -1,4 +1,4 @@
-"""Versioning in the simulator: nothing goes wrong with the rules, and something does without any one of them."""
+"""Versioning in the simulator: nothing goes wrong with all rules, and something does when any one is removed."""
 
 import pytest
 

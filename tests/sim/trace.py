@@ -1,4 +1,4 @@
-"""What happened in a run, in lines for people. Recorded as tuples and formatted only when somebody looks."""
+"""The trace of a run, as lines for people. It is recorded as tuples and formatted only when somebody looks."""
 
 import re
 import zlib

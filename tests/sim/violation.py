@@ -1,4 +1,4 @@
-"""How a simulated run ends before its time: a rule was broken, it became too long, or its machine is dead."""
+"""How a simulated run ends early: a rule was broken, the run became too long, or its machine is dead."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The worlds that the simulator plays, behind one face for the command line."""
+"""The worlds that the simulator plays, behind one interface for the command line."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The corpus on both engines, on one lake and in one session. Two test files share it, so that two processes do."""
+"""The corpus on both engines, on one lake and in one session. Two test files share it, so two processes can run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For all that needs a JVM: also those that a command of ours starts are to start soon."""
+"""Settings for all tests that need a JVM: JVMs start quickly, also those that our own commands start."""
 
 import os
 

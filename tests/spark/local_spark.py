@@ -1,4 +1,4 @@
-"""Spark for tests: a great many queries of a few rows, so nothing is compiled that runs only once."""
+"""Spark for tests: very many queries of a few rows, so nothing that runs only once is compiled."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Somebody's day on a cluster, in one session: loads, frames, compactions and streams on a lake in a bucket, whose
-executors are killed in the middle of them and whose tasks are run twice. Prints what was seen, as JSON. Run by
-test_cluster.py."""
+"""A user's day on a cluster, in one session: loads, frames, compactions and streams on a lake in a bucket. Executors
+are killed in the middle, and tasks are run twice. Prints what it saw, as JSON. Run by test_cluster.py.
+"""
 
 import json
 import os

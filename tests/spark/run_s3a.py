@@ -1,5 +1,6 @@
-"""A program of somebody who has Spark and S3A and has never heard of Lochan: one session, one scenario after another,
-each in a folder of its own below `root`. Prints what each found, as JSON."""
+"""The program of a user who has Spark and S3A and has never heard of Lochan: one session, one scenario after another,
+each in its own folder below `root`. Prints the result of each, as JSON.
+"""
 
 import json
 import sys

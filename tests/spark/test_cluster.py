@@ -1,7 +1,8 @@
-"""A standalone cluster: queries on a lake in a folder that its machines share, and on one in a bucket through S3A; and
-all that executors write, while they are killed and tasks are run twice.
+"""A standalone cluster: queries on a lake in a shared folder and in a bucket through S3A, and everything that executors
+write, while they are killed and tasks run twice.
 
-The driver is a process of its own, as a user starts it; all work that can share one does."""
+The driver is a process of its own, as a user starts it; all work that can share one does.
+"""
 
 from __future__ import annotations
 

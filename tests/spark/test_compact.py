@@ -1,4 +1,4 @@
-"""A compaction on Spark: the rows stay the same, objects do not overlap, and others go on meanwhile."""
+"""A compaction on Spark: rows stay the same, objects do not overlap, and others go on meanwhile."""
 
 from __future__ import annotations
 

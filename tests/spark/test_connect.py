@@ -1,4 +1,4 @@
-"""Queries on a Spark that is elsewhere, behind Spark Connect: no JVM runs where they are asked."""
+"""Queries on a remote Spark, behind Spark Connect: no JVM runs on the asking machine."""
 
 from __future__ import annotations
 

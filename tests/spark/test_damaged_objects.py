@@ -1,4 +1,4 @@
-"""Damage to files that Spark reads by itself, and to those that its tasks read: it is found before a row is shown."""
+"""Damage to files that Spark, or its tasks, read is found before a row is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that differ, found on Spark: the same as the embedded engine finds, and no more collected than is told."""
+"""Row differences on Spark are those of the embedded engine, and no more is collected than is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query on Spark: order, limits, objects that are gone, and that nothing is left of it."""
+"""A query on Spark: order, limits, missing objects, and that nothing of it is left behind."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A server's own Spark: one session for all of its queries, warm from the start, replaced where it dies, and gone with
-the server."""
+"""A server's own Spark: one session for all its queries, warm from the start, replaced if it dies, and gone with the
+server.
+"""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A pool as a frame: its types, what is read of it, and that it stays what it was."""
+"""A pool as a frame: its types, what is read of it, and that it does not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of Spark into a pool: a commit for each batch, and what is played again is found."""
+"""Streams of Spark into a pool: one commit for each batch, and a batch that is played again is recognized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files of a repository as tables of Spark, however their bytes lie: on branches and in workspaces."""
+"""Parquet files of a repository as tables of Spark, however their bytes are stored, on branches and in workspaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page for a data engineer works as printed: from an empty folder to a stream, on a cluster of two workers."""
+"""The Spark tour works as printed: from an empty folder to a stream, on a cluster of two workers."""
 
 import os
 import subprocess

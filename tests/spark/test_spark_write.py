@@ -1,4 +1,4 @@
-"""A frame becomes one commit, or nothing does: whatever fails, and how often."""
+"""A frame becomes one commit, or nothing, whatever fails and however often."""
 
 from __future__ import annotations
 

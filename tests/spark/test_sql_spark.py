@@ -1,4 +1,4 @@
-"""A plan made of SQL gives the same rows on Spark as on DuckDB: windows, joins, subqueries, sets, functions."""
+"""A plan from SQL gives the same rows on Spark as on DuckDB: windows, joins, subqueries, sets, functions."""
 
 import os
 from collections.abc import Callable, Iterator

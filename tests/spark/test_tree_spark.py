@@ -1,4 +1,4 @@
-"""Spark reads the files of a tree as plain tables, with nothing of ours."""
+"""Spark reads the files of a tree as plain tables, without any code of ours."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Times and days that must be the same whatever zone a session is in, for tests with and without Spark Connect."""
+"""Times and days that must be the same in every session time zone, for tests with and without Spark Connect."""
 
 from __future__ import annotations
 

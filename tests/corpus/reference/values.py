@@ -1,4 +1,4 @@
-"""Values as the language sees them: JSON's, and times, durations, addresses; missing; and what went wrong."""
+"""Values of the language: those of JSON, times, durations and addresses, missing values, and errors."""
 
 from __future__ import annotations
 

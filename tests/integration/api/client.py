@@ -1,4 +1,4 @@
-"""Requests to the API of a served lake, as any HTTP client makes them."""
+"""An HTTP client for the API of a served lake."""
 
 import base64
 import http.client

@@ -1,4 +1,4 @@
-"""Files that lie, in a repository that a served lake is asked for: an answer in words, and nothing of the server's."""
+"""Hostile files in a repository of a served lake: queries get an error message, and nothing of the server's leaks."""
 
 from __future__ import annotations
 

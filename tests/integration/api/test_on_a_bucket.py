@@ -1,4 +1,4 @@
-"""Queries over HTTP of a lake that lies in a bucket: far from the server, and written to by others."""
+"""Queries over HTTP on a lake in a bucket that others write to."""
 
 import http.client
 import json

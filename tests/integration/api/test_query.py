@@ -1,4 +1,4 @@
-"""Queries over HTTP: what is asked, and what is answered."""
+"""Queries over HTTP: requests and answers."""
 
 import http.client
 import io

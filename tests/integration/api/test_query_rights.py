@@ -1,4 +1,4 @@
-"""Who may ask what: by key and secret, and by policies, for everything that a query can name."""
+"""Who may query what: by key and secret, and by policies, for everything that a query can name."""
 
 import base64
 from collections.abc import Callable

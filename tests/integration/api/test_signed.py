@@ -1,4 +1,4 @@
-"""Requests to the API that are signed as those to the gateway are; and what only some may read."""
+"""Requests to the API that are signed like those to the gateway, and what only some users may read."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The end of a server that runs queries: in order, soon, and with nothing left behind."""
+"""A server that runs queries stops in order, soon, and leaves nothing behind."""
 
 import http.client
 import json

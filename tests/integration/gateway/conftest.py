@@ -1,4 +1,4 @@
-"""A served lake for the tests of the gateway; each test makes a repository of its own in it."""
+"""A served lake for the tests of the gateway. Each test creates its own repository in it."""
 
 from collections.abc import Iterator
 from contextlib import closing

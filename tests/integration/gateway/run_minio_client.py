@@ -1,5 +1,6 @@
-"""For another interpreter with MinIO's client: plays every verb that programs use on the branch `main` of a bucket, and
-fails with an assertion where something is not as it should be. Leaves `kept/` behind."""
+"""Runs in another interpreter with MinIO's client: uses every verb that programs use on the branch `main` of a bucket,
+and fails with an assertion if something is wrong. It leaves `kept/` behind.
+"""
 
 import io
 import sys

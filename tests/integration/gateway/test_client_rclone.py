@@ -1,4 +1,4 @@
-"""rclone, unmodified: a remote of type s3 with an endpoint and keys, told in its environment."""
+"""rclone, unmodified: a remote of type s3 with an endpoint and keys from its environment."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Strangers who hold connections: however many there are, whoever signs is served; and none of them stays for long."""
+"""Anonymous clients that hold connections: signed requests are always served, and no anonymous client stays long."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""The finer points of S3 that clients trip over."""
+"""Details of S3 that clients rely on."""
 
 import socket
 from base64 import b64encode

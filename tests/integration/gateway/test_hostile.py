@@ -1,5 +1,4 @@
-"""Requests of people who mean no good, over bare sockets: the right answer soon, in little memory, and the others are
-served meanwhile."""
+"""Hostile requests over bare sockets: the right answer comes soon, in little memory, and other clients are served."""
 
 import gzip
 import threading

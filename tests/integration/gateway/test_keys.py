@@ -1,4 +1,4 @@
-"""The keys that a repository keeps, through the gateway: byte for byte the same, or refused alike everywhere."""
+"""Keys of a repository through the gateway: kept byte for byte, or refused in the same way everywhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""The server's log, as the configuration asks for it: where, how, and how much."""
+"""The server's log follows the configuration: destination, format and level."""
 
 import json
 import subprocess

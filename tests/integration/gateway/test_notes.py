@@ -1,4 +1,4 @@
-"""What a server notes of its requests: the log of use, the access log, its counters."""
+"""What a server records about its requests: the log of use, the access log, its counters."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Several servers on one lake, asked at the same moment; servers that are killed and stopped in the midst of it."""
+"""Several servers on one lake, asked at the same moment, killed and stopped in the middle."""
 
 import json
 import os

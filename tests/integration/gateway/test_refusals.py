@@ -1,4 +1,4 @@
-"""What a client asks for and would not get is refused in S3's words, and never taken for something else."""
+"""Requests that the gateway cannot fulfil are refused with S3's errors, and never taken for something else."""
 
 from typing import Any
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""What each route asks of its user: refused without the action that the table of routes names, carried out with it."""
+"""Each route is refused without the action that the table of routes names, and carried out with it."""
 
 from collections.abc import Iterator
 from contextlib import closing

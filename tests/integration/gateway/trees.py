@@ -1,4 +1,4 @@
-"""A folder of files as people have them, and what a branch holds of it in the eyes of boto3 and of the command line."""
+"""A typical folder of files, and what a branch holds of it according to boto3 and the command line."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Requests byte by byte: signed in every form, spoiled where a test wants it, and sent over a socket of its own."""
+"""Builds requests byte by byte: signed in every form, corrupted where a test needs it, sent over a socket."""
 
 import socket
 from collections.abc import Iterable

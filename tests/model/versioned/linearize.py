@@ -1,6 +1,7 @@
-"""Whether what several clients were told, and what is there now, can have come about by doing one step after another.
+"""Checks whether the answers that several clients got, and the state that is there now, can result from doing one step
+after another.
 
-Every order of the steps is tried: that is what "linearisable" means. A request that failed without a known outcome may
+It tries every order of the steps: that is what "linearizable" means. A request that failed with an unknown outcome may
 have happened or not, but never by half.
 """
 

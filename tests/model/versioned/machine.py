@@ -1,5 +1,5 @@
-"""The machine that Hypothesis drives: requests on several lakes of one store, in turn and at once, across restarts, days,
-nights and storms. After each step the lake must be what the dictionaries say.
+"""The state machine that Hypothesis drives: requests on several lakes of one store, in turn and at once, across
+restarts, days and faults of the store. After each step the lake must equal the model.
 """
 
 import asyncio

@@ -1,5 +1,5 @@
-"""One of several processes that work on one lake at once, each on paths of its own, and all on one branch. At its end
-it says what it has left there, and which commits it was promised.
+"""One of several processes that work on one lake at once, each on its own paths and all on one branch. At its end it
+reports what it has left there, and which commits were acknowledged.
 """
 
 import asyncio

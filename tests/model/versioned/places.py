@@ -1,5 +1,5 @@
-"""Several processes on one store, in this one: each lake folds by itself, and has its own way to the store, which may
-fail while those of the others hold. A clock that waits for nobody lets deadlines pass at once.
+"""Several simulated processes on one store, in this process. Each lake folds by itself and has its own connection to
+the store, which may fail while those of the others work. The clock never waits, so deadlines pass at once.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What each request makes of the dictionaries. A request may see the state in one moment and change it in a later one, as a
+"""Predicts the effect of each request on the model. A request may see the state at one moment and change it later, as a
 copy does, which reads its source and then stages it: `begin` and `finish`. Alone, both happen at once.
 """
 

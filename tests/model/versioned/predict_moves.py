@@ -1,4 +1,4 @@
-"""Commits and all that moves a head, in dictionaries."""
+"""The model of commits and of everything that moves a head."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice

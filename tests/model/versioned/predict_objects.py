@@ -1,4 +1,4 @@
-"""Objects put, deleted, copied and moved, in dictionaries."""
+"""The model of objects that are put, deleted, copied and moved."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Branches, tags, stashes and what may be done at all, in dictionaries."""
+"""The model of branches, tags, stashes, protection and read-only repositories."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Workspaces, in dictionaries."""
+"""The model of workspaces."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

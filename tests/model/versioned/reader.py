@@ -1,4 +1,4 @@
-"""What is in a lake, read as dictionaries."""
+"""Reads a lake as a state of the model."""
 
 from datetime import UTC, datetime, timedelta
 

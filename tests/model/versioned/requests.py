@@ -1,4 +1,4 @@
-"""What may be asked of a repository, as values: predicted by dictionaries, played on a lake."""
+"""Requests to a repository, as values. The model predicts their effect, and `verbs.py` carries them out on a lake."""
 
 from collections.abc import Callable, Sequence
 from random import Random

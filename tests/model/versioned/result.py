@@ -1,4 +1,4 @@
-"""What a request may make of the dictionaries."""
+"""The possible effect of a request on the model."""
 
 from fnmatch import fnmatchcase
 from typing import NamedTuple

@@ -1,7 +1,7 @@
-"""What a repository should be, as dictionaries: a value for each state, that every request makes another value of.
+"""The state of a repository in the model: dictionaries that each request maps to new ones.
 
-Commits are named by what they are (message, parents, files), so that states can be compared with what was read from a
-lake, whose ids nobody can foretell.
+Commits are named by their content (message, parents, files), so that states can be compared with what was read from a
+lake, whose ids nobody can predict.
 """
 
 from collections.abc import Mapping

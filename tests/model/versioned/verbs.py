@@ -1,4 +1,4 @@
-"""The same requests, played on a lake."""
+"""Carries out the requests of the model on a real lake."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import NamedTuple

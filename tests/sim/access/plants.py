@@ -1,4 +1,4 @@
-"""Planted bugs of access: each takes away one part of rule A1."""
+"""Planted bugs of access control: each removes one part of rule A1."""
 
 from __future__ import annotations
 

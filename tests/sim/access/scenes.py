@@ -1,7 +1,8 @@
-"""Small scenes of access for the exhaustive explorer: nobody is let in by a key whose revocation was answered (A1).
+"""Small scenes of access control for the exhaustive explorer: nobody gets in with a key whose revocation was answered
+(A1).
 
-One server takes a key away, others let people in, each with a copy of the lake's journal of its own. Time passes
-between any two things that happen, and answers come late.
+One server revokes a key, others let people in, each with its own copy of the lake's journal. Time passes between any
+two things that happen, and answers come late.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Clients who write bytes: bodies on a branch, files in a workspace, quick and slow, and who collect garbage."""
+"""Clients who write bytes (bodies on a branch, files in a workspace, quick and slow) and who collect garbage."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import md5

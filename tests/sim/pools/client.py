@@ -1,4 +1,4 @@
-"""Clients of a simulated pool, who use the real verbs, and those verbs as they stand in a scene."""
+"""Clients of a simulated pool. They use the real verbs, alone and as the actions of a scene."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,7 +1,7 @@
-"""The oracle of a pool: what rows each commit must hold, by the head it landed on and what was asked for.
+"""The oracle of a pool: which rows each commit must hold, given the head it landed on and the request.
 
-Rows are words, each loaded once, so one that is there twice is doubled, and one that is missing is lost. Nothing here
-knows of objects.
+Rows are words, each loaded once. So a row that is there twice is duplicated, and one that is missing is lost. Nothing
+here knows of objects.
 """
 
 import re

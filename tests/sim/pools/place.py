@@ -1,4 +1,4 @@
-"""A pool as a simulated machine has it open: the real one, but for an engine that computes rows that are words."""
+"""A pool as a simulated machine opens it: the real one, with an engine whose rows are words."""
 
 from dataclasses import dataclass, field
 

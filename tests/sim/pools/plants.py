@@ -1,4 +1,4 @@
-"""Planted bugs of pools: each takes one rule away from the shipped code. The explorer must catch every one."""
+"""Planted bugs of pools: each removes one rule from the shipped code. The explorer must catch every one."""
 
 from __future__ import annotations
 

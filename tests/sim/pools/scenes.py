@@ -1,4 +1,4 @@
-"""Small scenes with pools for the exhaustive explorer: what rules S5, S6 and S7 are there for."""
+"""Small scenes with pools for the exhaustive explorer: the situations that rules S5, S6 and S7 exist for."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

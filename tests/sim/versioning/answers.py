@@ -1,4 +1,4 @@
-"""Whether an answer was right at some moment between question and answer, by the model."""
+"""Checks, by the model, whether an answer was right at some moment between the request and the answer."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""How a client asks: it notes what it requests, and tells the oracle what it hears.
+"""A client that records each request and reports each answer to the oracle.
 
 A body is never written: an entry's checksum names the write, so that each can be followed wherever it goes.
 """

@@ -1,4 +1,4 @@
-"""The codecs of files with a memory: the same bytes are decoded once, however many runs read them.
+"""Cached codecs: the same bytes are decoded once, however many runs read them.
 
 An explorer plays nearly the same files thousands of times. The functions are pure, so nothing else changes.
 """

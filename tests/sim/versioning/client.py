@@ -1,4 +1,4 @@
-"""Clients of a simulated repository, who use the real verbs."""
+"""Clients of a simulated repository. They use the real verbs."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import md5

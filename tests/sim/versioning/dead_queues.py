@@ -1,8 +1,9 @@
-"""Writers that die in the queue of a branch hold nobody up for long, and a living one is not taken for dead (S1).
+"""Writers that die in the queue of a branch do not hold up others for long, and a living writer is not mistaken for a
+dead one (S1).
 
 Some machines queue, each with one or several requests, and crash. One stands still for a while and goes on. Another is
-alive and slow: it is the first in the queue for longer than anybody may be silent. Whoever commits when all of them
-have died lands within fifteen seconds.
+alive but slow: it is first in the queue for longer than a writer may be silent. Whoever commits after all of them have
+died lands within fifteen seconds.
 """
 
 import random

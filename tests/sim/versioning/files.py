@@ -1,5 +1,6 @@
-"""What the files of the simulated store hold, read by the oracle at once and without the code that machines read with:
-the formats alone."""
+"""The contents of files on the simulated store. The oracle reads them at once, with the formats alone and without the
+code that machines use.
+"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,5 @@
-"""What a repository means, in dictionaries: the decided events folded by what each was asked to do, and nothing else.
+"""The meaning of a repository, in dictionaries: the decided events, folded by what each request asked for, and nothing
+else.
 
 It knows no layers, no runs and no compaction. A branch is what its head holds, what a reader sees (puts, deletes and
 head moves, in the order of the journal), and the writes that are staged. Every event that makes a commit is compared

@@ -1,4 +1,4 @@
-"""What the model's repository is made of, as values."""
+"""The values that the model's repository consists of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a head move means on the head that it landed on."""
+"""The meaning of a head move on the head that it landed on."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A repository as a simulated machine has it open: the real one, with nothing that would leave the simulated loop."""
+"""A repository as a simulated machine opens it: the real one, without anything that would leave the simulated loop."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

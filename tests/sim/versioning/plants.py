@@ -1,4 +1,4 @@
-"""Planted bugs of versioning: each takes one rule away from the shipped code. The simulator must catch every one.
+"""Planted bugs of versioning: each removes one rule from the shipped code. The simulator must catch every one.
 
 Most are a decision of `lochan.versioning.state.rules`; what is no decision there is a method with a line changed.
 """

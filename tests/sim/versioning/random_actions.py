@@ -1,4 +1,4 @@
-"""What the clients of a life do, drawn at random."""
+"""The actions of clients in a life, drawn at random."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a client reads, by the real verbs; the oracle says whether it can be so."""
+"""A client that reads with the real verbs. The oracle judges what it read."""
 
 from collections.abc import Callable
 

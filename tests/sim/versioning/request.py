@@ -1,4 +1,4 @@
-"""What a client asked for, noted beside the journal: the events say what was done, not what was meant."""
+"""The request of a client, recorded beside the journal: the events say what was done, not what was meant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

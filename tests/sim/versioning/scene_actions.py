@@ -1,4 +1,4 @@
-"""The verbs as they stand in a scene: each is something that a client does."""
+"""The verbs as actions of a scene: each is something that a client does."""
 
 from collections.abc import Awaitable, Callable
 

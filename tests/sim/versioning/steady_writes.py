@@ -1,7 +1,8 @@
 """A commit under a steady stream of writes and head moves always lands: the turn of rule S1.
 
 One machine takes long to write the files of its commit. Others move the head of the same branch as fast as they can,
-and write to it, for as long as the commit is under way. Without turns each of its tries would come too late, for ever.
+and write to it, for as long as the commit is under way. Without turns, each of its attempts would come too late,
+forever.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Differences and merges of dictionaries, and the best common ancestors, each in the plainest way there is."""
+"""Differences and merges of dictionaries, and the best common ancestors, each in the simplest way."""
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Time that a test moves by hand, and machines whose clocks show it each in its own way."""
+"""A clock that a test moves by hand, and machines whose clocks each show it in their own way."""
 
 import asyncio
 from heapq import heappop, heappush

@@ -1,4 +1,4 @@
-"""A lake's access for tests: its state alone, or a whole lake in memory or in a folder."""
+"""Access control for tests: its state alone, or a whole lake in memory or in a folder."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,6 @@
-"""Deny wins, nothing that fits is denied, wildcards stay where they belong, and it is quick."""
+"""Decisions: a denial wins, a request that no statement matches is denied, wildcards match only where they should, and
+it is quick.
+"""
 
 from time import perf_counter_ns
 

@@ -1,4 +1,6 @@
-"""Access beside repositories in the lake's journal: folded by every process, kept by checkpoints, older ones read."""
+"""Access control beside repositories in the lake's journal: every process folds it, checkpoints keep it, older ones are
+read.
+"""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Which policies can be put, and what is said of the others; every action is on the page."""
+"""Which policies are accepted, and the errors for the others. Every action is on the page."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`allow_each` says of very many resources what `allow` says of one."""
+"""`allow_each` decides about very many resources as `allow` decides about one."""
 
 import pyarrow as pa
 import pytest

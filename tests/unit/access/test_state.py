@@ -1,4 +1,4 @@
-"""What an event needs to hold, and that a checkpoint keeps it all."""
+"""The conditions of each event, and that a checkpoint keeps everything."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The verbs from Python, as a program without an event loop says them."""
+"""The verbs from Python, in a program without an event loop."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Verbs that the command line shares with Python: files and folders of this machine, stashes, protection, imports,
-upkeep of pools, jobs, and who may do what."""
+"""Verbs that the command line shares with Python: local files and folders, stashes, protection, imports, upkeep of
+pools, jobs, and rights.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of verbs, the classes, their waiting twins and the command line tell of the same verbs."""
+"""The table of verbs, the classes, their blocking twins and the command line have the same verbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies, readers and entries as the tests of this folder need them."""
+"""Creates bodies, readers and entries for the tests of this folder."""
 
 import hashlib
 from collections.abc import AsyncIterator, Iterable

@@ -1,4 +1,4 @@
-"""Chunks cut anew."""
+"""Chunks are cut again into other sizes."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

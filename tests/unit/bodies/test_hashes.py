@@ -1,4 +1,4 @@
-"""Hashes that lag behind give what they would give at once."""
+"""Hashes that are computed later give the same as at once."""
 
 import asyncio
 import hashlib

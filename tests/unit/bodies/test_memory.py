@@ -1,4 +1,4 @@
-"""A body of 300 MiB goes to disk and comes back in a small part of that."""
+"""A body of 300 MiB goes to disk and comes back within a small part of that memory."""
 
 import tracemalloc
 from collections.abc import AsyncIterator

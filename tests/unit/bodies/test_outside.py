@@ -1,4 +1,4 @@
-"""Files outside the lake: imported, linked, read, and found changed, gone, or to be a lake's own."""
+"""Files outside the lake: imported, linked, read, and found to be changed, gone, or part of a lake."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Bodies read back: every span of every cutting, checked; and what is said when bytes are missing or wrong."""
+"""Reading bodies: every span of every cut is checked, and missing or wrong bytes are an error."""
 
 import asyncio
 import hashlib

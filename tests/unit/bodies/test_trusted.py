@@ -1,4 +1,4 @@
-"""Blocks on a disk are hashed when they are read, but not each time; and what changes meanwhile is noticed."""
+"""Blocks on a disk are hashed when they are read, but not each time, and changes are noticed."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Bodies written: what the entry says, which files there are, what it costs, and that a failure leaves no entry."""
+"""Writing bodies: the entry, the files, the cost, and that a failure leaves no entry."""
 
 import hashlib
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Commands that a text tells its reader to run: `lochan …` in back-quotes, parsed by the real command parser."""
+"""Finds the commands that a text tells its reader to run: `lochan …` in back-quotes, parsed by the real parser."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Running the command in this process, as a script would."""
+"""Runs the command in this process, as a script would."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

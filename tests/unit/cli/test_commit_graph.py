@@ -1,4 +1,4 @@
-"""A drawn graph, read as a person would: every line from a commit downwards ends at one of its parents."""
+"""A drawn graph, read as a person would read it: every line down from a commit ends at one of its parents."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

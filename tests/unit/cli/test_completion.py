@@ -1,4 +1,4 @@
-"""Completion by the tab key: what a real bash writes on its line, and what the other shells are answered."""
+"""Completion with the tab key: what a real bash shows, and what other shells get."""
 
 import os
 import pty

@@ -1,5 +1,6 @@
-"""What an error advises can be pasted as it stands: its commands exist, with these options, and name the repository and
-the lake at hand."""
+"""The commands in error messages can be pasted as they are: they exist, with these options, and name the right
+repository and lake.
+"""
 
 import ast
 import json

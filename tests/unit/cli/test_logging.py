@@ -1,4 +1,4 @@
-"""Log lines go where, and look as, the configuration says."""
+"""Log lines have the destination and format that the configuration says."""
 
 import io
 import json

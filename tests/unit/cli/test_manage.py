@@ -1,4 +1,4 @@
-"""Rounds of upkeep end when they are told to, whatever they wait for just then."""
+"""Rounds of upkeep stop when they are asked to, whatever they are waiting for."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The bar of Spark's tasks: on a terminal alone, and gone when it ends."""
+"""The bar of Spark's tasks: only on a terminal, and gone when it ends."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""What the user sees, and what a name can do to it: nothing."""
+"""Output for the user, which no name can break."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""From the configuration to the options of a store, and who is asking."""
+"""From the configuration to the options of a store, and to the acting user."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""How things are named on the command line."""
+"""Names of things on the command line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Times, and places outside the lake, as they are given on the command line."""
+"""Times, and locations outside the lake, as arguments of the command line."""
 
 from pathlib import Path
 

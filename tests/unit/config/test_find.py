@@ -1,4 +1,4 @@
-"""Where the lake is, by who said so last."""
+"""Where the lake is: the order of precedence."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""A lake in a folder, with pools that are filled by loads: for tests of queries and what changes rows."""
+"""A lake in a folder, with pools that are filled by loads, for tests of queries and of changes to rows."""
 
 from __future__ import annotations
 

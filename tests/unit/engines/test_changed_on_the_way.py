@@ -1,4 +1,4 @@
-"""A store whose files are right and some of whose answers are not: everything succeeds, with the right results."""
+"""A store with correct files and some wrong answers: everything succeeds, with the right results."""
 
 from __future__ import annotations
 

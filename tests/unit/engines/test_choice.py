@@ -1,4 +1,4 @@
-"""Which engine runs a query, and what is said where Spark cannot: without starting it."""
+"""Which engine runs a query, and the error if Spark cannot: without starting it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits hold while a query is read and compiled: its time, that somebody wants it, and how large it may be."""
+"""Limits hold while a query is parsed and compiled: time, cancellation, and size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage to the files of data objects: it is found before a row of theirs is shown or copied, whatever is done."""
+"""Damage to the files of data objects is found before one of their rows is shown or copied, whatever the operation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Numbers of many digits on a lake: found, ordered, added and left out of plans by their decimals, and kept by whatever
-writes objects anew."""
+"""Numbers of many digits on a lake: found, sorted, added and pruned by their decimals, and kept by everything that
+rewrites objects.
+"""
 
 from __future__ import annotations
 

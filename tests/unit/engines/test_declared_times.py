@@ -1,4 +1,4 @@
-"""A declared time is one moment however it is written, where rows are told apart: in pipes and in SQL alike."""
+"""A declared time is one moment, however it is written, wherever rows are compared: in pipes and in SQL."""
 
 from __future__ import annotations
 

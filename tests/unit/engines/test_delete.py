@@ -1,4 +1,4 @@
-"""Rows that are deleted by what they hold: exactly these, with the others as they were."""
+"""Deletes rows by a condition: exactly these, and the others stay unchanged."""
 
 from __future__ import annotations
 

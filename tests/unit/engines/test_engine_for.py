@@ -1,4 +1,4 @@
-"""Which engine does a job."""
+"""Which engine runs a job."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every kind of file that a lake has, damaged in every way: what is shown is right, or damage is told of."""
+"""Every kind of file of a lake, damaged in every way: what is shown is right, or the damage is reported."""
 
 from __future__ import annotations
 

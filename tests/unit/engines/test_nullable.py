@@ -1,4 +1,4 @@
-"""Fields that may be null: rows come back and queries tell null from missing, after loads, compaction and deletes."""
+"""Fields that may be null: rows come back, and queries tell null from missing, after loads, compaction and deletes."""
 
 from __future__ import annotations
 

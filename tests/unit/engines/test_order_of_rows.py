@@ -1,4 +1,4 @@
-"""A pool gives its rows in the order of its key, however many objects they came in."""
+"""A pool gives its rows in the order of its key, however many objects they are in."""
 
 from __future__ import annotations
 

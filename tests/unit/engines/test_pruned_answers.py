@@ -1,5 +1,6 @@
-"""A query gives the same rows whether objects are left out or not: the same test beside one that tells nothing of the
-rows leaves none out."""
+"""A query gives the same rows with and without pruning: the same condition beside one that says nothing about the rows
+prunes nothing.
+"""
 
 from __future__ import annotations
 

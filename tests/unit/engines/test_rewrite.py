@@ -1,4 +1,4 @@
-"""Objects written anew hold the same rows, whatever their shapes."""
+"""Rewritten objects hold the same rows, whatever their shapes."""
 
 from __future__ import annotations
 

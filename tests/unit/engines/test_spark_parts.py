@@ -1,4 +1,4 @@
-"""What a query on Spark is made of, as far as it needs no JVM."""
+"""The parts of a query on Spark that need no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where declared times lie in a file, value by value, and that objects of earlier versions are read as these are."""
+"""Where declared times are in a file, value by value, and that objects of earlier versions are read the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A round of upkeep: what is compacted, what is left, and what others do meanwhile."""
+"""A round of upkeep: what is compacted, what is left alone, and what others do meanwhile."""
 
 from __future__ import annotations
 

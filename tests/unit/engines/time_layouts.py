@@ -1,4 +1,4 @@
-"""Objects as earlier versions wrote them: a declared time that a timestamp did not give back was a string."""
+"""Objects as earlier versions wrote them: if a timestamp could not reproduce a declared time, it was a string."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoders that do what none of ours does: each job is the first word of its request."""
+"""Decoders that misbehave in ways that ours do not. The first word of a request names the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A decoder is expendable: however it ends, who started it is told, and nothing of it is left."""
+"""A decoder is expendable: however it ends, its parent learns it, and nothing is left behind."""
 
 from __future__ import annotations
 

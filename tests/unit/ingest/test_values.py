@@ -1,4 +1,4 @@
-"""What crosses from a decoder is believed only where it is what it says."""
+"""What comes from a decoder is accepted only if it is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pool in a folder, written to by tasks that are run here: all of a job but Spark."""
+"""A pool in a folder, written to by tasks that run in this process: a whole job without Spark."""
 
 from __future__ import annotations
 

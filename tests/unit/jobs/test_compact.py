@@ -1,4 +1,4 @@
-"""What the tasks of a compaction on Spark do, run here: no row changes, and no two objects overlap."""
+"""The tasks of a compaction on Spark, run here: no row changes, and no two objects overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job lands once: as one commit, found again by whoever does it twice, on whatever head there is."""
+"""A job lands once, as one commit on whatever head there is, and a second attempt finds it."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tasks write objects that are those of an embedded load, and what goes wrong in them is told."""
+"""Tasks write the same objects as an embedded load, and their errors are reported."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Jobs tell the lake how far they are; who looks sees it, and which are lost."""
+"""Jobs record their progress in the lake. Readers see it, and which jobs are lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that are told of when they begin and when they end, and by nobody between."""
+"""Jobs that report only when they begin and when they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark says of a task that failed, as an error that says what to do."""
+"""Spark's report of a failed task becomes an error that says what to do."""
 
 import pytest
 

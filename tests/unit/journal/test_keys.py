@@ -1,4 +1,4 @@
-"""Rule J8 by itself: what the table of idempotency keys says, and what it forgets."""
+"""Rule J8 by itself: what the table of idempotency keys answers, and what it forgets."""
 
 import msgspec
 import pytest

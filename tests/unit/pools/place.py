@@ -1,4 +1,4 @@
-"""A pool in memory, with objects whose rows are short texts: what they hold is the test's to know, not the lake's."""
+"""A pool in memory, with objects whose rows are short texts. Only the test knows what they hold, not the lake."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable

@@ -1,4 +1,4 @@
-"""Which objects are merged: those that overlap, those that are small, and nothing twice."""
+"""Which objects are merged: those that overlap, those that are small, and none twice."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Keys as bytes: they compare as the keys do, whatever their kinds."""
+"""Keys as bytes compare as the keys do, whatever their kinds."""
 
 import json
 import math

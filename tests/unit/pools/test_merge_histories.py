@@ -1,4 +1,4 @@
-"""Histories of pools are joined: no row is doubled, none is lost, whatever objects it lies in."""
+"""Merged histories of pools: no row is duplicated or lost, whatever objects it is in."""
 
 from collections.abc import Awaitable, Callable
 

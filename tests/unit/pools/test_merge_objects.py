@@ -1,4 +1,4 @@
-"""Which objects are held after a merge: plain sets, one letter for each object."""
+"""Which objects remain after a merge: plain sets, one letter for each object."""
 
 import pytest
 

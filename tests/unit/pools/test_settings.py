@@ -1,4 +1,4 @@
-"""Settings as they are written, and what is said to those that cannot be taken."""
+"""Settings as they are written, and the errors for invalid ones."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A policy of upkeep: what a file says, and everything that can be wrong with one."""
+"""A policy of upkeep: what a file may say, and everything that can be wrong with one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The corpus: enough of everything, and DuckDB gives what the reference gives. Spark is asked in its own lane."""
+"""The corpus covers everything, and DuckDB gives what the reference gives. Spark has its own lane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source made of Python rows, read by VALUES: what a plan is tested on without a pool."""
+"""A source made of Python rows, read by VALUES, to test a plan without a pool."""
 
 from __future__ import annotations
 

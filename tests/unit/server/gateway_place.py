@@ -1,4 +1,4 @@
-"""A gateway in this process: requests are signed here, and answers taken down as Granian gets them."""
+"""A gateway in this process. It signs requests and records answers as Granian gets them."""
 
 import hmac
 from collections.abc import AsyncIterator, Mapping

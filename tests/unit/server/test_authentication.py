@@ -1,4 +1,4 @@
-"""Who asks, where another process made the key a moment ago, or made it anew."""
+"""Authentication when another process has just created the key, or created it again."""
 
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Who may keep a connection: by a clock that the test moves, on sockets of this very process."""
+"""Who may keep a connection: with a clock that the test moves, on sockets of this process."""
 
 import socket
 import sys

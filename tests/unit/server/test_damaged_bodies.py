@@ -1,4 +1,4 @@
-"""GetObject of damaged bodies on a disk: neither the whole nor any part is answered with other bytes."""
+"""GetObject of damaged bodies on a disk: neither the whole nor any part is answered with wrong bytes."""
 
 import asyncio
 from pathlib import Path

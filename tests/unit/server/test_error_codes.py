@@ -1,4 +1,4 @@
-"""Errors of the lake in S3's words: clients learn what is wrong, and not where the lake is."""
+"""Errors of the lake as S3 errors: clients learn what is wrong, but not where the lake is."""
 
 import asyncio
 from pathlib import Path

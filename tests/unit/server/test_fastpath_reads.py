@@ -1,4 +1,4 @@
-"""The short way gives the answers of the general way: every request of a corpus goes through both."""
+"""The fast path gives the answers of the general path: every request of a corpus goes through both."""
 
 import asyncio
 from collections.abc import Iterator

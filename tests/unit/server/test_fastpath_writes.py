@@ -1,4 +1,4 @@
-"""Small PUTs get the answers of the general way, leave the same entries, and are noted as they are there."""
+"""Small PUTs on the fast path get the answers of the general path, leave the same entries, and are logged alike."""
 
 import asyncio
 from base64 import b64encode

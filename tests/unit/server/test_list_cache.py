@@ -1,4 +1,4 @@
-"""Pages that are kept: of one ref as it was, by one user, within a bound."""
+"""Cached pages: of one state of a ref, for one user, within a bound."""
 
 from dataclasses import dataclass
 from typing import Any, cast

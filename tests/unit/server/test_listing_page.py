@@ -1,5 +1,6 @@
-"""Pages of a list of which much is denied: however little is looked at for one of them, together they hold all that is
-shown, once and in order."""
+"""Pages of a list with many denied objects: however few a page looks at, together they show everything once and in
+order.
+"""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Uploads that nobody ends are aborted when they are old, and only those."""
+"""Unfinished uploads are aborted when they are old, and only those."""
 
 from collections.abc import AsyncIterator
 

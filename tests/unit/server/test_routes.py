@@ -1,4 +1,4 @@
-"""The names that a query may have, against the published model of S3 that botocore ships."""
+"""The names that a query string may have, against the published model of S3 that botocore ships."""
 
 from typing import Any
 

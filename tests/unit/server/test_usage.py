@@ -1,4 +1,4 @@
-"""The log of use as a file: what went in comes out, and Arrow needs no pandas for it."""
+"""The log of use as a file: rows come back unchanged, and Arrow needs no pandas for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake with two gateways over it, of which one knows the short way: what they answer must be the same."""
+"""A lake with two gateways, one with the fast path and one without. Their answers must be the same."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The explorer visits each schedule once, finds planted bugs within small budgets, and what it found plays again."""
+"""The explorer visits each schedule once, finds planted bugs within small budgets, and can replay what it found."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Small protocols with a known bug each, to see whether the simulator finds it; and the same without the bug."""
+"""Small protocols with one known bug each, to see whether the simulator finds it; and the same without the bug."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A write without Spark: begun, written by tasks that are run here, and landed as often as anybody likes."""
+"""A write without Spark: begun, written by tasks that run here, and landed once however often it is tried."""
 
 import pickle
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The columns of a table of files: of all their footers."""
+"""The columns of a table of files come from all their footers."""
 
 from __future__ import annotations
 

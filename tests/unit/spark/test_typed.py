@@ -1,4 +1,4 @@
-"""Rows of any shape as columns of a frame, through the embedded engine: what a task of the data source gives."""
+"""Rows of any shape as columns of a frame, through the embedded engine, as a task of the data source gives them."""
 
 from datetime import date
 from decimal import Decimal

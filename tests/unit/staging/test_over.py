@@ -1,4 +1,4 @@
-"""The tree over the lowest runs: when it is made, how long it holds, and what it saves a reader."""
+"""The covering tree over the lowest runs: when it is made, how long it is valid, and what it saves a reader."""
 
 from collections.abc import Callable
 

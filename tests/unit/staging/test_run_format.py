@@ -1,4 +1,4 @@
-"""The run file: what goes in comes out, and a byte that is not as written is found."""
+"""The run file: what goes in comes out, and any wrong byte is found."""
 
 import duckdb
 import numpy as np

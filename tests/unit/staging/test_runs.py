@@ -1,4 +1,4 @@
-"""Run files on a store: what is read of them, and how often."""
+"""Run files on a store: which parts are read, and how often."""
 
 import asyncio
 import re

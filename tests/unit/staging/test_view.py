@@ -1,4 +1,4 @@
-"""The view over layers and base, and what a look at it costs."""
+"""The view over layers and base, and the cost of a look-up."""
 
 from collections.abc import Sequence
 from typing import Any

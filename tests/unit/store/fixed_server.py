@@ -1,4 +1,4 @@
-"""A loopback HTTP server that gives one fixed answer, or none, and counts how often it was asked."""
+"""A loopback HTTP server that gives one fixed answer, or none, and counts the requests."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Settling a create: the verdict is right whatever answers were lost on the way."""
+"""The outcome of a create is right whatever answers were lost on the way."""
 
 import pytest
 

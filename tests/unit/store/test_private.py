@@ -1,4 +1,4 @@
-"""What a lake, its cache and its log leave on a disk is for their owner alone, whatever the umask says."""
+"""The files of a lake, its cache and its log belong to their owner alone, whatever the umask says."""
 
 import logging
 import os

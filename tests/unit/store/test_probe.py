@@ -1,4 +1,4 @@
-"""The probe accepts stores that create once, and refuses those that only say so."""
+"""The probe accepts stores that create once, and refuses those that only claim to."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the remote store makes of a server's answers, on each of the three clouds; and that it asks only once."""
+"""How the remote store interprets a server's answers, on each of the three clouds; and that it asks only once."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""Small files written by a process beside this one: the same answers as from threads, whatever becomes of it."""
+"""Small files written by a helper process: the same answers as from threads, whatever happens to it."""
 
 import asyncio
 import errno

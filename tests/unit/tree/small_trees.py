@@ -1,4 +1,4 @@
-"""Small trees for tests, driven without an event loop, with every opened and written range on record."""
+"""Small trees for tests, driven without an event loop. They record every range that is opened or written."""
 
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""Several ranges under way at once: an error comes through as itself, and nothing is left behind that complains."""
+"""Several ranges at once: an error arrives as itself, and nothing is left behind that complains."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""The local cache of ranges: what a crash, the disk or another process did is found out, and costs a fetch."""
+"""The local cache of ranges: damage by a crash, the disk or another process is found, and costs a fetch."""
 
 import os
 from pathlib import Path

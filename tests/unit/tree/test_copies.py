@@ -1,4 +1,4 @@
-"""Copies for the local disk are made behind the answer: nobody waits for one who did not ask for it."""
+"""Copies for the local disk are made after the answer: only those who asked for one wait for it."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where ranges end is part of the format: these cuts were made by the first version, and every other makes the same."""
+"""Where ranges end is part of the format: the first version made these cuts, and every other makes the same."""
 
 from collections.abc import Awaitable
 

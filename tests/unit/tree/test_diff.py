@@ -1,4 +1,4 @@
-"""A diff opens the ranges that differ and no other, wherever the cuts have moved."""
+"""A diff opens only the ranges that differ, wherever the cuts have moved."""
 
 from collections.abc import AsyncIterator
 

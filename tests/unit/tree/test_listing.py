@@ -1,4 +1,4 @@
-"""A listing goes past a common prefix by a search: what lies under it is not opened."""
+"""A list skips a common prefix by a search: what lies under it is not opened."""
 
 import pytest
 

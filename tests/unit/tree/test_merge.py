@@ -1,4 +1,4 @@
-"""A merge takes whole ranges where it can, and compares rows only where both sides changed the same span."""
+"""A merge takes whole ranges if it can, and compares rows only where both sides changed the same span."""
 
 import asyncio
 

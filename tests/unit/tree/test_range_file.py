@@ -1,4 +1,4 @@
-"""The files of a tree: what they are named, what others read in them, and that damage is never a wrong answer."""
+"""The files of a tree: their names, what other tools read in them, and that damage never gives a wrong answer."""
 
 import io
 from collections.abc import Callable

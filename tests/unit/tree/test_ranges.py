@@ -1,4 +1,4 @@
-"""Reading ranges: checked, fetched again once if bad, fetched once for many, kept on the disk."""
+"""Reading ranges: checked, fetched again once if damaged, fetched once for many readers, kept on the disk."""
 
 import asyncio
 from pathlib import Path

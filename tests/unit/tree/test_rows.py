@@ -1,4 +1,4 @@
-"""Rows put into others, as slices or row by row: the same rows. Rows of two batches compared: what a dict would say."""
+"""Rows inserted as slices or one by one are the same. Comparing two batches gives what a dict would give."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Events told to a fold one after the other."""
+"""Applies events to a fold, one after the other."""
 
 from typing import Any
 

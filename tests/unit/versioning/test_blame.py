@@ -1,4 +1,4 @@
-"""Blame against what was told: the commit that last changed each object, through merges, reverts and re-uploads."""
+"""Blame against a known history: the commit that last changed each object, through merges, reverts and re-uploads."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Entries in the queue of a branch: who they are of, how they are renewed, and who ends those of the dead."""
+"""Entries in the queue of a branch: whose they are, how they are renewed, and who drops those of dead writers."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Garbage is collected while objects are copied, moved, imported and linked: nothing comes to name dead bytes."""
+"""Garbage is collected while objects are copied, moved, imported and linked: nothing ever names dead bytes."""
 
 from collections.abc import AsyncIterator
 

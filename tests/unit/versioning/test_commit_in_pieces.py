@@ -1,4 +1,6 @@
-"""However the staged changes lie, and however small the pieces they are read in: the same commit, the same rest."""
+"""The commit and the remaining changes are the same however the staged changes are laid out, and however small the
+pieces.
+"""
 
 from collections.abc import Callable
 

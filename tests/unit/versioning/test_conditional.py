@@ -1,4 +1,4 @@
-"""Writes on a condition: of many at once, exactly one finds what it asked for."""
+"""Conditional writes: of many at once, exactly one finds its condition true."""
 
 import asyncio
 

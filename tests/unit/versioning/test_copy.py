@@ -1,4 +1,4 @@
-"""Copies, moves and removals: in one event, without a byte moved, and of nothing whose bytes have vanished."""
+"""Copies, moves and removals: in one event, without moving a byte, and never of missing bytes."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Differences, counted and rolled up: between refs, with two dots and three, and of what is staged."""
+"""Differences, counted and summed up by folder: between refs, with two dots and three, and of staged changes."""
 
 import pytest
 

@@ -1,3 +1,5 @@
+"""Expressions for revisions: `main~2`, `main@{time}` and the like."""
+
 import pytest
 
 from lochan.errors import Invalid

@@ -1,4 +1,4 @@
-"""Imports and ingests: one commit, no byte moved, nothing staged, nobody's uncommitted work hidden."""
+"""Imports and ingests: one commit, no byte moved, nothing staged, and nobody's uncommitted work hidden."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Head moves that race: everybody lands, in turn, and nobody who died is waited for."""
+"""Head moves that race: everybody lands, in turn, and nobody waits for a dead writer."""
 
 import asyncio
 

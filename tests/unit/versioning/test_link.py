@@ -1,4 +1,4 @@
-"""Addresses that are given away and linked once, and files outside that are linked where they lie."""
+"""Addresses that are given out and linked once, and outside files that are linked where they are."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""A link is of all the bytes that are there, or of none."""
+"""A link covers all the bytes, or there is no link."""
 
 import pytest
 

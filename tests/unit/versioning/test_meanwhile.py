@@ -1,4 +1,4 @@
-"""What somebody else does between the moment when a verb has looked and the moment when it appends."""
+"""What others do between the moment when a verb has looked and the moment when it appends."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The base of a merge after a criss-cross: both of the best common ancestors count, and not one of them."""
+"""The base of a merge after a criss-cross: both best common ancestors count, not only one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which names may be given: a repository is a bucket, a pool is not."""
+"""Which names are valid: a repository is a bucket, a pool is not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A request with its key, tried by two at once, lost, forgotten and held: it is carried out once (rule J8)."""
+"""A request with its key that is sent twice at once, lost, forgotten and held: it is carried out once (rule J8)."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Several events of one record have one number, and yet what they make is told apart."""
+"""Several events of one record share its number, and their results are still told apart."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Small bodies on their way through a pack to a branch: together, and each with an answer of its own."""
+"""Small bodies go through a pack to a branch: together, and each with its own answer."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""A pool that has its name only once its rows have landed."""
+"""A pool gets its name only when its rows have landed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rebase on real repositories: every commit replayed, all of it landed as one event, or nothing."""
+"""Rebase on real repositories: every commit is replayed and all of them land as one event, or nothing does."""
 
 import asyncio
 

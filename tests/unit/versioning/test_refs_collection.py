@@ -1,4 +1,4 @@
-"""What the fold refuses for the sake of garbage collection: on events alone."""
+"""What the fold refuses to protect garbage collection, on events alone."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Protected branches, read-only repositories, renames and stashes in the fold: on events alone."""
+"""Protected branches, read-only repositories, renames and stashes in the fold, on events alone."""
 
 import msgspec
 import pytest

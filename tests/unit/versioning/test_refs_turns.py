@@ -1,4 +1,4 @@
-"""The queue of a branch, and a commit with a move on top of it in one event: on events alone."""
+"""The queue of a branch, and a commit with a move on top of it in one event, on events alone."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Multipart uploads: in any order, through any process, never half seen, and completed once."""
+"""Multipart uploads: in any order, through any process, never visible by half, and completed once."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""A workspace is written to, read, committed once or thrown away; nobody else sees it before."""
+"""A workspace is written to, read, and then committed once or dropped; nobody else sees it before."""
 
 import pytest
 

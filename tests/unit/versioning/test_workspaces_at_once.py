@@ -1,4 +1,4 @@
-"""Workspaces while others are at work: on the branch, in the folder, in the same workspace."""
+"""Workspaces while others work: on the branch, in the folder, in the same workspace."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

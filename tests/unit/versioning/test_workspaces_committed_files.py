@@ -1,4 +1,4 @@
-"""What a workspace has committed is never destroyed by our own verbs, however late, slow or badly clocked (S8)."""
+"""Our own verbs never destroy what a workspace has committed, however late, slow or wrongly clocked they are (S8)."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

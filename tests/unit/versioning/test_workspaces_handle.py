@@ -1,4 +1,4 @@
-"""A workspace as programs use it; and how it is named in a ref."""
+"""A workspace as programs use it, and its name in a ref."""
 
 import pytest
 

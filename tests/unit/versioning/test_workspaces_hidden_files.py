@@ -1,4 +1,4 @@
-"""Files of a workspace that were deleted, replaced or reverted: hidden by their stamp, until others write anew."""
+"""Deleted, replaced or reverted files of a workspace are hidden by their stamp until somebody writes again."""
 
 import hashlib
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Pages of a workspace, over its files, what is staged in it and the commit below, against a dict."""
+"""Pages of a workspace, over its files, its staged changes and the commit below, against a dict."""
 
 from collections.abc import AsyncIterator
 

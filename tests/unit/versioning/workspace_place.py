@@ -1,4 +1,4 @@
-"""A repository in memory with a workspace, and what a test does to it in few words."""
+"""A repository in memory with a workspace, and short functions for what a test does to it."""
 
 from collections.abc import AsyncIterator, Mapping
 

@@ -1,4 +1,4 @@
-"""Loads texts without a lake, and reads the objects back: what a load makes of rows."""
+"""Loads texts without a lake and reads the objects back."""
 
 import io
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Loads of more rows than memory should hold: they are put aside in files, and come back as if they had not been."""
+"""Loads of more rows than fit into memory: they go to sorted files, and the result is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro becomes the rows that it stands for, whatever its schema."""
+"""Avro becomes rows, whatever its schema."""
 
 import json
 import struct

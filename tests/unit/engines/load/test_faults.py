@@ -1,4 +1,4 @@
-"""Input that is no row: where it stands is told, and it does with the rest what it was told to do."""
+"""Input that is not a row: the error says where it is, and the rest is handled as the options say."""
 
 import math
 

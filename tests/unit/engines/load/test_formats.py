@@ -1,4 +1,4 @@
-"""Each format becomes the rows that it stands for."""
+"""Each format becomes the right rows."""
 
 import gzip
 import io

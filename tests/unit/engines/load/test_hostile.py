@@ -1,4 +1,4 @@
-"""Files that lie, in a load: refused in words, and read by a process that may die of them."""
+"""Hostile files in a load: refused with an error, and read by a process that may die."""
 
 from __future__ import annotations
 

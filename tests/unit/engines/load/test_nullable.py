@@ -1,4 +1,4 @@
-"""Tables with nulls: one shape, columns for all, and every row as it was; whatever format they come in."""
+"""Tables with nulls: one shape, columns for all, and every row unchanged, in every format."""
 
 import io
 import json

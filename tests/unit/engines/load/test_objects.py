@@ -1,4 +1,4 @@
-"""How rows are cut into objects, and what is told of each."""
+"""How rows are cut into objects, and the facts of each."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Rows come back as they were: through the real path, whatever they hold and however they are written."""
+"""Rows come back unchanged through the real path, whatever they hold and however they are written."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""XML becomes rows by its elements."""
+"""The elements of XML become rows."""
 
 import gzip
 from typing import Any

@@ -1,4 +1,4 @@
-"""The same inputs by tasks and by the embedded load: the same rows, in the same order of the key."""
+"""The same inputs loaded by tasks and by the embedded load give the same rows, in the same order of the key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small objects are merged behind a stream; that it cannot be done is no reason for the stream to end."""
+"""Small objects are merged behind a stream; if that fails, the stream goes on."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How far a stream is, as the commits of a branch tell it."""
+"""The position of a stream, read from the commits of a branch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""When small objects are merged, and how much is written again for it."""
+"""When small objects are merged, and how much is rewritten for it."""
 
 from lochan.jobs.streams.compaction import FAN, CompactionSchedule
 

@@ -1,4 +1,4 @@
-"""Rows that are kept as text: whole where nothing touched them, and by their fields where something did."""
+"""Rows that are kept as text: whole if nothing touched them, otherwise by their fields."""
 
 from __future__ import annotations
 

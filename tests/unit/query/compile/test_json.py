@@ -1,4 +1,4 @@
-"""Fields that are kept as JSON text, and arrays: what is inside has its kind all the same."""
+"""Fields that are kept as JSON text, and arrays: the values inside keep their kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan asks of its sources, and the SQL it becomes: no more than a person would write."""
+"""What a plan needs from its sources, and its SQL: no more than a person would write."""
 
 from __future__ import annotations
 

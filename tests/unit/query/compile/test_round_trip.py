@@ -1,4 +1,4 @@
-"""Any rows come back as they went in: their fields, the order of these, kinds and values."""
+"""Any rows come back unchanged: their fields, the order of fields, kinds and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys order as numbers do, and parts add up to the sum: of numbers of every size and sign."""
+"""Keys sort like numbers, and parts add up to the sum, for numbers of every size and sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both engines have a form for everything that a plan may say, and write it without a word of the other's."""
+"""Each engine can express everything in a plan, without syntax of the other."""
 
 from __future__ import annotations
 

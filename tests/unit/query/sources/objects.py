@@ -1,4 +1,4 @@
-"""Data objects written by hand from rows, as `pools/layout.py` says, and a snapshot of them: no lake is needed."""
+"""Data objects made by hand from rows, in the layout of `pools/layout.py`, and a snapshot of them, without a lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL at random over the tables of `test_as_duckdb`: all that it says, DuckDB and we both know."""
+"""Random SQL over the tables of `test_as_duckdb`, made of what both DuckDB and Lochan know."""
 
 from __future__ import annotations
 

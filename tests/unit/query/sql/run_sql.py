@@ -1,4 +1,4 @@
-"""SQL over Python rows, on DuckDB in memory; and the same text as DuckDB itself answers it."""
+"""Runs SQL over Python rows on DuckDB in memory, and the same text on DuckDB itself."""
 
 from __future__ import annotations
 

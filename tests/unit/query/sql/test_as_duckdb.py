@@ -1,4 +1,4 @@
-"""Where every field has one kind, SQL means what it means to DuckDB: the same text gives the same rows."""
+"""If every field has one kind, SQL means what it means to DuckDB: the same text gives the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DuckDB's SQL does not know: fields of several kinds, fields that rows lack, records; and what is refused."""
+"""What DuckDB's SQL does not have: fields of several kinds, missing fields, records; and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of tables that SQL does not know without quotes: where they may stand without."""
+"""Names of tables that plain SQL accepts only in quotes, and where Lochan accepts them without."""
 
 import pytest
 from sqlglot import exp

@@ -1,4 +1,4 @@
-"""Basic authentication, where others could read it on the way; and what a stranger is told of a server's health."""
+"""Basic authentication where others could read it, and what anonymous clients learn of a server's health."""
 
 from base64 import b64encode
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""From a thread to an event loop, a little ahead and no more."""
+"""A queue of bytes from a thread to an event loop, with little read ahead."""
 
 import asyncio
 import threading

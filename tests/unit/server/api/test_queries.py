@@ -1,4 +1,4 @@
-"""All queries of a server: how many run and wait at once, of all users and of one."""
+"""All queries of a server: how many run and wait at once, for all users and for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a body asks for, within what a server allows."""
+"""Requests for a query, within the limits of the server."""
 
 import pytest
 

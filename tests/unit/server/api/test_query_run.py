@@ -1,4 +1,4 @@
-"""One query on its way: what is told of it, and that nothing of a whole answer is lost."""
+"""One running query: its status, and that no part of a complete answer is lost."""
 
 import asyncio
 import threading

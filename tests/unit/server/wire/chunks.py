@@ -1,4 +1,4 @@
-"""Writes aws-chunked bodies, by AWS's description of them."""
+"""Writes aws-chunked bodies, following AWS's description."""
 
 import hmac
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A server on this machine that does nothing but check what clients send: signature, framing, checksums."""
+"""A local server that only checks what clients send: signature, framing, checksums."""
 
 import ssl
 import threading

@@ -1,4 +1,4 @@
-"""Which bucket and key are meant; a key is opaque, but it is UTF-8 and not too long."""
+"""Which bucket and key a request means. A key is opaque, but it is UTF-8 and not too long."""
 
 from urllib.parse import quote
 

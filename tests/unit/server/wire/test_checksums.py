@@ -1,4 +1,4 @@
-"""Checksums: the values of their standards, what requests may say, and what parts add up to."""
+"""Checksums: the values of their standards, what requests may declare, and the composite of parts."""
 
 import hashlib
 from base64 import b64decode, b64encode

@@ -1,4 +1,4 @@
-"""Framed bodies: taken apart however they are cut, and every lie in them refused before the end."""
+"""Framed bodies: parsed however they are cut, and every false frame is refused before the end."""
 
 import tracemalloc
 from base64 import b64encode

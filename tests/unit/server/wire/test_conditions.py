@@ -1,4 +1,4 @@
-"""Conditions: S3's table of which outweighs which, for reading, copying and writing."""
+"""Conditions: S3's table of precedence, for reads, copies and writes."""
 
 import pytest
 

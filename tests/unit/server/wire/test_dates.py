@@ -1,4 +1,4 @@
-"""Dates: three forms are read, one is written, and nonsense is None."""
+"""Dates: three formats are read, one is written, and invalid text is None."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Forms of a browser: fields and a file, however they are cut, and within their limits."""
+"""Forms of a browser: fields and a file, however they are cut, within their limits."""
 
 import tracemalloc
 from collections.abc import Sequence

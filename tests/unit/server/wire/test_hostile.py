@@ -1,4 +1,4 @@
-"""Whatever comes over the wire, the answer is S3's error or the value, never another exception."""
+"""Whatever comes over the wire, the result is a value or an S3 error, never another exception."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A body that comes as it is must be what was signed, and as long as it said."""
+"""A plain body must match its signature and its declared length."""
 
 from hashlib import sha256
 

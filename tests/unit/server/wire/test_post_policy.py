@@ -1,4 +1,4 @@
-"""Uploads by a form: botocore's policies are taken, and every condition that is altered, dropped or late is refused."""
+"""Form uploads: botocore's policies are accepted, and every altered, dropped or late condition is refused."""
 
 import json
 from base64 import b64decode, b64encode

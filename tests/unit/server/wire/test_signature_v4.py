@@ -1,4 +1,4 @@
-"""Version 4 in the header: what botocore signs is taken, AWS's own examples are, and nothing that was altered."""
+"""Version 4 in the header: botocore's signatures and AWS's own examples are accepted, and nothing altered."""
 
 import re
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""Neither how long a refusal takes, nor a comparison, tells a stranger anything: not which keys there are, and not how
-much of a signature was right."""
+"""Neither the time of a refusal nor a comparison reveals which keys exist, or how much of a signature is right."""
 
 import ast
 from math import sqrt

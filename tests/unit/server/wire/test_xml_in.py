@@ -1,4 +1,4 @@
-"""Documents from clients: what they mean, and that no hostile one costs time or memory."""
+"""Documents from clients: their meaning, and that no hostile one costs time or memory."""
 
 import tracemalloc
 from collections.abc import Callable, Iterator
