@@ -1,4 +1,4 @@
-"""DuckDB 2.0 reads too many rows for `CASE WHEN a THEN 'x' END LIKE 'x%'` from files: no plan of ours may contain it."""
+"""DuckDB 2.0 reads too many rows for `CASE WHEN a THEN 'x' END LIKE 'x%'` from files: no plan of ours may have it."""
 
 from pathlib import Path
 
