@@ -90,8 +90,8 @@ class ObjectPlace(Place):
 
 
 class Interposed:
-    """Slots with somebody in between, who may do something else than was asked. Each hook is called in place of the
-    real call and is given it."""
+    """Slots with hooks in between that may do something else than the request. Each hook is called in place of the real
+    call, which it gets as an argument."""
 
     def __init__(
         self,

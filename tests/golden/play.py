@@ -77,7 +77,7 @@ def lochan(words: Sequence[str], stdin: bytes = b"") -> tuple[str, str, int]:
 
 @contextmanager
 def alone(folder: Path, env: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
-    """Nothing of the machine is seen: neither its configuration nor who sits there."""
+    """Isolates a script from the machine: its configuration and its user."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_", "XDG_"))}
     ours |= {"HOME": str(folder), "COLUMNS": "100", "TZ": "UTC", **env}
     someone = pwd.struct_passwd((USER, "x", os.getuid(), os.getgid(), "", str(folder), "/bin/sh"))

@@ -106,7 +106,7 @@ def _events(name: str) -> Any:
 
 
 def read_by_python(lake: Path) -> dict[str, Any]:
-    """Another door to the same things; short, because the command line has told most of it."""
+    """Reads the same through Python; short, because the command line has covered most of it."""
     with library.connect(lake) as opened:
         shop = opened.repository("shop")
         return {
@@ -176,7 +176,7 @@ def _sha256(text: str) -> str:
 
 
 def missing(expected: Any, found: Any, where: str = "") -> list[str]:
-    """What was there and is not, or is otherwise now. What came is no concern, but lists are as long as they were."""
+    """What is gone or changed. Additions do not matter, but lists keep their length."""
     if isinstance(expected, dict) and isinstance(found, dict):
         at = f"{where}." if where else ""
         return [

@@ -121,7 +121,7 @@ def test_a_store_that_does_not_answer_is_9(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_ctrl_c_is_130(lake: Path) -> None:
-    """Nothing is said, and nothing is left behind."""
+    """Nothing is printed, and nothing is left behind."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or a child of a background job would ignore it
     try:
         process = subprocess.Popen([*LOCHAN, "events", "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -41,7 +41,7 @@ blockstore:
 
 
 def play(config: Path) -> None:
-    """A small life: made once, used, and seen by whoever comes after."""
+    """A small life: a lake is created once, used, and read by a later process."""
     assert "made a lake" in _fine(lochan("init", config=config))
     again = lochan("init", config=config)
     assert again.returncode == BY_KIND["already-exists"]

@@ -40,7 +40,7 @@ def answer(*words: str) -> Any:
 
 
 def wrong(code: int, *words: str) -> str:
-    """What it said."""
+    """Returns the error message."""
     result = lochan(*words)
     assert result.exit_code == code, (words, result.output)
     assert result.stderr.startswith("lochan: ")

@@ -130,7 +130,7 @@ def doors(server: LochanServer, client: Any) -> Iterator[list[Door]]:
 
 
 def told(client: Any, branch: str, path: str) -> dict[str, Any]:
-    """What S3 tells of an object, but for when it was written."""
+    """What S3 reports about an object, except the time of its write."""
     found = client.head_object(**_key(branch, path), ChecksumMode="ENABLED")
     names = [name for name in found if name.startswith("Checksum")]
     return {name: found[name] for name in ("ContentLength", "ETag", "ContentType", "Metadata", *names)}

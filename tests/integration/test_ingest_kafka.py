@@ -94,7 +94,7 @@ def test_messages_that_are_no_rows(broker: Broker) -> None:
 
 
 def test_what_is_not_there_any_more(broker: Broker) -> None:
-    """A topic that was made anew counts from 0: that is no reason to read it all again, nor to wait for what never
+    """A topic that was created again counts from 0: the stream neither reads it all again nor waits for what never
     comes."""
     broker.create("short")
     broker.send("short", numbered(0, 9))
@@ -228,7 +228,7 @@ class Ingest:
         self.process.wait()
 
     def rows(self) -> int:
-        """That it said to have landed."""
+        """The number of rows that it reported as landed."""
         whole = self.log.read_text().rpartition("\n")[0]
         assert "lochan:" not in whole, whole
         return sum(each["rows"] for each in records(whole))

@@ -175,7 +175,7 @@ def events(place: Path) -> Counter[str]:
 
 
 def bare(said: str) -> str:
-    """Without what is drawn anew each time: ids, tokens and secrets."""
+    """Without what differs each time: ids, tokens and secrets."""
     said = re.sub(r"/(once|lost-[0-9])/", "/LAKE/", said)
     return re.sub(r"[0-9a-zA-Z_\-.:=]{12,}", "ID", re.sub(r"\b[0-9]+-[0-9a-f]{8}\b", "ID", said))
 

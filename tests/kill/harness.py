@@ -120,7 +120,7 @@ class _Life:
         self.killed = False
 
     def run(self) -> Finished | None:
-        """None: it was killed, as it was told to be. Raises Violation if it ended in any other way."""
+        """Returns None if it was killed as intended. Raises Violation if it ended in any other way."""
         self._start()
         return self._wait()
 

@@ -160,7 +160,7 @@ async def check_slots(journal: Journal, history: Sequence[SealedRecord]) -> None
 
 
 async def check_repositories(lake: Lake, whole: set[str]) -> None:
-    """Whoever has a name has a journal of its own with the branch that was asked for."""
+    """Every repository that has a name has its own journal with the requested branch."""
     journal = await lake.journal()
     async for sealed in journal.records():
         for entry in sealed.record.entries:

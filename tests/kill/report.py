@@ -45,7 +45,7 @@ def write(line: Line) -> None:
 
 
 def read(file: Path) -> list[Line]:
-    """Whole lines: the last may have been cut by the kill, and then it was not told."""
+    """Whole lines: the kill may have cut the last one, which then does not count."""
     lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
     return [_decoder.decode(line) for line in lines]
 

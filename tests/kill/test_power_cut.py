@@ -166,7 +166,7 @@ def _judge_all(folder: Path, disk: Disk, *, ordered: bool = False) -> int:
 
 
 def _all_cuts(disk: Disk, ordered: bool) -> Iterator[tuple[list[Line], Remains]]:
-    """Each different folder once for what had been told by then."""
+    """Each different folder once for each state of the report."""
     seen = set()
     for moment in range(disk.moments + 1):
         reports = disk.noted(moment)

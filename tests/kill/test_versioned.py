@@ -59,8 +59,8 @@ def test_killed_at_nearly_every_passing(folder: Path) -> None:
 
 
 def test_the_judge_notices_what_is_lost(folder: Path) -> None:
-    """Killed with the bytes written and nothing said: whoever had been told that it is done would have been told a
-    lie, and so would whoever had been told that it was refused, if it had happened."""
+    """The process is killed after it wrote the bytes and before it reported. A forged report that the request was done
+    would be false, and so would one that it was refused, if it had happened."""
     assert _live(folder / "lost", "body.after_put", 1) is None
     _forge(folder / "lost", "")
     with pytest.raises(AssertionError):
@@ -72,7 +72,7 @@ def test_the_judge_notices_what_is_lost(folder: Path) -> None:
 
 
 def _forge(folder: Path, kind: str) -> None:
-    """An answer to the last thing that was asked for."""
+    """Adds an answer to the last request."""
     with (folder / "reports").open("r+b", buffering=0) as reports:
         last = msgspec.json.decode(reports.readlines()[-1], type=Line)
         reports.write(msgspec.json.encode(msgspec.structs.replace(last, done=True, kind=kind)) + b"\n")
@@ -157,7 +157,7 @@ class _Judge:
         return State({first: self._reader.commits[first]}, {"main": Branch(first)})
 
     async def hear(self, reports: list[Line], states: list[State]) -> None:
-        """All that may have come about by what was told; what is there must be one of it."""
+        """Computes all states that the reports allow; what is there must be one of them."""
         asked: list[SentRequest] = []
         for _, lines in groupby(reports, lambda line: line.step):
             asked = await self._asked(list(lines))

@@ -350,7 +350,7 @@ class Staging(RuleBasedStateMachine):
 
 
 def small_blocks() -> pytest.MonkeyPatch:
-    """Every block is full, every piece large, every run cut and asked for its bloom filter first."""
+    """Every block is full, every piece large, every run cut and checked by its bloom filter first."""
     patch = pytest.MonkeyPatch()
     for module, name, value in (
         (listing, "BLOCK_MIN", 1),

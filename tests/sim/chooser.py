@@ -58,10 +58,8 @@ class Chooser:
 
 
 class Replay(Chooser):
-    """Takes the given choices, then the default for ever.
-
-    A choice that is not on offer becomes the default, so that an altered list (see shrink.py) still plays.
-    """
+    """Takes the given choices, then always the default. A choice that is not on offer becomes the default, so that an
+    altered list (see shrink.py) still plays."""
 
     def __init__(self, choices: Sequence[int], budgets: Mapping[str, int], seed: int = 0) -> None:
         super().__init__(budgets, seed)

@@ -37,7 +37,7 @@ class Due:
 
 
 class Wait:
-    """Nothing else happens until the next timer goes off or the next standing machine wakes."""
+    """Nothing else happens until the next timer goes off or the next stalled machine wakes."""
 
     outside = True
 

@@ -141,9 +141,9 @@ class SimLoop(asyncio.BaseEventLoop):
         return False
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Silent. Tasks that were dropped while they waited concern nobody, and what a task raised and nobody asked for
-        is looked for by the World, at a moment that is always the same; this one would be called whenever the garbage
-        collector comes by."""
+        """Silent. Tasks that were dropped while they waited do not matter. The World looks for what a task raised and
+        nobody awaited, at a moment that is always the same; this handler would run whenever the garbage collector
+        does."""
 
     def _asyncgen_finalizer_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
         """Between two runs the garbage collector may come by, and find generators that an error left half-way. By then

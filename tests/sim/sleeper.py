@@ -43,7 +43,7 @@ class Sleeper(Life):
         await journal.close()
 
     async def _fall_asleep(self, machine: Machine) -> None:
-        """It has asked for the tail and stands still before it hears; when it wakes it goes on where it was."""
+        """The server has asked for the tail and stalls before the answer. When it wakes, it goes on from there."""
         client = Client(self.lake, machine, await self.lake.open(machine), "s0.0")
         task = machine.spawn(self._read_and_write(client))
         await machine.clock.sleep(self.random.uniform(0.001, 0.008))

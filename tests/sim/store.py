@@ -216,7 +216,7 @@ def _matching(objects: dict[str, Held], request: Request) -> list[str]:
 
 
 def _stat(path: str, held: Held) -> Stat:
-    """With the MD5 as ETag, as S3 has it: who reads a file that others wrote compares it with that."""
+    """The ETag is the MD5, as on S3: a reader of files that others wrote compares it."""
     return Stat(path, len(held.data), held.modified, md5(held.data, usedforsecurity=False).hexdigest())
 
 

@@ -34,7 +34,7 @@ def _by_life(result: Result) -> str:
 
 
 def _catch_in_versioning(name: str, seeds: int) -> str:
-    """By a life; else by the scene that was written for it. Starving shows in a steady stream only."""
+    """By a life, or by the scene that was written for the plant. Starvation shows only in a steady stream."""
     if name in versioning_plants.STARVING:
         return _by_life(steady_writes.live_steadily(range(seeds), versioning_plants.STARVING[name]))
     plant = versioning_plants.PLANTS[name]
@@ -55,7 +55,7 @@ def _catch_in_pools(name: str, seeds: int) -> str:
 def _by_scene(
     catches: dict[str, str], planted: dict[str, Plant], explore_scene: Callable[..., Result]
 ) -> Callable[[str, int], str]:
-    """Where a scene was written for each plant, it alone is asked."""
+    """If a scene was written for a plant, only that scene must catch it."""
 
     def catch(name: str, seeds: int) -> str:
         explored = explore_scene(catches[name], planted[name], seconds=60)

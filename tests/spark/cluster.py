@@ -104,7 +104,7 @@ def _started(name: str, words: list[str], folder: Path) -> subprocess.Popen[byte
 
 
 def end_with_us() -> None:
-    """In the child: whoever kills the tests leaves no JVM behind. Executors end with their worker."""
+    """Runs in the child: if the tests are killed, no JVM is left behind. Executors end with their worker."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -8,7 +8,7 @@ from tests.spark import java
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Before the first test; whoever only hands tests out to others needs none."""
+    """Runs before the first test. A process that only hands tests out to others needs none."""
     if session.config.pluginmanager.hasplugin("dsession") or session.config.option.collectonly:
         return
     java.prepare()

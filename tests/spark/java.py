@@ -33,7 +33,7 @@ OPTIONS = f"{_FAST} -XX:SharedArchiveFile={ARCHIVE} -Xshare:auto {_QUIET}"
 
 
 def environment() -> dict[str, str]:
-    """For who starts Spark: the driver's JVM has these options, and those of its executors."""
+    """For a process that starts Spark: the driver's JVM gets these options, and so do its executors."""
     return {"SPARK_SUBMIT_OPTS": f'{OPTIONS} "-Dspark.executor.extraJavaOptions={OPTIONS}"'}
 
 

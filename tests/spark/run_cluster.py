@@ -103,7 +103,7 @@ def loaded(day: Day) -> Any:
 
 
 def died(day: Day) -> Any:
-    """Whatever executor takes the task: it is told, and nothing is to be seen."""
+    """Kills whichever executor takes the task; nothing of it may be visible."""
     from lochan.jobs.load import load
     from lochan.jobs.load.tasks import cut
 
@@ -194,7 +194,7 @@ def dying(work: Callable[..., Iterator[Any]], flags: str, *, times: int = 1, par
 
 
 def slow(work: Callable[..., Iterator[Any]], flags: str, *, batch: int | None = None) -> Any:
-    """The first try of the first part takes for ever, and is given up when the second is through."""
+    """The first attempt of the first part never ends, and is given up when the second is through."""
 
     def late(*given: Any) -> Iterator[Any]:
         context = TaskContext.get()

@@ -41,7 +41,7 @@ exit 1
 
 
 def test_where_spark_cannot_run(tmp_path: Path) -> None:
-    """Each is told at once, in one line and a hint."""
+    """Each is an immediate error: one line and a hint."""
     filled(tmp_path, '{"k":2}\n')
     java = tmp_path / "old" / "bin" / "java"
     java.parent.mkdir(parents=True)

@@ -108,7 +108,7 @@ def test_loads_and_queries_go_on_and_who_deletes_what_it_reads_wins(tmp_path: Pa
 
 
 def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
-    """They are told how to open it: nothing of the driver's environment is theirs."""
+    """They get the options to open it: they have nothing of the driver's environment."""
 
     async def scenario(server: MinioServer) -> None:
         url, options = f"s3://{server.bucket('compacted')}/lake", server.options

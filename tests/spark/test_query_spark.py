@@ -170,7 +170,7 @@ def test_a_wave_that_is_too_large_for_spark_is_asked_for_in_parts() -> None:
 
 
 def test_the_memory_of_the_parser_is_bounded() -> None:
-    """It keeps what it has learned of every statement for as long as the JVM lives, unless it is told not to."""
+    """By default it keeps what it has learned of every statement for as long as the JVM lives."""
     spark = session.session_at(HERE, STANDARD)
     parser = spark._jvm.org.apache.spark.sql.catalyst.parser.AbstractParser  # type: ignore[union-attr]
     allowed = STANDARD.memory_bytes * 5 // 100 // parser.BYTES_PER_DFA_STATE()
@@ -184,7 +184,7 @@ def test_the_memory_of_the_parser_is_bounded() -> None:
 
 
 def test_a_jvm_that_has_died_is_started_again(tmp_path: Path) -> None:
-    """It dies where memory is short; whoever asks next must not pay for it."""
+    """It dies if memory is short; the next query must not suffer."""
 
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:

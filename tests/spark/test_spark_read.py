@@ -154,7 +154,7 @@ def test_times_are_what_they_were_in_any_zone(spark: SparkSession, tmp_path: Pat
 
 
 def test_a_filter_that_is_only_planned_takes_no_rows_from_others(spark: SparkSession, lake: str) -> None:
-    """Spark shares what a Python source was told of filters among all frames of that source."""
+    """Spark shares the filters of a Python source among all frames of that source."""
     frame = by_source(spark, lake, "logs")
     filtered = frame.filter("n = 3")
     filtered._jdf.queryExecution().executedPlan()

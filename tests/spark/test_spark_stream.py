@@ -91,7 +91,7 @@ def batches() -> list[tuple[str, int]]:
 
 
 def ended(count: int) -> list[dict[str, Any]]:
-    """Jobs, when so many have: what is told last is told behind the stream's back."""
+    """The jobs, once so many have ended: the last report comes after the stream."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         found: list[dict[str, Any]] = json.loads(fine("jobs", "-f", "json"))

@@ -35,7 +35,7 @@ class Time:
 
 
 def time_at(us: int) -> Any:
-    """Of the years 1 to 9999; all else is no time."""
+    """A time in the years 1 to 9999; anything else is not a time."""
     try:
         dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=us)
     except OverflowError:
@@ -106,7 +106,7 @@ def same_kind(one: Any, other: Any) -> bool:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Ints and floats as numbers, exactly; all else of one kind alone."""
+    """Ints and floats are compared exactly, as numbers; other values are equal only within one kind."""
     if not same_kind(one, other):
         return False
     match one:
@@ -165,8 +165,8 @@ _CLASSES = {"bool": 0, "int": 1, "float": 1, "decimal": 1, "time": 2, "string": 
 
 
 def order(value: Any, *, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
-    """A key that sorts mixed values: by the class of their kind, then by value; null, missing and what has no order of
-    its own at the end that was asked for, missing behind null."""
+    """A key that sorts mixed values by the class of their kind, then by value. Null, missing values and values without
+    an order come at the requested end, missing after null."""
     found = kind(value)
     if found not in _CLASSES and found not in ("record", "array", "ip", "net", "duration"):
         return (0 if nulls_first else 2, int(value is MISSING))

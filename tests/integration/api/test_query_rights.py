@@ -29,7 +29,7 @@ _names = count()
 
 @pytest.fixture(scope="module")
 def person(server: LochanServer) -> Made:
-    """Makes a user who may do this: pairs of actions and resources; with ! in front, who may not."""
+    """Creates a user with these rights: pairs of actions and resources, with ! in front of what is denied."""
 
     def made(*pairs: tuple[str, str]) -> Client:
         statements = [Statement("deny" if on[0] == "!" else "allow", (a,), (on.lstrip("!"),)) for a, on in pairs]
@@ -199,7 +199,7 @@ def test_metadata_show_what_may_be_seen(person: Made, admin: Client) -> None:
 
 
 def test_what_was_is_judged_by_the_name_it_has_now(person: Made, server: LochanServer) -> None:
-    """A name that is free again is no way to what had it before."""
+    """A name that is free again does not lead to what had it before."""
     fine("--lake", server.lake, "repo", "create", "first-name")
     before = f"from :repositories@{{{datetime.now(UTC).isoformat()}}} | name == 'first-name'"
     fine("--lake", server.lake, "rename", "first-name", "second-name")

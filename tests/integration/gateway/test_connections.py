@@ -26,7 +26,7 @@ SOON = {
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
-    """As it is unless told, but that strangers have a minute: a test on a slow machine must not see them go."""
+    """The defaults, except that anonymous clients have a minute: on a slow machine a test must not see them go."""
     with lochan_server(
         tmp_path_factory.mktemp("crowded") / "lake", env={"LOCHAN_SERVER__AUTHENTICATION_S": "60"}
     ) as running:
@@ -66,7 +66,8 @@ def ask_api(server: LochanServer) -> int:
 def test_who_signs_is_served_beside_a_crowd_of_strangers(
     crowded: LochanServer, listener: str, ask: Callable[[LochanServer], int]
 ) -> None:
-    """More than there are requests answered at once. That it was at once is seen by those who still are there."""
+    """There are more anonymous clients than requests answered at once. Those that still are there show that it was at
+    once."""
     host, _, port = getattr(crowded, listener).rpartition(":")
     with ExitStack() as ends:
         strangers = [

@@ -107,7 +107,7 @@ def test_a_copy_gets_the_checksum_it_asks_for(s3: Any, bucket: str) -> None:
 def test_a_header_that_is_not_ascii_is_refused(
     server: LochanServer, s3: Any, bucket: str, name: str, size: int
 ) -> None:
-    """Nothing is stored without what was said of it. Signed or not, by the quick way or the other."""
+    """No object is stored without its metadata: signed or not, on the fast path or the general one."""
     for _ in range(2):  # the second request of a client is known by its plan
         with Wire(server.s3) as wire:
             sent = signed(server, "v4 header", "PUT", f"/{bucket}/main/a", "", {}, b"x" * size)

@@ -57,7 +57,7 @@ class Answer:
 
     @property
     def code(self) -> str:
-        """S3's, of an error; empty if there is no body."""
+        """S3's code of an error; empty if there is no body."""
         return self.body.partition(b"<Code>")[2].partition(b"</Code>")[0].decode()
 
 

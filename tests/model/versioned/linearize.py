@@ -29,7 +29,7 @@ class _Step(NamedTuple):
 
 
 def linearized(before: State, asked: list[SentRequest], after: State) -> State | None:
-    """A state that may have come about and looks like `after`; None: there is no way to that."""
+    """A possible state that equals `after`, or None if no order of the requests leads there."""
     return next((state for state in ends(before, asked) if same(state, after)), None)
 
 
@@ -50,7 +50,7 @@ def works(state: State, request: Request) -> bool:
 
 
 def predicted(before: State, asked: list[SentRequest]) -> list[str]:
-    """For a message: what the dictionaries would have said."""
+    """For an error message: what the model would have answered."""
     lines = []
     for one in asked:
         try:

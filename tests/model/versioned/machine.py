@@ -137,7 +137,7 @@ class VersioningMachine(RuleBasedStateMachine):
         await self._agree(reader, [*doubts, *asked])
 
     async def _ask_in_a_storm(self, lake: int, reader: int, request: Request, storm: Storm, restarts: bool) -> None:
-        """What failed happened or did not, as a whole; and asked again, in calm weather, it is answered as ever."""
+        """A failed request happened or did not, as a whole. Repeated without faults, it is answered as ever."""
         doubts = self._doubtful(lake)
         self._place.weather[lake].storm = storm
         asked = await self._played(lake, request)
@@ -187,7 +187,7 @@ class VersioningMachine(RuleBasedStateMachine):
         self._moments.append((self._place.clock.wall(), {name: each.head for name, each in seen.branches.items()}))
 
     async def _end(self) -> None:
-        """Whoever was there from the beginning has folded the same as everybody else."""
+        """A lake that was open from the beginning has folded the same as all others."""
         if self._lost:
             return
         for lake in range(LAKES):

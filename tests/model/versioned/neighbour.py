@@ -63,7 +63,7 @@ class Neighbour:
         assert bool(await objects.delete(self._at, "main", [path], actor=ANN)) == there
 
     async def _move(self) -> None:
-        """What nobody else touches is always where it was left."""
+        """A path that nobody else touches is always where it was left."""
         mine = sorted(path for path in self._left.files if "/main/" in path)
         target = f"{self._who}/main/moved"
         if mine and mine[0] != target:

@@ -33,13 +33,13 @@ _TURNS = 8  # for so many turns of the event loop, at most, a sleeper or a call 
 
 
 async def at_once(threads: Threads, work: Callable[..., object], *arguments: object) -> object:
-    """In place of a thread, which would come and go as it likes: then no workload could be told twice."""
+    """Replaces a thread, which would run at any time: then no workload could be replayed."""
     await asyncio.sleep(0)
     return work(*arguments)
 
 
 class Clock:
-    """Stands still, but for sleepers and for those who set it. Who wakes up first is left to chance."""
+    """A clock that stands still, except for sleepers and for those who set it. Chance decides who wakes up first."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)

@@ -77,8 +77,8 @@ class On(NamedTuple):
 
 
 def seal(state: State, request: Request, name: str) -> tuple[State, Request] | None:
-    """What is to be committed first, committed, and the move that is left: between the two others may stage something.
-    Nobody sees the one without the other. None: this is no such request."""
+    """The commit that comes first, and the move that is left: others may stage something between the two. Nobody sees
+    the one without the other. None if this is not such a request."""
     if request.verb not in ("merge", "revert", "cherry_pick") or request.words[-1] in (None, SEALED):
         return None
     branch = str(request.words[1 if request.verb == "merge" else 0])
@@ -94,7 +94,7 @@ SEALED = ("sealed",)
 
 
 def _clean(state: State, branch: str, name: str, first: tuple[str, ...] | None) -> On:
-    """After what is staged was committed, if that was asked for."""
+    """The branch after its staged changes were committed, if the request asks for that."""
     if state.branch(branch).staged and first != SEALED:
         if first is None:
             raise No("dirty")

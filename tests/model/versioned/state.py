@@ -150,7 +150,7 @@ def without_idle(files: Files, staged: Changes) -> Changes:
 
 
 def same(expected: State, seen: State) -> bool:
-    """Tombstones over nothing may be missing; all else is the same. What no ref leads to is not looked at."""
+    """Tombstones over nothing may be missing; everything else is equal. What no ref leads to is ignored."""
     return (
         (expected.tags, expected.rules, expected.read_only) == (seen.tags, seen.rules, seen.read_only)
         and expected.branches.keys() == seen.branches.keys()

@@ -118,7 +118,7 @@ class FilesClient(Client):
         await self._quietly(Expired((commit,)))
 
     async def alias(self, source: str, target: str) -> None:
-        """The objects at these paths of main hold the same bytes, says somebody who looked."""
+        """Declares that the objects at these paths of main hold the same bytes."""
         _, read_at = await self.repository.refs()
         both: list[Entry] = [await objects.stat(self.repository, "main", path) for path in (source, target)]
         one, other = [entry.blocks[0].address for entry in both]

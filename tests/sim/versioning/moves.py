@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def meant(model: "Model", commit: Commit, branch: Branch, request: ClientRequest) -> list[dict[str, str]]:
-    """What the new commit may hold: one answer, but for merges with several bases."""
+    """What the new commit may hold: one answer, except for merges with several bases."""
     ours = model.trees[branch.head]
     match request.verb:
         case "merge":

@@ -183,7 +183,7 @@ class RepositoryOracle:
             raise Broken(f"GHOST: {sorted(ghosts)} of {branch.name} are staged, and were committed or taken away")
 
     def _note(self, sealed: SealedRecord) -> None:
-        """For people who read the trace."""
+        """A line for people who read the trace."""
         for entry in sealed.record.entries:
             said = ", ".join(change.type for change in entry.changes)
             self.world.note(sealed.record.writer, f"  record {sealed.record.number}: {said} ({entry.actor.source})")

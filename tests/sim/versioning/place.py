@@ -90,7 +90,7 @@ class Here(Threads):
 
 
 class Sluggish(LatencyStore):
-    """Files take long, the journal does not: else whoever is slow would never get a word in."""
+    """Files take long, the journal does not: otherwise a slow writer would never get a turn."""
 
     async def get(self, path: str) -> bytes:
         if "/journal/" not in path:
@@ -99,7 +99,7 @@ class Sluggish(LatencyStore):
 
 
 class Instant(View):
-    """The store, with every file but the journal's written and read at once: nobody else looks at a file before the
+    """The store, with every file except the journal's written and read at once. Nobody looks at a file before the
     journal names it, so the order of these requests makes no difference."""
 
     def __init__(self, machine: Machine) -> None:

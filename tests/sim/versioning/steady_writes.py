@@ -54,7 +54,7 @@ class Steady:
             self.oracle.judge()
 
     def _lose_one(self, by: Machine) -> None:
-        """Somebody queues and is never heard of again: the others send him away when his time is over."""
+        """A writer queues and is never heard of again: the others drop it when its time is over."""
         machine = self.world.machine("lost")
         machine.spawn(self._move(machine, 9))
         by.spawn(self._crash(by, machine))

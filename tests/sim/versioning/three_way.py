@@ -54,7 +54,7 @@ def _joined(trees: Mapping[str, Content], parents: Graph, bases: Sequence[str]) 
 
 
 def merge_bases(parents: Graph, one: str, other: str) -> list[str]:
-    """Common ancestors that are no ancestors of another one."""
+    """Common ancestors that are not ancestors of another one."""
     common = ancestors(parents, one) & ancestors(parents, other)
     return sorted(id for id in common if not any(id != x and id in ancestors(parents, x) for x in common))
 

@@ -17,7 +17,7 @@ class Time:
         await future
 
     async def advance(self, seconds: float) -> None:
-        """Everybody who sleeps until a moment in between wakes at that moment, and goes on as far as he can."""
+        """Everyone who sleeps until a moment in between wakes at that moment, and goes on as far as possible."""
         await settle()
         until = self.now + seconds
         while self._sleeping and self._sleeping[0][0] <= until:

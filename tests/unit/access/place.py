@@ -27,7 +27,7 @@ def deny(actions: str, resources: str) -> Statement:
 
 
 def access_with(policies: Mapping[str, Sequence[Statement]], user: str = "bob") -> AccessState:
-    """One user who has these policies."""
+    """A user with these policies."""
     access = AccessState()
     apply(access, UserCreated(user))
     for name, statements in policies.items():

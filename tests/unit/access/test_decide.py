@@ -276,7 +276,7 @@ def test_the_decision_and_its_explanation_agree(
 
 
 def test_a_decision_takes_microseconds() -> None:
-    """It is asked for each request. The bound is wide, for a busy machine; measured: under 1 µs."""
+    """Each request needs a decision. The bound is wide, for a busy machine; measured: under 1 µs."""
     access = access_with(
         {f"p{n}": [allow("fs:Read* fs:List*", f"repository/data-{n}/object/public/*")] for n in range(20)}
         | {"shut": [deny("fs:*", "repository/*/object/secret/*")]}

@@ -31,7 +31,7 @@ KEY, SECRET = "LKIATEST", "a-secret-of-some-length"
 
 
 class SlowStore(Wrapper):
-    """What it answers was so when it was asked: nobody could be told anything staler."""
+    """Its answers were true when the request was sent: no answer could be staler."""
 
     def __init__(
         self, inner: Store, time: Time, random: Random, delays: Sequence[float] = (0.001, 0.05, 0.4, 1.5)

@@ -212,7 +212,7 @@ def test_symbolic_links_lead_nowhere(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_link_shows_where_it_leads(folder: Path, tmp_path: Path) -> None:
-    """So that whoever allows only some folders sees the real one."""
+    """So that a check for allowed folders sees the real one."""
     (tmp_path / "shortcut").symlink_to(folder)
     entry = run(OutsideFiles(open_store).link("l", f"file://{tmp_path}/shortcut/x"))
     assert entry.blocks[0].address == f"file://{folder}/x".replace("%", "%25")

@@ -21,7 +21,7 @@ SOURCE = Path(package.__file__).parent
 
 
 def texts() -> Iterator[tuple[str, ast.expr]]:
-    """Every text of the source that is no docstring, nor the help of an option or a setting, with its place."""
+    """Every text of the source, with its place, except docstrings and the help of options and settings."""
     for file in sorted(SOURCE.rglob("*.py")):
         if "`lochan " not in (read := file.read_text(encoding="utf-8")):
             continue
@@ -121,7 +121,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(sample: Path, tmp_path: Path) -> str:
-    """A copy for each, so that what one changes nobody else sees."""
+    """A copy for each test, so that no test sees the changes of another."""
     return f"{shutil.copytree(sample, tmp_path / 'copy')}/my lake"
 
 
@@ -184,7 +184,7 @@ FAILURES = [
 
 
 def failed(lake: str, command: str) -> tuple[str, str]:
-    """The command as it was run, and what it said."""
+    """The command as it was run, and its output."""
     file = shlex.quote(f"{Path(lake).parent}/rows.ndjson")
     words = shlex.split(command.replace("ROWSX", f"{file}x").replace("ROWS", file))
     if "WORKSPACE" in words:

@@ -234,7 +234,7 @@ def test_a_query_of_a_pool_that_is_not_there_has_the_code_of_what_is_not_there(l
 
 
 def test_every_type_of_event_has_words() -> None:
-    """A type without a case of its own would be told by its bare name."""
+    """A type without its own case would be shown by its bare name."""
     source = Path(event_text.__file__).read_text()
     for type in EVENT_TYPES.values():
         module = type.__module__.rpartition(".")[2].removesuffix("_events")

@@ -78,7 +78,7 @@ def test_options_of_other_stores() -> None:
 
 
 def test_who_is_asking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user is who it is, whatever is configured or in the environment; a name that is claimed stands beside it."""
+    """The user is the real one, whatever is configured or in the environment; a claimed name is recorded beside it."""
     own = pwd.getpwuid(os.getuid()).pw_name
     for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "somebody-else")

@@ -24,7 +24,7 @@ SUM = "+".join(["a"] * 40)
 
 
 class HurriedClock(SystemClock):
-    """Whenever it is asked, a second has passed."""
+    """A clock on which a second has passed whenever it is read."""
 
     def __init__(self) -> None:
         self._now = 0.0

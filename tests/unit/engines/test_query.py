@@ -288,7 +288,7 @@ def test_an_int_in_an_object_against_a_float_that_is_computed(tmp_path: Path) ->
     ],
 )
 def test_a_field_that_no_row_has_yet_is_a_warning(tmp_path: Path, text: str, rows: list[Any], warning: str) -> None:
-    """What can be asked today could be asked yesterday, when the pool was empty."""
+    """A query that works today worked yesterday too, when the pool was empty."""
 
     async def play() -> None:
         async with query_lake(tmp_path) as lake:

@@ -57,7 +57,7 @@ def test_a_job_from_its_start_to_its_end(place: Place) -> None:
 
 
 def test_what_is_put_to_the_store_is_counted(place: Place) -> None:
-    """Here, where the store counts it, and by tasks, as they say; but for the last word of the record itself."""
+    """The store counts it here, and tasks report theirs, except the last put of the record itself."""
     store = CountingStore(place.store, RequestCounts())
     run(store.put("before", bytes(50)))
     place.store = store

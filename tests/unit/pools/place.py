@@ -60,7 +60,7 @@ class Pool:
         return await delete_objects(self.repository, branch, ids, actor=ANN)
 
     async def rewrite(self, branch: str, without: str = "", more: str = "") -> None:
-        """As a delete by predicate or an upsert: objects with one of these rows, or else the first, are replaced."""
+        """Like a delete by condition or an upsert: objects with one of these rows, or else the first, are replaced."""
         found = await self.objects(branch)
         hit = [entry for entry in found if set(await self.rows_of([entry])) & set(without.split())] or found[:1]
         rows = [row for row in await self.rows_of(hit) if row not in without.split()] + more.split()

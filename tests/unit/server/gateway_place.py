@@ -122,7 +122,7 @@ class NoVerifiers(VerifierCache):
 
 
 class NoListCache(ListCache):
-    """Every list is made anew."""
+    """A cache that never has a list."""
 
     def keep(self, *page: object) -> None:
         pass

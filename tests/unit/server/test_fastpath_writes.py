@@ -304,7 +304,7 @@ async def _store_fails(folder: Path) -> None:
 
 
 class Kept(Protocol):
-    """Its client waits to be asked for a body."""
+    """Its client sends the body only on request."""
 
     async def __call__(self) -> bytes:
         raise AssertionError("nobody should ask")

@@ -64,7 +64,8 @@ class OverwritesAndDenies(Wrapper):
 
 
 class LastOneWins(Wrapper):
-    """Right one after another; of several at once the first is told so, and the last one's bytes stay."""
+    """Right one after another. Of several at once, the first is told that it succeeded, but the last one's bytes
+    stay."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)

@@ -18,7 +18,7 @@ from tests.unit.tree.small_trees import entry, run
 
 
 class SlowCache(ArrowCache):
-    """Keeps nothing before it is told to go on."""
+    """Stores nothing until the test lets it go on."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(str(folder), 1 << 30, SystemClock())

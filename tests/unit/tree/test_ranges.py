@@ -20,7 +20,7 @@ from tests.unit.tree.small_trees import Forest, entry, gathered, run
 
 
 class Spoiling(Wrapper):
-    """Answers the next reads half of zeros, as often as told."""
+    """Answers a given number of reads with half of the bytes zero."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)

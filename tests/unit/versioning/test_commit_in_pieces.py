@@ -67,7 +67,7 @@ async def stage(repository: OpenRepository, *changes: Change) -> None:
 async def story(
     runs: list[list[Change]], wish: CommitRequest, *, compacted: bool
 ) -> tuple[str, list[str], list[Change]]:
-    """The tree, its ranges but for their mint numbers, and what is left."""
+    """The tree, its ranges without their mint numbers, and what is left."""
     repository = await opened(runs)
     if compacted:
         assert await compact(repository, "main", LIMITS._replace(runs=0))

@@ -42,7 +42,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 def before(repository: OpenRepository, verb: str, other: Callable[[], Awaitable[object]]) -> None:
-    """Somebody else is quicker than the next append."""
+    """Another client comes before the next append."""
     append = getattr(repository, verb)
 
     async def second(*args: Any, **told: Any) -> Any:

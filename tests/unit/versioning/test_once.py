@@ -67,7 +67,7 @@ def test_two_in_one_record_whose_answer_is_lost_share_its_fate() -> None:
 
 
 def test_what_came_since_is_not_done_again() -> None:
-    """A commit of later writes under the old message; a branch that was deleted, made anew."""
+    """Such as a commit of later writes under the old message, or a branch that was deleted and created again."""
 
     async def play() -> None:
         _, repository = await opened()

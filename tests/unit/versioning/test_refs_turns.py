@@ -42,7 +42,7 @@ def test_a_reset_of_what_is_staged_moves_no_head_and_waits_for_nobody() -> None:
 
 
 def test_who_holds_the_turn_needs_no_free_seal() -> None:
-    """Eight commits whose makers died would else block the branch for ever."""
+    """Otherwise eight commits of dead writers would block the branch forever."""
     story = Story()
     for _ in range(SEALS_MAX):
         story.tell(Sealed("main"))

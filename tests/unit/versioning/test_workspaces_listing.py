@@ -95,7 +95,7 @@ def _expected(model: dict[str, str], prefix: str, after: str, delimiter: str) ->
 
 
 class Counted(Wrapper):
-    """How many objects the store told of."""
+    """Counts the objects that the store lists."""
 
     told = 0
 

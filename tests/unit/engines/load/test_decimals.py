@@ -56,7 +56,7 @@ def load_texts_alone(texts: list[str]) -> list[dict[str, Any]]:
     ],
 )
 def test_none_where_not_all_numbers_are_held(texts: list[str]) -> None:
-    """So that whoever finds the column need not look for others."""
+    """So that a reader who finds the column need not look for others."""
     made = load(*texts)
     assert made.facts.decimals == ()
     assert made.table.column_names == ["_shape", "k", "x#j"]

@@ -55,7 +55,7 @@ def test_the_newest_of_a_stream_counts() -> None:
     ],
 )
 def test_what_a_merge_has_brought_in_was_read(theirs: list[int], expected: StreamPosition) -> None:
-    """Whatever is found to be the newest, the next batch after it is not there yet: else nobody could land it."""
+    """Whichever batch is the newest, the next one is not there yet; otherwise it could never land."""
     commits = history({}, of("a", 0, '{"t": {"0": 0}}'), {})
     commits |= {
         f"d{batch}": made((f"d{batch - 1}" if batch > 1 else "1",), 1 + batch, of("a", batch, offsets(batch * 10)))

@@ -79,7 +79,7 @@ def test_parquet_and_arrow_are_typed() -> None:
 
 
 def test_values_of_several_kinds_stay_apart_in_parquet_and_arrow() -> None:
-    """As JSON text, of which every kind is read again; null is no text."""
+    """They are JSON text, from which every kind can be read again; null is not a text."""
     values = [1.5, "1.5", True, "true", None, [1], "[1]", {"a": None}, 'a "b"', ""]
     rows = [{"x": value, "o": {"y": value}} for value in values] + [{}]
     table = pa.ipc.open_stream(written("arrow", "from p", ToySource(rows))).read_all()

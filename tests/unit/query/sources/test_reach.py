@@ -116,7 +116,7 @@ def test_a_key_that_descends() -> None:
 
 
 def test_ranges_that_do_not_tell_are_opened() -> None:
-    """As those are that were written before it was told."""
+    """Ranges of earlier versions are such."""
     text = "0-9 50-59"
     of, seen = tree(text)
     plain = tuple(

@@ -18,7 +18,7 @@ GOOD = b64encode(b"KEY:secret").decode()
 
 
 class Access:
-    """Of one key. It counts how often a secret was asked for."""
+    """Access with one key. It counts how often the secret was requested."""
 
     def __init__(self) -> None:
         self.asked = 0

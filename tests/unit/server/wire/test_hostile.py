@@ -25,7 +25,7 @@ FORMS = [sign(form, "PUT", query="partNumber=1&uploadId=u", headers={"x-amz-meta
 
 
 def tolerated(call: Callable[[], Any]) -> Any:
-    """What comes of it; an error must be one that can be told."""
+    """The result; an error must be one that a client can get."""
     try:
         return call()
     except S3Error as error:
