@@ -152,7 +152,7 @@ def dictionary_bomb(rows: int = 80_000, size: int = 25_000) -> bytes:
 
 
 def _page_sizes() -> bytes:
-    """The header of a page says that it is larger, as it lies there and unpacked."""
+    """The header of a page claims a larger size, both stored and unpacked."""
     data = bytearray(parquet_file(pa.table({"n": list(range(5_000))}), compression="zstd", use_dictionary=False))
     # A page begins with its header in Thrift's compact form: type, size unpacked, size packed.
     assert data[4:7] == b"\x15\x00\x15"

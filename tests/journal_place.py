@@ -161,7 +161,7 @@ def create(name: str, key: str = "", fingerprint: bytes = b"") -> AppendRequest:
 
 
 async def tried(journal: Journal, request: AppendRequest) -> str | None:
-    """The new repository's id; None: the name was taken."""
+    """The new repository's id, or None if the name was taken."""
     try:
         result = await journal.submit(request)
     except AlreadyExists:

@@ -124,7 +124,7 @@ def _mixed() -> list[Row]:
 
 
 def _numbers() -> list[Row]:
-    """What neither 64 bits nor a double hold, beside what they do: as fields, nested, in lists, and as keys."""
+    """Numbers that neither 64 bits nor a double hold, beside others: as fields, nested, in lists, and as keys."""
     long = Decimal("33.33333333333333333333")
     hair = Decimal("0.1000000000000000055")  # its digits begin with those of the nearest float
     rows: list[Row] = [

@@ -210,7 +210,7 @@ def _leave_open(folder: Path) -> None:
 
 
 def _make_long_journal(folder: Path) -> None:
-    """So many records that there are checkpoints, and segments whose slots are gone; and a run of staged changes."""
+    """Enough records for checkpoints and for segments whose slots are gone, and a run of staged changes."""
     for number in range(1_500):
         (folder / "many" / f"{number % 10}" / f"{number:05}").parent.mkdir(parents=True, exist_ok=True)
         (folder / "many" / f"{number % 10}" / f"{number:05}").write_text("the same\n")

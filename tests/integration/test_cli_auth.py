@@ -212,7 +212,7 @@ def test_a_revocation_that_is_killed_at_any_step_is_done_or_not_done_and_never_t
 
 
 def revoke(id: str, step: str) -> "subprocess.CompletedProcess[str]":
-    """In a process that is killed at `step`; it tells which steps it passed."""
+    """Runs in a process that is killed at `step`, and reports the steps it passed."""
     script = (
         "import os, sys\n"
         "from lochan.failpoints import arm\n"

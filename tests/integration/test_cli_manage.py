@@ -39,7 +39,7 @@ def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_round_trims_the_journals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a lake where nobody did so behind the writers."""
+    """The journals of a lake whose writers did not trim."""
 
     async def keep(self: Journal) -> None:
         await self.checkpoint()

@@ -27,7 +27,7 @@ def assert_gone(where: str) -> None:
 
 
 def files_of(where: str) -> list[Path]:
-    """Where the bytes of an object lie."""
+    """The files with the bytes of an object."""
     return [Path(".lochan") / each["address"] for each in answer("fs", "stat", where)["blocks"]]
 
 

@@ -94,7 +94,7 @@ async def paths(repository: OpenRepository, ref: str, prefix: str = "") -> list[
 
 @pytest.mark.parametrize("style", ["id", "path"])
 def test_all_keys_side_by_side(style: Style, tmp_path: Path) -> None:
-    """In one repository: no two are taken for each other, and after everything a fresh process sees the same."""
+    """All in one repository: none is mistaken for another, and at the end a fresh process sees the same."""
     inside = tmp_path / "lake"
     keys = sorted(KEPT.values(), key=str.encode)
     world = LakeOptions(bodies=BodySettings(style))

@@ -61,7 +61,7 @@ class Trap:
 
 
 class Client:
-    """Wants a few things of the lake, one after the other; which, the seed says."""
+    """Sends a few requests to the lake, one after the other; the seed decides which."""
 
     def __init__(self, lake: Lake, order: Order, number: int) -> None:
         self._lake = lake

@@ -90,7 +90,7 @@ class Disk:
                 setattr(os, name, real[name])
 
     def cut(self, moment: int, *, ordered: bool = False) -> Iterator[Remains]:
-        """Temporary files are all there or all gone: nobody reads them, and there are too many to take each in turn."""
+        """Temporary files are all there or all gone: nothing reads them, and there are too many to try each."""
         top = self._replay(moment)
         for temps in (True, False):
             yield from _remains(top, b"", temps, _beginnings if ordered else _subsets)

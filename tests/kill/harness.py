@@ -60,7 +60,7 @@ def failpoints_in_source() -> set[str]:
 
 
 def try_out(trial: Trial, url: str = "") -> Outcome:
-    """In a folder of its own, which is kept when something is wrong."""
+    """In its own folder, which is kept if something is wrong."""
     folder = Path(tempfile.mkdtemp(prefix="lochan-kill-", dir=_FOLDERS))
     outcome = Outcome(trial)
     try:
@@ -111,7 +111,7 @@ def _live_and_die(trial: Trial, folder: Path, url: str, outcome: Outcome) -> Non
 
 
 class _Life:
-    """A process. What it tells is appended to one file for all lives of its lake."""
+    """A process. Its reports are appended to one file for all lives of its lake."""
 
     def __init__(self, order: Order, folder: Path) -> None:
         self._report_file = folder / "reports"

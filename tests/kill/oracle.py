@@ -38,7 +38,7 @@ def check(holds: bool, what: str) -> None:
 
 
 async def judge(folder: Path, url: str, reports: Sequence[Line]) -> None:
-    """Raises Violation, or whatever keeps the lake from being opened."""
+    """Raises Violation, or any error that keeps the lake from being opened."""
     alarms = [line.text for line in reports if isinstance(line, Alarmed)]
     store = place.lake_store(str(folder))
     lake = await place.open_lake(store, url, alarms.append)

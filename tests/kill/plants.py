@@ -52,7 +52,7 @@ def _links_before_writing() -> None:
 
 
 def _skips_writing() -> None:
-    """Now and then the bytes are not written, as on a full disk whose error nobody looked at."""
+    """Sometimes the bytes are not written, as on a full disk whose error was ignored."""
     write = local_files.TemporaryFile.write
     written = count(1)
 

@@ -36,7 +36,7 @@ STATES = [
 
 
 async def work(order: Order) -> None:
-    """A step that an earlier life has done is not done again: its commit says so."""
+    """A step that an earlier life has done is not repeated: its commit shows that it is done."""
     lake = await opened(order.folder)
     with suppress(AlreadyExists):
         await lake.create_pool("logs", PoolSettings((PoolKey(("n",)),)), actor=ANN)

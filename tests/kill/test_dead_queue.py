@@ -45,7 +45,7 @@ async def make(folder: Path) -> None:
 
 
 async def commit_behind_them(folder: Path) -> Counter[str]:
-    """How often each event stands in the journal then."""
+    """Returns how often each event is in the journal afterwards."""
     lake = await Lake.open(open_store(str(folder)))
     repository = await lake.open_repository(REPOSITORY)
     await commit(repository, "main", CommitRequest("of the one who lives"), actor=ANN)

@@ -91,7 +91,7 @@ def _failpoints() -> set[str]:
 
 
 def _all_tried(folder: Path, spread: int) -> set[str]:
-    """Where somebody died."""
+    """Every step at which a process died."""
     passed = _live(folder / "dry")
     assert passed is not None
     _judge(folder / "dry")

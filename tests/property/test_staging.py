@@ -86,7 +86,7 @@ async def entries_in(tree: Tree) -> list[Entry]:
 
 
 class Staging(RuleBasedStateMachine):
-    """A branch: its base, its layers, and for each standing seal what the lake looked like when it was drawn."""
+    """A branch: its base, its layers, and for each seal the state of the lake when it was drawn."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class Staging(RuleBasedStateMachine):
             self.check_whole(made)
 
     def check_whole(self, made: CoveringTree) -> None:
-        """Where it says so, a commit of the runs it covers makes the same, to the last address."""
+        """If it claims to cover runs, a commit of these runs gives the same tree, down to the addresses."""
         covered = Layers(self.layers.runs[: len(made.runs)])
         changes = run(View(covered, self.base, self.runs).changes())
         committed = run(self.trees.apply(self.base_tree(), changes, 1))
@@ -268,7 +268,7 @@ class Staging(RuleBasedStateMachine):
     @precondition(lambda self: self.under_way)
     @rule(data=st.data())
     def land(self, data: st.DataObject) -> None:
-        """A compaction that began a while ago takes effect, or is refused: either way, nobody sees a difference."""
+        """A compaction that began earlier takes effect, or is refused: either way, no reader sees a difference."""
         self.lands(*self.under_way.pop(data.draw(st.integers(0, len(self.under_way) - 1))))
 
     def lands(self, inputs: Inputs, outputs: tuple[RunRef, ...], head: MemoryBase | None) -> bool:

@@ -25,7 +25,7 @@ def command(trace: Path) -> list[str]:
 
 
 def calls(trace: Path) -> Iterator[Call]:
-    """In the order in which they ended. A call that another thread's came between stands in two pieces."""
+    """The calls in the order in which they ended. A call that another thread interrupted is in two pieces."""
     begun: dict[str, str] = {}
     for line in trace.read_text(errors="replace").splitlines():
         resumed = _RESUMED.match(line)

@@ -72,8 +72,8 @@ class Replay(Chooser):
 
 
 class Script(Chooser):
-    """A schedule written by hand: wherever the next of `words` is part of an option's label, that option is taken, and
-    the script goes on; elsewhere the default."""
+    """A schedule written by hand. If the next of `words` is part of an option's label, that option is chosen and the
+    script goes on; otherwise the default is chosen."""
 
     def __init__(self, words: Sequence[str], seed: int = 0) -> None:
         kinds = ("preempt", "reorder", "fault", "jump", "crash", "stall", "skew", "stale", "corrupt", "full")

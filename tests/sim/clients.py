@@ -37,7 +37,7 @@ class Lake:
     asked: int = 0
 
     async def open(self, machine: Machine, delay: Callable[[str], float] = lambda verb: 0.0) -> Journal:
-        """The journal as a server has it: over the shipped wrappers, on a network that is as slow as `delay` says."""
+        """The journal as a server has it: over the shipped wrappers, on a network with the given `delay`."""
         far = LatencyStore(machine.store, machine.clock, delay)
         store = RetryStore(far, machine.clock, machine.ids)
         rules = self.plant.rules
@@ -73,7 +73,7 @@ class Client:
         return await self._ask(self._tag(f"delete {name}"), decide, "", name, exists=False)
 
     async def create_surely(self, name: str, others: list["Client"]) -> None:
-        """With a key, through one server after the other until somebody knows."""
+        """Creates with a key, through one server after the other, until the outcome is known."""
         key = self.machine.ids.idempotency_key(self.machine.clock.wall())
         tag = self._tag(f"create {name} by key")
         for client in [self, *others]:
@@ -81,7 +81,7 @@ class Client:
                 return
 
     async def _through(self, client: "Client", name: str, key: str, tag: str) -> bool | None:
-        """The other server's work is that server's own: it may die over it, and then nobody answers."""
+        """The request runs on the other server, which may die; then no answer comes."""
         if client.machine is self.machine:
             return await client.create(name, key=key, tag=tag)
         if not client.machine.alive:

@@ -44,7 +44,7 @@ class Life:
         self.lake.oracle.judge()
 
     def _past(self) -> None:
-        """A quiet beginning: some records, so that there is something to trim from the first moment on."""
+        """A quiet beginning with some records, so that there is something to trim from the start."""
         machine = self.world.machine("old")
         machine.spawn(self._live_quietly(machine, self.random.randrange(5)))
         self.world.run(jumps=())

@@ -22,7 +22,7 @@ class Host(Protocol):
     now_us: int
 
     def step(self) -> bool:
-        """Make one thing happen; False: nothing is left to happen."""
+        """Makes one thing happen. Returns False if nothing is left to happen."""
 
     def adopt(self, task: "SimTask[Any]", context: Context | None) -> None:
         """A task begins, in the given or the current context."""
@@ -146,8 +146,8 @@ class SimLoop(asyncio.BaseEventLoop):
         does."""
 
     def _asyncgen_finalizer_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
-        """Between two runs the garbage collector may come by, and find generators that an error left half-way. By then
-        they are nobody's, and whatever they would still do concerns nobody."""
+        """Between two runs, the garbage collector may find generators that an error left unfinished. They no longer
+        matter, and neither does anything they would still do."""
         if self.is_running():
             super()._asyncgen_finalizer_hook(agen)  # type: ignore[misc]
 
@@ -159,7 +159,7 @@ class SimLoop(asyncio.BaseEventLoop):
         raise RuntimeError(f"no threads in the simulator: {func!r}")
 
     def __del__(self) -> None:
-        """The base class would warn of a loop left open; this one holds nothing that wants closing."""
+        """The base class would warn of a loop left open; this one holds nothing that must be closed."""
 
 
 class SimTask(asyncio.Task[_T]):

@@ -38,7 +38,7 @@ class JobClient(Client):
         await self._step(name, "closed", key, pending=False, under_way=True)
 
     async def _step(self, name: str, what: str, key: str, *, pending: bool, under_way: bool = False) -> str:
-        """The id of what was made; empty: nobody knows."""
+        """The id of what was created, or empty if the outcome is unknown."""
         oracle, tag = self.lake.oracle, f"{self.name} {name} {what}"
         id = self.machine.ids.ksuid(self.machine.clock.wall())
         event = RepositoryCreated(id, f"{name}-{what}", "files", "main")

@@ -87,7 +87,7 @@ class SimStore:
     # Effects (called by requests)
 
     def perform(self, request: Request) -> Any:
-        """Let the request take effect; its answer, an exception if it is to be raised."""
+        """Lets the request take effect. Returns its answer: an exception if one is to be raised."""
         fault = self._fault(request)
         if fault in NO_EFFECT:
             outcome, data, value = "nothing", request.data, _refusal(fault, request)

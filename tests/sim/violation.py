@@ -30,7 +30,7 @@ class Violation(AssertionError):
 
 
 class Prune(Exception):
-    """The run is longer than its bound and says nothing: neither a violation nor a proof."""
+    """The run is longer than its bound and proves nothing: neither a violation nor its absence."""
 
 
 class Diverged(Exception):

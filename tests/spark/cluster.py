@@ -56,7 +56,7 @@ class Cluster:
         return environment() | {"PYSPARK_SUBMIT_ARGS": f"{words} pyspark-shell"}
 
     def state(self) -> dict[str, Any]:
-        """What the master says of itself."""
+        """The master's own report."""
         with urllib.request.urlopen(f"{self.page}/json/", timeout=5) as answer:
             found: dict[str, Any] = json.load(answer)
             return found

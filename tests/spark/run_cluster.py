@@ -64,7 +64,7 @@ class Day:
         self.bucket = bucket
 
     def flags(self, part: str) -> str:
-        """A folder in which tasks tell what they did."""
+        """A folder in which tasks note what they did."""
         found = self.folder / part
         found.mkdir()
         return str(found)

@@ -100,7 +100,7 @@ def dynamic(spark: SparkSession, root: str, local: str) -> Any:
 
 
 def files(spark: SparkSession, root: str, local: str) -> Any:
-    """Hadoop's file system: folders made, files copied in and out, renamed, deleted, and what it says of them."""
+    """Hadoop's file system: folders made, files copied in and out, renamed, deleted, and their status."""
     jvm = spark._jvm  # Hadoop has no Python of its own
     assert jvm is not None
 

@@ -23,7 +23,7 @@ def filled(folder: Path, rows: str) -> None:
 
 
 def test_work_beyond_the_threshold(tmp_path: Path) -> None:
-    """`auto` takes Spark; Spark says nothing on stderr."""
+    """`auto` chooses Spark, and Spark prints nothing on stderr."""
     filled(tmp_path, '{"k":2,"h":"a"}\n{"k":1,"h":"b"}\n{"k":3,"h":"a"}\n')
     text = "from logs | count() by h | sort h"
     ran = lochan(tmp_path, "query", text, "--stats", "--master", "local[1]", LOCHAN_SPARK__LOCAL_THRESHOLD="1B")

@@ -69,7 +69,7 @@ def test_rows_limits_and_what_is_gone(how: RunOptions, tmp_path: Path) -> None:
 
 
 def test_a_frame_and_a_stream(how: RunOptions, tmp_path: Path) -> None:
-    """Which are jobs, as everywhere; the server tells nothing of their tasks."""
+    """They are jobs, as everywhere, but the server reports nothing about their tasks."""
 
     async def made() -> None:
         async with query_lake(tmp_path) as lake:

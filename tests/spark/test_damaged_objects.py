@@ -149,7 +149,7 @@ def test_files_of_a_repository_that_spark_reads_where_they_lie(spark: SparkSessi
 
 
 def test_tasks_tell_the_digests_of_objects_in_a_bucket(spark: SparkSession, copied: Path) -> None:
-    """Here of a folder, which is read by the same verbs."""
+    """Here the lake is in a folder, which is read by the same verbs."""
     objects: list[DataObject] = []
 
     async def play() -> None:

@@ -115,13 +115,13 @@ def recorded(lake: str) -> list[JobRecord]:
 
 
 def sizes(lake: str) -> dict[str, int]:
-    """Of all that lies there but records of jobs."""
+    """The sizes of all files except records of jobs."""
     found = {str(path.relative_to(lake)): path for path in Path(lake).rglob("*") if path.is_file()}
     return {name: path.stat().st_size for name, path in found.items() if not name.startswith(PREFIX)}
 
 
 def files(lake: str) -> int:
-    """On the store: also those that nobody names."""
+    """The files on the store, including those that nothing names."""
     return sum(1 for each in Path(lake).glob("*/data/*/*") if each.is_file())
 
 
@@ -273,7 +273,8 @@ def test_written_again_with_its_key_nothing_comes_twice(spark: SparkSession, lak
 
 
 def test_writes_are_jobs_that_count_what_is_put(spark: SparkSession, lake: str) -> None:
-    """By tasks to the byte; by the driver all that lies there, and what the record itself was before its end."""
+    """Tasks count to the byte. The driver counts everything that is there, and the record itself before its last
+    put."""
     before = sizes(lake)
     save(numbers(spark, 2_000), lake)
     between = sizes(lake)

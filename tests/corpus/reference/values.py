@@ -97,7 +97,7 @@ def is_number(value: Any) -> bool:
 
 
 def exact(value: Any) -> Any:
-    """A float beside decimals is what its shortest text says."""
+    """A float beside decimals has the value of its shortest text."""
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 

@@ -28,7 +28,7 @@ def admin(server: LochanServer) -> Client:
 
 
 def fill(server: LochanServer, folder: Path) -> None:
-    """In this process, which is another one than the server's."""
+    """Runs in this process, not in the server's."""
 
     def lochan(*words: str, rows: bytes = b"") -> None:
         (folder / "rows.ndjson").write_bytes(rows)

@@ -25,7 +25,7 @@ AGAIN = 3
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
-    """Has a pool whose rows lie in the server's memory."""
+    """It has a pool whose rows are in the server's memory."""
     folder = tmp_path_factory.mktemp("hostile")
     up = folder / "up"
     up.mkdir()
@@ -110,7 +110,7 @@ def test_a_decoder_knows_nothing_of_the_server(hostile: LochanServer, admin: Cli
 def test_valid_files_with_changes_are_answered_too(
     hostile: LochanServer, admin: Client, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever the change, the answer has rows of the file or says what is wrong."""
+    """Whatever the change, the answer has rows of the file or an error message."""
     folder = tmp_path_factory.mktemp("changed")
     count = 60 if os.environ.get("FULL") else 10
     files = [(name, data) for name, whole in valid_files() for data in changed(name, whole, count)]

@@ -121,7 +121,7 @@ def test_a_body_that_trickles_is_dropped_though_it_is_signed(hasty: LochanServer
 
 
 def test_a_slow_body_that_is_fast_enough_is_taken(hasty: LochanServer) -> None:
-    """In twice the time for which a client may stand still."""
+    """It takes twice the time for which a client may stand still."""
     piece = bytes(64 << 10)
     sent = signed(hasty, "v4 header", "PUT", "/demo/main/steady", "", {}, piece * 8)
     with Wire(hasty.s3, PATIENCE_S) as wire:

@@ -28,7 +28,7 @@ def lochan(lake: Path, *words: str, **more: str) -> subprocess.CompletedProcess[
 
 
 def test_the_secret_of_the_first_administrator_is_not_lost_where_a_port_is_taken(tmp_path: Path) -> None:
-    """It is shown once, so it is made when there is somebody to show it."""
+    """It is shown once, so it is made only when it can be shown."""
     lake = tmp_path / "lake"
     assert lochan(lake, "init").returncode == 0
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -64,7 +64,7 @@ def test_a_certificate_that_cannot_be_used_is_told_in_words(tmp_path: Path, miss
 
 
 def started(lake: Path, s3: str, api: str) -> str:
-    """What it says until it is ready."""
+    """The output until the server is ready."""
     command = [str(LOCHAN), "--lake", str(lake), "serve", "--s3-listen", s3, "--api-listen", api]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as server:
         assert server.stdout is not None

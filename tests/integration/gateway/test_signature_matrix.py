@@ -362,7 +362,7 @@ def test_a_signed_form_cannot_be_made_into_a_deletion(target: Target, form: str,
 
 @pytest.mark.parametrize("query", ["uploadId=a&uploadId=b", "uploadId=b&upload%49d=a", "prefix=a&prefix=b"])
 def test_a_parameter_that_comes_twice_is_refused(target: Target, query: str) -> None:
-    """A signature of version 4 sorts them, so it does not say which is the first."""
+    """A signature of version 4 sorts parameters, so it does not define which is the first."""
     with Wire(target.server.s3) as wire:
         answer = wire.ask(signed(target.server, "v4 header", "GET", f"/{target.bucket}/main/a", query))
         assert (answer.status, answer.code) == (400, "InvalidArgument")
@@ -377,7 +377,7 @@ def test_a_body_is_not_asked_for_if_it_could_not_be_taken(target: Target) -> Non
 
 @pytest.mark.parametrize("size", [0, 60_000, 1 << 20])
 def test_a_refused_body_is_never_a_request(target: Target, size: int) -> None:
-    """Behind some filler stands a request that would delete the object, well signed."""
+    """After some filler, the body contains a correctly signed request that would delete the object."""
     inner = signed(target.server, "v4 header", "DELETE", f"/{target.bucket}/main/a").encoded()
     body = b"x" * size + inner
     for sent in (

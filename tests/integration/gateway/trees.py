@@ -64,7 +64,7 @@ def _digests(tree: Mapping[str, bytes]) -> dict[str, tuple[int, str]]:
 
 
 def ran(command: Sequence[str | Path], env: Mapping[str, str], *, code: int = 0) -> str:
-    """A program to its end; what it printed."""
+    """Runs a program to its end and returns its output."""
     done = subprocess.run(command, env=dict(env), capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == code, (command, done.returncode, done.stdout, done.stderr)
     return done.stdout

@@ -40,7 +40,7 @@ def ends(before: State, asked: list[SentRequest]) -> Iterator[State]:
 
 
 def works(state: State, request: Request) -> bool:
-    """Whether it would change something, if only how it lies on the store."""
+    """Whether it would change something, even if only the layout on the store."""
     if request.verb == "compact":
         return request.words[0] in state.branches and bool(state.branches[str(request.words[0])].staged)
     try:

@@ -167,7 +167,7 @@ class VersioningMachine(RuleBasedStateMachine):
         return SentRequest(request, name, await play(self._place.repositories[lake], request, name))
 
     def _doubtful(self, lake: int) -> list[SentRequest]:
-        """A record whose outcome was not found out is sent again before the next: unless somebody took its number."""
+        """A record with an unknown outcome is sent again before the next one, unless another writer took its number."""
         doubt, number = self._doubts.pop(lake, (None, 0))
         if doubt is None or number != self._number:
             return []

@@ -22,5 +22,5 @@ def begin(state: State, request: Request) -> Any:
 
 
 def finish(state: State, request: Request, seen: Any, name: str) -> list[Result]:
-    """What it may make of the state, `name` being the message of what it commits; raises No."""
+    """The possible effects on the state; `name` is the message of what it commits. Raises No."""
     return _FINISH[request.verb](state, seen, name, *request.words)

@@ -23,8 +23,8 @@ class Request(NamedTuple):
 
 
 def draw(random: Random, works: Callable[[Request], bool]) -> Request:
-    """Mostly one that has some effect: what is refused is soon tried out. Chance knows no favourites here, unlike
-    Hypothesis, which would repeat what it has found until a workload hardly gets on."""
+    """Mostly a request that has some effect, because refusals are soon covered. All choices are equally likely here;
+    Hypothesis would repeat what it has found until a workload hardly progresses."""
     request = _any(random)
     for _ in range(_TRIES if random.random() < _SENSIBLE else 0):
         if works(request):

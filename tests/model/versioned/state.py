@@ -169,7 +169,7 @@ def _alike(state: State, expected: Branch, seen: Branch) -> bool:
 
 
 def _kept(state: State) -> tuple[object, ...]:
-    """Of what lies aside: compared without tombstones over nothing, for it was compacted before or it was not."""
+    """Stashes and deleted branches, compared without tombstones over nothing, because they may have been compacted."""
     deleted = {
         name: [(each.head, without_idle(state.files(each.head), each.staged)) for each in branches]
         for name, branches in state.deleted.items()

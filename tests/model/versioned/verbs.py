@@ -78,7 +78,7 @@ async def _link(at: OpenRepository, name: str, branch: str, path: str, data: str
 
 
 async def _put_runs(at: OpenRepository, name: str, branch: str, changes: Mapping[str, str | None]) -> str:
-    """As a client does that prepares everything by itself, and then says one word."""
+    """Like a client that prepares everything by itself and then appends one event."""
     _, mint = await at.refs()
     each = [
         Tombstone(path) if data is None else await _body(at, path, data, mint)

@@ -63,7 +63,7 @@ class FilesClient(Client):
         )
 
     async def revert_in(self, workspace: str, path: str) -> None:
-        """To what the commit below holds. What came to be staged after it looked may be taken back without a word."""
+        """Reverts to what the commit below holds. Changes staged after it looked may be reverted silently."""
         self.files_oracle.update()
         found = self.files_oracle.model.workspaces.get(workspace)
         if found is not None:

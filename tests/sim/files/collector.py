@@ -19,7 +19,7 @@ _TRIES = 5
 
 
 async def collect(repository: OpenRepository, store: SimStore, actor: Actor) -> None:
-    """A plan that somebody has left behind, or is still about to sweep, is given up first."""
+    """A plan that another collector has left behind, or is still about to sweep, is abandoned first."""
     with suppress(LochanError):
         refs, _ = await repository.refs()
         running = refs.collection._numbers.get("running")

@@ -57,7 +57,7 @@ class FilesModel(Model):
 
     @property
     def forks(self) -> dict[str, Mapping[str, str]]:
-        """Of the workspaces that were committed: what they were opened on."""
+        """The commits on which committed workspaces were opened."""
         return self.__dict__.setdefault("_forks", {})  # type: ignore[no-any-return]
 
 
@@ -119,7 +119,8 @@ def _follows(other: FileWrite, one: FileWrite) -> bool:
 
 
 def named_entries(refs: Refs, store: SimStore, prefix: str) -> Iterator[tuple[str, Entry]]:
-    """All that a reader can come to, and where: by branches, tags, stashes, workspaces and what they descend from."""
+    """Every entry that a reader can reach, and where: through branches, tags, stashes, workspaces and their
+    ancestors."""
     staged: list[tuple[str, Layers]] = [(branch.name, branch.layers) for branch in refs.branches()]
     heads = [branch.head for branch in refs.branches()] + [commit for _, commit in refs.tags()]
     for _, branch in refs.deleted_table.items():

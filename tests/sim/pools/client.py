@@ -36,7 +36,7 @@ class PoolClient(BaseClient):
         return await self.ask(ClientRequest("compact", branch), work)
 
     async def delete(self, branch: str, prefix: str) -> bool | None:
-        """Rows that begin so, wherever they lie."""
+        """Deletes the rows with this prefix, in whatever objects they are."""
 
         async def decide(on: MoveBase, tree: Tree) -> Swap:
             hit = [each for each in await self._objects(tree) if any(row.startswith(prefix) for row in rows_of([each]))]

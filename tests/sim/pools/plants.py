@@ -17,7 +17,7 @@ from tests.sim.versioning.plants import _changed, _land_again, _without
 
 
 async def _there_or_not(*_: Any) -> None:
-    """Whether what a compaction read is still there is nobody's concern."""
+    """Does not check whether what a compaction read is still there."""
 
 
 async def _by_name(joins: Any, on: MoveBase, base: Tree, theirs: Tree) -> JoinResult:

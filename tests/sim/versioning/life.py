@@ -57,7 +57,7 @@ class Life:
             self.place.oracle.judge()
 
     def _past(self) -> None:
-        """A quiet beginning, so that there are branches and commits from the first moment on."""
+        """A quiet beginning, so that there are branches and commits from the start."""
         machine = self.world.machine("old")
         machine.spawn(self._begin(machine))
         self.world.run(jumps=())
@@ -100,7 +100,7 @@ class Life:
         await repository.close()
 
     def _slow_s(self, likely: float) -> float:
-        """Some take long to write a file, and much happens between what they saw and what they say."""
+        """Some machines take long to write a file, so much happens between what they read and what they append."""
         return self.random.choice((0.01, 0.05, 0.2)) if self.random.random() < likely else 0.0
 
     async def _keep(self, machine: Machine) -> None:

@@ -121,8 +121,8 @@ class Model:
             self.committed[event.workspace] = event.target
 
     def _land(self, commit: Commit, branch: Branch, request: ClientRequest) -> None:
-        """A head move that was computed from trees: it must be what it would be on this very head (S6), and leave
-        alone what is staged (S5)."""
+        """A head move that was computed from trees: it must be right on this very head (S6), and leave staged changes
+        alone (S5)."""
         ours = self.trees[branch.head]
         if (
             request.verb in ("merge", "revert", "cherry-pick")

@@ -88,7 +88,7 @@ class RepositoryOracle:
         self._never.add(tag)
 
     def read_at(self, who: str, since: int, number: int, digest: bytes, name: str, view: Mapping[str, str]) -> None:
-        """A view of one state that somebody had folded."""
+        """A view of one state that a machine had folded."""
         self.update()
         if number > self.count or digest != self._digests[number]:
             self.world.fail(f"DIVERGED: {who} is at {number} with another history")

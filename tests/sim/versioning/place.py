@@ -50,7 +50,7 @@ class Place:
     written: int = 0
 
     async def open(self, machine: Machine, slow_s: float = 0.0) -> OpenRepository:
-        """`slow_s`: how long this machine takes to write or read a file, beside what the world makes it wait."""
+        """`slow_s`: how long this machine takes to write or read a file, in addition to the world's delays."""
         store = self.store_of(machine)
         if slow_s:
             store = Sluggish(store, machine.clock, lambda verb: slow_s if verb in ("put", _FILE) else 0.0)

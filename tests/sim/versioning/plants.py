@@ -87,7 +87,7 @@ def _any_input(self: Layers, inputs: Inputs, outputs: Any) -> Layers:
 
 
 def _on_top(self: Layers, inputs: Inputs, outputs: Any) -> Layers:
-    """The output stands above what was staged since, not in its inputs' place."""
+    """The output goes above what was staged since, not in its inputs' place."""
     return Layers((*_replace(self, inputs, ()).items, *outputs), self.next)
 
 
@@ -155,7 +155,7 @@ async def _land_again(repository: OpenRepository, branch: str, prepare: Any, *, 
 
 # --- S8 --------------------------------------------------------------------------------------------------------------
 async def _in_any_case(*_: Any) -> None:
-    """A file was put; whether a commit has looked at the folder meanwhile is nobody's concern."""
+    """A file is put without checking whether a commit has looked at the folder meanwhile."""
 
 
 PLANTS: dict[str, Plant] = {

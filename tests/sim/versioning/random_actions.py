@@ -166,7 +166,7 @@ class RandomActions:
                 await client.put_in(workspace, path)
 
     async def _with_commit(self, client: Client, action: str, branch: str, other: str) -> None:
-        """With some commit that the client has heard of."""
+        """With some commit that the client knows."""
         known = client.repository.folded()
         at = [found.head for name in (branch, other) if (found := known.find_branch(name)) is not None]
         with_parents = [id for id in at if known.commit(id).parents]

@@ -34,8 +34,8 @@ def three_way(base: Content, ours: Content, theirs: Content, strategy: str = "de
 
 
 def base_trees(trees: Mapping[str, Content], parents: Graph, one: str, other: str) -> list[Content]:
-    """What a merge may be compared with: the tree of the best common ancestor; of several, what they make together,
-    where neither side of a clash counts. The order in which they are taken is nobody's business."""
+    """What a merge may be compared with: the tree of the best common ancestor. If there are several, their merge, in
+    which neither side of a clash counts. Any order of them is allowed."""
     bases = merge_bases(parents, one, other)
     return [_joined(trees, parents, order) for order in permutations(bases)]
 

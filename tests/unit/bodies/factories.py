@@ -34,7 +34,7 @@ async def sent(*chunks: bytes) -> AsyncIterator[bytes]:
 
 
 async def in_blocks(store: Store, blocks: Iterable[bytes], path: str = "a/b") -> Entry:
-    """An entry whose blocks lie in the middle of files, as those of packs do."""
+    """An entry whose blocks are in the middle of files, as in packs."""
     made = []
     for number, data in enumerate(blocks):
         await store.put(f"file{number}", b"before" + data + b"after")

@@ -103,7 +103,7 @@ def test_many_bodies_at_once() -> None:
 
 @pytest.mark.parametrize("threads", [0, 1])
 def test_a_system_without_more_threads(threads: int) -> None:
-    """The pool takes the work, and then says that it could not start a thread for it."""
+    """The pool accepts the work, and then reports that it could not start a thread."""
 
     class Exhausted(ThreadPoolExecutor):
         def submit(self, *given: Any, **named: Any) -> Any:

@@ -126,7 +126,8 @@ def edges(commits: dict[str, Commit], start: str) -> set[tuple[str, str]]:
 
 
 def read(lines: list[str]) -> set[tuple[str, str]]:
-    """Child and parent, by following the lines. `above` says which commits' lines come to each lane."""
+    """Pairs of child and parent, found by following the lines. `above` holds the commits whose lines reach each
+    lane."""
     found: set[tuple[str, str]] = set()
     above: dict[int, set[str]] = {}
     for line in lines:

@@ -156,7 +156,7 @@ def test_the_other_shells_are_answered(shell: str, lake: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_store_that_does_not_answer_gives_the_keyboard_back() -> None:
-    """It takes the connection, and says nothing."""
+    """The store accepts the connection and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         endpoint = f"http://127.0.0.1:{server.getsockname()[1]}"
         settings = {"ENDPOINT": endpoint, "CREDENTIALS__ACCESS_KEY_ID": "a", "CREDENTIALS__ACCESS_SECRET_KEY": "b"}

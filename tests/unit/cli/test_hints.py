@@ -198,7 +198,7 @@ def failed(lake: str, command: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("command", FAILURES)
 def test_a_failure_advises_what_can_be_done(lake: str, command: str) -> None:
-    """Commands that only look can be run as they stand; of the others, the parser takes every word."""
+    """Commands that only read are run as they are; for the others, the parser must accept every word."""
     given, said = failed(lake, command)
     for advice in commands(said):
         assert "REPO" not in advice, said
@@ -246,7 +246,7 @@ def test_the_name_that_was_probably_meant(lake: str, command: str, near: str) ->
 
 
 def test_a_file_of_the_same_kind_was_not_meant(lake: str) -> None:
-    """That folder and ending are the same says nothing."""
+    """The same folder and ending prove nothing."""
     assert "did you mean" not in failed(lake, "load rows nobody.ndjson")[1]
     assert lochan("--lake", lake, "fs", "upload", "-", "demo/data/people.csv", stdin="x").exit_code == 0
     assert "did you mean" not in failed(lake, "fs cat demo/data/report.csv")[1]

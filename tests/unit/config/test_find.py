@@ -97,7 +97,7 @@ def mark_is_a_folder(at: Path) -> None:
 
 @pytest.mark.parametrize("make", [file, loop, mark_is_a_folder])
 def test_what_cannot_be_looked_into_is_not_passed_over(make: Callable[[Path], None], tmp_path: Path) -> None:
-    """The lake that would be taken instead is another one: the next upwards, or the user's own."""
+    """The next candidate is a different lake: one further up, or the user's own."""
     (tmp_path / ".lochan").mkdir()
     (tmp_path / ".lochan" / "lake.json").write_text("")
     here = tmp_path / "here"

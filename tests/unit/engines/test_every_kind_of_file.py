@@ -126,7 +126,7 @@ async def _made() -> Place:
 
 
 async def _everything(store: MemoryStore) -> Any:
-    """All that a lake can tell of itself. Raises Corrupt."""
+    """Reads everything that a lake reports about itself. Raises Corrupt."""
     lake = await Lake.open(store)
     try:
         files = await lake.open_repository("files")

@@ -70,7 +70,7 @@ def test_the_span_of_whole_rows(tmp_path: Path) -> None:
 
 
 def test_a_key_with_a_part_that_is_no_scalar(tmp_path: Path) -> None:
-    """The other part still tells where its rows are."""
+    """The other part still determines where its rows are."""
     by_two = PoolSettings((PoolKey(("a",)), PoolKey(("b",))))
 
     async def play() -> None:

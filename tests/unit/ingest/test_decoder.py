@@ -124,7 +124,8 @@ def test_another_fork_server_comes_where_one_was_killed() -> None:
 
 @pytest.mark.thorough
 def test_those_that_end_while_they_are_given_up_leave_the_fork_server_alive(server: ForkServer) -> None:
-    """It is busy with forking, and then hears of both at once: not each time, so it is tried several times."""
+    """It is busy with a fork and then learns of both at once. That does not happen each time, so the test tries several
+    times."""
     servers: set[int] = set()
     for _ in range(8):
         given_up = [begun(server, "sleep") for _ in range(20)]

@@ -36,7 +36,7 @@ class Pool:
         self.computations = 0  # of rows, by an engine
 
     async def write(self, rows: Iterable[str]) -> Entry:
-        """An object that nobody knows of yet."""
+        """An object that no commit names yet."""
         rows = sorted(rows)
         _, mint = await self.repository.refs()
         low, high = (encode([row], SETTINGS) if rows else b"" for row in (*rows[:1], *rows[-1:]) or ("", ""))
@@ -50,7 +50,7 @@ class Pool:
         return [object_id(entry.path) for entry in entries]
 
     async def compact(self, branch: str, *ids: str) -> str:
-        """These objects, or all there are, into one. Returns its id."""
+        """Merges these objects, or all of them, into one. Returns its id."""
         removed = [entry for entry in await self.objects(branch) if not ids or object_id(entry.path) in ids]
         added = await self.write(await self.rows_of(removed))
         await replace_objects(self.repository, branch, Swap(removed, [added]), actor=ANN)

@@ -75,7 +75,7 @@ class AskedHeaders:
     pairs: Pairs
 
     def items(self) -> list[tuple[str, str]]:
-        """Granian drops a value that is not ASCII, and tells its name all the same."""
+        """Granian drops a value that is not ASCII, but keeps its name."""
         return [pair for pair in self.pairs if pair[1].isascii()]
 
     def keys(self) -> list[str]:

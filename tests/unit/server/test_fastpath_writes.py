@@ -391,5 +391,5 @@ async def _entry(repository: OpenRepository, path: str) -> Entry:
 
 
 def _content(entry: Entry) -> Content:
-    """Without where the bytes lie and when they came."""
+    """Without the location of the bytes and their time."""
     return replace(entry, blocks=(), mtime=0), [(block.size, block.sha256) for block in entry.blocks]

@@ -14,7 +14,7 @@ ANN = Actor("ann", "test", "here")
 
 
 class Wall(SystemClock):
-    """Its days pass when a test says so."""
+    """A wall clock that a test moves."""
 
     days = 0
 

@@ -40,7 +40,7 @@ def asked(place: LakePlace, text: str) -> list[Any]:
 @pytest.mark.parametrize("uri, table", [("pool", "pool"), ("files@main/t/", "files@main/t/*")])
 @pytest.mark.parametrize("replace", [False, True])
 def test_what_is_landed_twice_is_there_once(place: LakePlace, uri: str, table: str, replace: bool) -> None:
-    """As after a commit whose answer was lost: by another process, with nothing but what the first had."""
+    """As after a commit whose answer was lost: by another process, with only what the first had."""
     before = 1 if uri == "pool" and not replace else 0
     job = pickle.loads(pickle.dumps(begin(place, prefix_uri(uri), CommitMessage("once"), replace=replace)))
     messages = [*job.write([BATCH]), *job.write([BATCH])]

@@ -157,7 +157,7 @@ def test_one_request_brings_the_footer(count: int) -> None:
 
 # --- the bloom filter -----------------------------------------------------------------------------------------------
 def test_hashes_never_change() -> None:
-    """They are on somebody's disk."""
+    """They are on users' disks."""
     assert bloom.hash_one("") == 0
     assert bloom.hash_one("a") == 0xC27D_0280_A2A7_0BD4
     assert bloom.hash_one("tables/é/part-0000.parquet") == 0xB82F_E025_0E00_E4DB

@@ -12,7 +12,7 @@ OBJECT = {"ETag": '"x"', "Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT"}
 
 @dataclass
 class Answer:
-    """What the server says to everything. A status of 0 closes the connection without a word."""
+    """The server's answer to everything. A status of 0 closes the connection without an answer."""
 
     status: int = 200
     body: bytes = b""

@@ -138,7 +138,7 @@ def test_one_that_stands_still_is_killed_and_replaced(root: Path) -> None:
 
 
 def _kept(store: LocalStore, used: list[Scribe]) -> Callable[[], None]:
-    """As `write_beside`; its patience ends when the test says so."""
+    """Like `write_beside`; its patience ends when the test decides."""
 
     def use(scribe: Scribe) -> None:
         used.append(scribe)
@@ -156,7 +156,7 @@ async def _lose_patience(scribe: Scribe) -> None:
 
 
 def test_a_record_is_appended_once_whatever_the_one_that_stands_still_had_done(root: Path) -> None:
-    """It had put the record in its slot, and says nothing; or it had done nothing."""
+    """It had put the record in its slot and does not answer, or it had done nothing."""
 
     async def play() -> None:
         store = LocalStore(str(root), create=True)

@@ -34,7 +34,7 @@ async def gathered(items: AsyncIterator[T]) -> list[T]:
 
 
 class Marked(RangeCut):
-    """A range ends after a path that ends with an exclamation mark: a test says itself where."""
+    """A range ends after a path that ends with an exclamation mark, so a test chooses the cuts."""
 
     def first(self, paths: pa.StringArray) -> int:
         found: int = pc.index(pc.ends_with(paths, "!"), True).as_py()

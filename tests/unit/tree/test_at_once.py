@@ -64,7 +64,7 @@ async def _scene() -> tuple[Failing, Trees, Tree, Tree, Tree]:
 
 
 def quietly(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run it; whatever the event loop would have logged is a failure."""
+    """Runs it; anything that the event loop would have logged is a failure."""
     complaints: list[dict[str, Any]] = []
 
     async def watched() -> None:

@@ -42,7 +42,7 @@ DATA = ranges.encode(BATCH, REF.id)
 
 
 def test_names_are_made_of_the_values() -> None:
-    """Pinned: the first version made these, and they are on somebody's disk."""
+    """Pinned: the first version made these names, and they are on users' disks."""
     id = "d6dcf0c68b4c135856e9b20e623abcbe7abc6c5474bf0dcb6a846dccadcf5951"
     assert (REF.id, REF.file) == (id, f"ranges/{id}-12-f8ab35e67ddefb4f.parquet")
     id = "da20418bf0f7e4b56e88203485e700586330c82c2712a436a56cb09298dc6087"

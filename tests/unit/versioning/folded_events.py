@@ -44,7 +44,7 @@ class Story:
         return self.number
 
     def apply(self, event: Event) -> Any:
-        """Returns what the request is answered."""
+        """Returns the answer to the request."""
         self.number += 1
         return self.refs.apply(event, EventPosition(self.number, 0, "ann"))
 

@@ -41,7 +41,7 @@ def interleaved(changes: list[Change]) -> list[list[Change]]:
 
 
 def over_older_ones(changes: list[Change]) -> list[list[Change]]:
-    """What lies below is hidden."""
+    """The layers below are hidden."""
     hidden: list[Change] = [entry(change.path, 9) for change in changes]
     return [hidden[::2], hidden[1::3], *interleaved(changes)]
 

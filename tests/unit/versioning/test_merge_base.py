@@ -15,7 +15,7 @@ from tests.unit.versioning.history import ANN, History, history
 
 
 async def criss_cross(repo: History, start: str, ours: str, theirs: str) -> None:
-    """Both branches merge what the other was before: two best common ancestors. Ours wins on each side."""
+    """Both branches merge the earlier head of the other: two best common ancestors. Ours wins on each side."""
     await repo.write("main", start)
     await cross(repo, ours, theirs)
 

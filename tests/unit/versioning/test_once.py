@@ -104,7 +104,7 @@ def test_a_merge_that_could_not_even_begin_again_gives_its_result() -> None:
 
 
 def test_a_held_key_is_not_forgotten() -> None:
-    """However many others come meanwhile; one that was not held is too old to tell."""
+    """However many others come meanwhile. The outcome of one that was not held is no longer known."""
 
     async def play() -> None:
         lake, repository = await opened()

@@ -116,7 +116,7 @@ def test_the_id_of_a_stash_is_given_once() -> None:
 
 
 def test_a_write_in_the_record_of_a_commit_s_last_look_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stands after the look, with the same number."""
+    """It comes after the look, with the same number."""
 
     async def play() -> None:
         repository = await repository_with(a="1")

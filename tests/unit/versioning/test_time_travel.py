@@ -18,7 +18,7 @@ NOON = 1_793_534_400_000_000  # 2026-11-01T12:00Z
 
 
 class HandClock:
-    """Time passes when the test says so."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = NOON

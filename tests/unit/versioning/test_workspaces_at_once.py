@@ -345,7 +345,8 @@ def test_a_put_that_is_too_late_says_so() -> None:
 
 
 def test_a_removal_that_an_older_version_left_is_given_up() -> None:
-    """They held a workspace open for a minute while they deleted its files; nobody waits for that any more."""
+    """Older versions held a workspace open for a minute while they deleted its files; nothing waits for that any
+    more."""
 
     async def play() -> None:
         repository = await repository_with(a="1")

@@ -21,7 +21,7 @@ async def once(data: bytes) -> AsyncIterator[bytes]:
 
 
 async def repository_with(**files: str) -> OpenRepository:
-    """With these files committed on main; underscores stand for slashes."""
+    """A repository with these files committed on main; underscores stand for slashes."""
     lake = await Lake.create(MemoryStore())
     await lake.create_repository("demo-repo", actor=ANN)
     repository = await lake.open_repository("demo-repo")

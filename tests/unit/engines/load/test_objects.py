@@ -27,7 +27,7 @@ def test_rows_beyond_the_size_are_cut_into_objects_that_do_not_overlap() -> None
 
 
 def test_objects_of_a_wide_load_are_told_their_own_layout() -> None:
-    """x is an int in some rows and a text in others, which lie in different objects."""
+    """x is an int in some rows and a text in others, which are in different objects."""
     texts = [json.dumps({"k": n, "x": n if n < 10_000 else str(n), "p": "y" * 30}) for n in range(20_000)]
     made = load_texts(texts, parse(["k"], size_bytes=16 << 10))
     assert len(made) > 1

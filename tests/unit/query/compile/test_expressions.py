@@ -187,7 +187,7 @@ CASES: list[tuple[str, Any]] = [
 
 @functools.cache
 def values() -> dict[str, Any]:
-    """All in one query, which is faster than one after the other."""
+    """All in one query, which is faster than several."""
     fields = ", ".join(f"v{at}: {expression}" for at, (expression, _) in enumerate(CASES))
     row: dict[str, Any] = ask(f"from p | yield {{{fields}}}", [ROW])[0]
     return row

@@ -106,7 +106,7 @@ def test_a_plain_query_is_plain_sql() -> None:
 
 @pytest.mark.thorough
 def test_a_long_sum_is_no_longer_than_it_must_be() -> None:
-    """Null, missing and errors are carried along; what tells them must not grow with each step by a factor."""
+    """Null, missing and errors are carried along; the code for them must not grow by a factor with each step."""
     rows: list[dict[str, object]] = [{"a": 1, "b": 2}, {"a": None, "b": "x"}, {"b": 3}, {"a": 4}]
     terms = " + ".join(["a", "b"] * 10)
     plan = planned(f"from p | yield {{n: {terms}}}", rows)

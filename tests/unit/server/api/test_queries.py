@@ -32,7 +32,7 @@ class Uncounted:
 
 
 async def never() -> Lake:
-    """So that queries stay where they are until somebody cancels them."""
+    """Keeps queries running until they are cancelled."""
     await asyncio.Event().wait()
     raise AssertionError
 

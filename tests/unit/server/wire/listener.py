@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: a test tells what it saw."""
+        """Prints nothing: a test reports what it saw."""
 
 
 def _certificate(folder: Path) -> Path:

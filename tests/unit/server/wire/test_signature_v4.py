@@ -192,7 +192,7 @@ def test_the_secret_of_nobody_opens_nothing() -> None:
 
 
 def _signature(sent: Sent, secret: str) -> str:
-    """By way of the string that a refusal tells."""
+    """Computed from the string that a refusal contains."""
     from lochan.server.gateway.wire import signature_v4 as signing_key
 
     with pytest.raises(S3Error) as caught:

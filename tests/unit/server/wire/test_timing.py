@@ -46,7 +46,7 @@ def difference(form: str, random: Random) -> float:
 
 
 def told_apart(form: str) -> list[float]:
-    """Whether every round tells them apart: then by how much."""
+    """Whether every round tells them apart, and by how much."""
     found = []
     for seed in range(ROUNDS):
         found.append(difference(form, Random(seed)))
