@@ -130,9 +130,9 @@ def test_ctrl_c_is_130(lake: Path) -> None:
     assert process.stdout is not None
     process.stdout.readline()  # it follows from now on
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE_S)
+    _, output = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert said == b""
+    assert output == b""
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_an_ingest_follows_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, code, message",
     [
         ("import none demo", NOT_FOUND, "there is nothing to import under file://"),
         ("import file demo", NOT_FOUND, "links one file"),
@@ -120,13 +120,13 @@ def test_an_ingest_follows_a_folder(tmp_path: Path) -> None:
         ("ingest diff --from-path folder --to-path demo@none", NOT_FOUND, "no branch 'none'"),
     ],
 )
-def test_a_mistake_is_one_clear_line(words: str, code: int, said: str, tmp_path: Path) -> None:
+def test_a_mistake_is_one_clear_line(words: str, code: int, message: str, tmp_path: Path) -> None:
     for name in ("empty", "folder"):
         (tmp_path / name).mkdir()
     for name in ("file", "folder/x"):
         (tmp_path / name).write_text("x")
     before = answer("branch", "list", "demo")
-    assert said in wrong(code, *words.split())
+    assert message in wrong(code, *words.split())
     assert answer("branch", "list", "demo") == before
 
 

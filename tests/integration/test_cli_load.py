@@ -93,8 +93,8 @@ def test_a_load_that_fails_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "good.ndjson").write_bytes(ndjson(ROWS))
     (tmp_path / "bad.ndjson").write_bytes(ndjson(ROWS[:3]) + b'{"ts": oops}\n')
     before = commits()
-    said = wrong(INVALID, "load", "logs", "good.ndjson", "bad.ndjson")
-    assert "bad.ndjson:4:8: expecting value" in said and "oops" in said and "nothing was loaded" in said
+    message = wrong(INVALID, "load", "logs", "good.ndjson", "bad.ndjson")
+    assert "bad.ndjson:4:8: expecting value" in message and "oops" in message and "nothing was loaded" in message
     assert wrong(NOT_FOUND, "load", "logs", "good.ndjson", "nobody.ndjson") == "lochan: no file nobody.ndjson\n"
     assert "no file matches" in wrong(NOT_FOUND, "load", "logs", "x*.csv")
     (tmp_path / "empty").mkdir()
@@ -135,8 +135,8 @@ def test_values_that_are_no_times_are_counted() -> None:
 def test_a_pool_is_made_by_its_first_load(tmp_path: Path) -> None:
     fine("init")
     (tmp_path / "a.ndjson").write_bytes(ndjson(ROWS))
-    said = wrong(NOT_FOUND, "load", "logs", "a.ndjson")
-    assert "no pool 'logs'" in said and "lochan create logs --key ts:time" in said
+    message = wrong(NOT_FOUND, "load", "logs", "a.ndjson")
+    assert "no pool 'logs'" in message and "lochan create logs --key ts:time" in message
     wrong(INVALID, "load", "logs", "-", "--create", input=b"{nope\n")
     assert lochan("load", "logs", "-", "--key", "k", input=b"\n").exit_code != 0
     assert answer("ls") == []

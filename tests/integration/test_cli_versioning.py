@@ -224,12 +224,12 @@ def test_an_object_and_a_folder_of_one_name(demo: None, tmp_path: Path) -> None:
         fine("fs", "upload", "-", f"demo/{path}", stdin=b"x")
     done = lochan("fs", "download", "-r", "demo", "out")
     assert done.exit_code == 5
-    said = done.stderr.splitlines()
-    assert [line for line in said if "is an object too" in line] == [
+    message = done.stderr.splitlines()
+    assert [line for line in message if "is an object too" in line] == [
         f"lochan: '{path}' was not downloaded: 'data/a.csv' is an object too, and no file can be a folder"
         for path in ("data/a.csv/inner", "data/a.csv/inner/deep")
     ]
-    assert "lochan: 2 objects were not downloaded" in said
+    assert "lochan: 2 objects were not downloaded" in message
     assert contents(tmp_path / "out") == {"data/a.csv": b"one\n", "data/a.csv-more": b"x"}
 
 
@@ -295,7 +295,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(demo: None, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, code, message",
     [
         ("fs ls demo@none", 3, "no branch, tag or commit 'none'"),
         ("fs ls none@main", 3, "no repository 'none'"),
@@ -349,10 +349,10 @@ def test_a_file_that_is_there_is_replaced_only_by_force(demo: None, tmp_path: Pa
         ("reset demo --hard none --yes", 3, "no branch, tag or commit 'none'"),
     ],
 )
-def test_a_mistake_is_one_clear_line(words: str, code: int, said: str, demo: None, tmp_path: Path) -> None:
+def test_a_mistake_is_one_clear_line(words: str, code: int, message: str, demo: None, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
-    assert said in wrong(code, *words.split())
+    assert message in wrong(code, *words.split())
     assert len(answer("log", "demo")) == 2
     assert answer("status", "demo")["staged"] == []
 

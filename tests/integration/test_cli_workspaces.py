@@ -224,9 +224,9 @@ def test_what_is_said_wrongly(workspace: str, code: int, words: tuple[str, ...])
 def test_names_that_no_file_can_have(workspace: str) -> None:
     ref = f"main+{workspace}"
     for path in ("../x", "a//b", "line\nbreak", "a/./b"):
-        said = wrong(6, "fs", "upload", __file__, f"demo@{ref}/{path}")
-        assert "cannot be a file of a workspace" in said
-        assert "write others to the branch" in said
+        message = wrong(6, "fs", "upload", __file__, f"demo@{ref}/{path}")
+        assert "cannot be a file of a workspace" in message
+        assert "write others to the branch" in message
     assert "cannot be a file of a workspace" in wrong(6, "workspace", "path", f"demo@{ref}/a/../../b")
     fine("fs", "cp", "demo@main/data/a.csv", f"demo@{ref}/a//b")  # what is staged has any name
     assert paths(ref) == ["a//b", "data/a.csv", "data/b.csv"]

@@ -81,8 +81,8 @@ def test_each_message_is_one_row_and_comes_once(broker: Broker) -> None:
 def test_messages_that_are_no_rows(broker: Broker) -> None:
     broker.create("mixed")
     broker.send("mixed", [b'{"k":1}', b'{"k":', b'{"k":2}'])
-    said = wrong(6, *stream(broker, "mixed", "--once"))
-    assert "mixed/0:1" in said
+    message = wrong(6, *stream(broker, "mixed", "--once"))
+    assert "mixed/0:1" in message
     assert rows("from logs | count()") == [{"count": 0}]
     broker.send("mixed", [b"\xff\xfe"])
     [done] = records(fine(*stream(broker, "mixed", "--once", "--on-error", "skip", "-f", "json")))
@@ -104,8 +104,8 @@ def test_what_is_not_there_any_more(broker: Broker) -> None:
     until(lambda: lochan(*stream(broker, "short", "--once")).exit_code == 3)
     broker.create("short")
     broker.send("short", numbered(100, 102))
-    said = wrong(10, *stream(broker, "short", "--once"))
-    assert "message 9 comes next" in said and "--go-on" in said
+    message = wrong(10, *stream(broker, "short", "--once"))
+    assert "message 9 comes next" in message and "--go-on" in message
     fine(*stream(broker, "short", "--once", "--go-on"))
     assert rows("from logs | count()") == [{"count": 11}]
 

@@ -97,12 +97,12 @@ class SimLoop(asyncio.BaseEventLoop):
                 out.append(handle)
         return out
 
-    def keep_timers(self, wanted: Callable[[TimerHandle], bool]) -> None:
-        self._timers = [entry for entry in self._timers if not entry[2].cancelled() and wanted(entry[2])]
+    def keep_timers(self, keep: Callable[[TimerHandle], bool]) -> None:
+        self._timers = [entry for entry in self._timers if not entry[2].cancelled() and keep(entry[2])]
         heapify(self._timers)
 
-    def keep_ready(self, wanted: Callable[[Handle], bool]) -> None:
-        kept = [handle for handle in self._ready if wanted(handle)]
+    def keep_ready(self, keep: Callable[[Handle], bool]) -> None:
+        kept = [handle for handle in self._ready if keep(handle)]
         self._ready.clear()
         self._ready.extend(kept)
 

@@ -37,10 +37,10 @@ def stopped() -> Iterator[None]:
 
 
 async def compacted(
-    lake: QueryLake, repository: OpenRepository, wish: CompactRequest = EVERYTHING
+    lake: QueryLake, repository: OpenRepository, request: CompactRequest = EVERYTHING
 ) -> PoolCompactionResult:
     at = lake.lake.queries().files, lake.lake.place
-    return await compact(repository, "main", *at, wish, actor=ANN, how=SPARK)
+    return await compact(repository, "main", *at, request, actor=ANN, how=SPARK)
 
 
 def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_path: Path) -> None:

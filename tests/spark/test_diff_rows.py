@@ -37,11 +37,11 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def both(lake: QueryLake, name: str, wish: RowDiffRequest) -> dict[str, Any]:
+async def both(lake: QueryLake, name: str, request: RowDiffRequest) -> dict[str, Any]:
     """What both engines find."""
     found = []
     for how in (DUCKDB, SPARK):
-        with await lake.lake.diff_rows(name, wish, how) as diff:
+        with await lake.lake.diff_rows(name, request, how) as diff:
             every = sorted(diff.to_arrow().to_pylist(), key=str)
             found.append((dict(diff.counts), diff.sample, every))
     assert found[0] == found[1]
@@ -56,8 +56,8 @@ def test_it_finds_what_the_embedded_engine_finds(tmp_path: Path) -> None:
             assert await both(lake, "logs", RowDiffRequest("left", "left")) == {}
             await files(lake)
             for name in ("csv", "a folder"):
-                wish, counts = CASES[name]
-                assert await both(lake, "demo", wish) == counts
+                request, counts = CASES[name]
+                assert await both(lake, "demo", request) == counts
 
     run(scenario())
 

@@ -198,8 +198,8 @@ def test_a_folder_of_files_of_any_format(spark: SparkSession) -> None:
     Path("in", "deep").mkdir()
     pq.write_table(pa.table({"k": [6, 7]}), "in/deep/e.parquet")
     words = ("ingest", "stream", "logs", "--from", "folder", "in", "--once")
-    said = fine(*words)
-    assert said.splitlines()[-1] == "stopped: 8 rows into logs@main by 1 commit"
+    output = fine(*words)
+    assert output.splitlines()[-1] == "stopped: 8 rows into logs@main by 1 commit"
     assert keys() == list(range(8))
     assert rows("from logs | k == 3 | cut text") == [{"text": "three"}]
     assert fine(*words) == "stopped: 0 rows into logs@main by 0 commits\n"
@@ -225,10 +225,10 @@ def test_lines_of_a_socket_until_it_is_stopped(spark: SparkSession) -> None:
         address = "{}:{}".format(*server.getsockname())
         serving = threading.Thread(target=serve, args=(server, b'{"k": 1}\n{"k": 2, "deep": {"a": 1}}\n'), daemon=True)
         serving.start()
-        said = until_stopped(
+        output = until_stopped(
             lambda: count("logs") == 2, "ingest", "stream", "logs", "--from", "socket", address, "--every", "200ms"
         )
-    assert said.splitlines()[-1].startswith("stopped: 2 rows into logs@main")
+    assert output.splitlines()[-1].startswith("stopped: 2 rows into logs@main")
     assert rows("from logs | k == 2") == [{"k": 2, "deep": {"a": 1}}]
 
 

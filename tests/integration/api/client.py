@@ -35,24 +35,24 @@ class Client(NamedTuple):
     key: str
     secret: str
 
-    def query(self, text: str, accept: str = "", **wish: Any) -> Answer:
-        with self.begun(text, accept, **wish) as answer:
+    def query(self, text: str, accept: str = "", **fields: Any) -> Answer:
+        with self.begun(text, accept, **fields) as answer:
             return Answer(answer.status, dict(answer.headers), answer.read())
 
     @contextmanager
-    def begun(self, text: str, accept: str = "", **wish: Any) -> Iterator[http.client.HTTPResponse]:
+    def begun(self, text: str, accept: str = "", **fields: Any) -> Iterator[http.client.HTTPResponse]:
         """Its head is there; the body is still to be read."""
-        connection = self.sent(text, accept, **wish)
+        connection = self.sent(text, accept, **fields)
         try:
             yield connection.getresponse()
         finally:
             connection.close()
 
-    def sent(self, text: str, accept: str = "", **wish: Any) -> http.client.HTTPConnection:
+    def sent(self, text: str, accept: str = "", **fields: Any) -> http.client.HTTPConnection:
         """Nothing of the answer was read."""
         connection = http.client.HTTPConnection(self.address, timeout=60)
         head = {**self.authorization, "content-type": "application/json", **({"accept": accept} if accept else {})}
-        connection.request("POST", QUERY, json.dumps({"query": text, **wish}), head)
+        connection.request("POST", QUERY, json.dumps({"query": text, **fields}), head)
         return connection
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
@@ -69,13 +69,13 @@ class Client(NamedTuple):
         found: list[dict[str, Any]] = json.loads(self.ask("GET", QUERY).body)["results"]
         return found
 
-    def told(self, id: str) -> dict[str, Any]:
+    def status_of(self, id: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.ask("GET", f"{QUERY}/{id}").body)
         return found
 
     def until(self, id: str, *states: str, seconds: float = 20) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
-        while (found := self.told(id))["state"] not in states and time.monotonic() < deadline:
+        while (found := self.status_of(id))["state"] not in states and time.monotonic() < deadline:
             time.sleep(0.02)
         assert found["state"] in states, found
         return found

@@ -23,8 +23,8 @@ def test_a_deletion_of_many_deletes_only_what_is_as_it_should_be(s3: Any, bucket
     etag = s3.put_object(Bucket=bucket, Key="main/a", Body=b"old")["ETag"]
     modified = s3.head_object(Bucket=bucket, Key="main/a")["LastModified"]
 
-    def delete(**wanted: Any) -> Any:
-        answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "main/a", **wanted}]})
+    def delete(**options: Any) -> Any:
+        answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "main/a", **options}]})
         return answer["Errors"][0]["Code"] if "Errors" in answer else answer["Deleted"][0]["Key"]
 
     assert delete(ETag='"0"') == "PreconditionFailed"

@@ -36,9 +36,9 @@ def test_the_secret_of_the_first_administrator_is_not_lost_where_a_port_is_taken
         refused = lochan(lake, "serve", "--s3-listen", s3, "--api-listen", api)
     assert refused.returncode != 0 and "cannot use" in refused.stderr and "Traceback" not in refused.stderr
     assert "admin" not in lochan(lake, "auth", "users", "list").stdout
-    said = started(lake, s3, api)
-    assert re.search(r"secret access key  \S{20,}", said), said
-    assert "lochan auth keys create admin" in said
+    output = started(lake, s3, api)
+    assert re.search(r"secret access key  \S{20,}", output), output
+    assert "lochan auth keys create admin" in output
     other = lochan(lake, "auth", "keys", "create", "admin")
     assert other.returncode == 0 and "secret_access_key" in other.stdout
 
@@ -68,13 +68,13 @@ def started(lake: Path, s3: str, api: str) -> str:
     command = [str(LOCHAN), "--lake", str(lake), "serve", "--s3-listen", s3, "--api-listen", api]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as server:
         assert server.stdout is not None
-        said = ""
+        output = ""
         for line in server.stdout:
-            said += line
+            output += line
             if line.startswith("ready"):
                 break
         server.send_signal(signal.SIGTERM)
-    return said
+    return output
 
 
 @pytest.fixture(scope="module")

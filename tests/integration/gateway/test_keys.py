@@ -28,8 +28,8 @@ def flat(server: LochanServer) -> Iterator[Any]:
 
 
 def test_all_keys_side_by_side(flat: Any, s3: Any, bucket: str) -> None:
-    wanted = sorted(ALL.values(), key=str.encode)
-    for key in wanted:
+    expected = sorted(ALL.values(), key=str.encode)
+    for key in expected:
         flat.put_object(Bucket=bucket, Key=key, Body=key.encode())
     for operation, name in (
         ("list_objects_v2", "Contents"),
@@ -37,16 +37,16 @@ def test_all_keys_side_by_side(flat: Any, s3: Any, bucket: str) -> None:
         ("list_object_versions", "Versions"),
     ):
         pages = flat.get_paginator(operation).paginate(Bucket=bucket, PaginationConfig={"PageSize": 7})
-        assert [each["Key"] for page in pages for each in page.get(name, [])] == wanted, operation
-    for key in wanted:
+        assert [each["Key"] for page in pages for each in page.get(name, [])] == expected, operation
+    for key in expected:
         assert flat.get_object(Bucket=bucket, Key=key)["Body"].read() == key.encode(), key
         assert key in keys(flat.list_objects_v2(Bucket=bucket, Prefix=key)), key
         if len(key.encode()) <= 1_019:
             assert s3.get_object(Bucket=bucket, Key=f"main/{key}")["Body"].read() == key.encode(), key
     folded = flat.list_objects_v2(Bucket=bucket, Delimiter="/")
-    tops = {key.partition("/")[0] + "/" for key in wanted if "/" in key}
+    tops = {key.partition("/")[0] + "/" for key in expected if "/" in key}
     assert [each["Prefix"] for each in folded["CommonPrefixes"]] == sorted(tops, key=str.encode)
-    assert keys(folded) == [key for key in wanted if "/" not in key]
+    assert keys(folded) == [key for key in expected if "/" not in key]
 
 
 @pytest.mark.parametrize("key", ALL.values(), ids=ALL.keys())

@@ -54,9 +54,9 @@ def sizes(tree: Mapping[str, bytes]) -> dict[str, int]:
     return {path: len(data) for path, data in tree.items()}
 
 
-def same(found: Mapping[str, bytes], wanted: Mapping[str, bytes]) -> None:
+def same(found: Mapping[str, bytes], expected: Mapping[str, bytes]) -> None:
     """A difference is shown by name and digest, not by megabytes."""
-    assert _digests(found) == _digests(wanted)
+    assert _digests(found) == _digests(expected)
 
 
 def _digests(tree: Mapping[str, bytes]) -> dict[str, tuple[int, str]]:

@@ -52,8 +52,8 @@ class Bash:
         keys only when the completion is there."""
         os.write(self._terminal, line.encode() + b"\t")
         os.write(self._terminal, b"\x01printf '<%s>' '\x05'; printf '%s' '<read''y>'\n")
-        said = self._read_until(_READY)
-        return said.rpartition(b"\n<")[2].partition(b">")[0].decode()
+        output = self._read_until(_READY)
+        return output.rpartition(b"\n<")[2].partition(b">")[0].decode()
 
     def run(self, line: str) -> None:
         os.write(self._terminal, f"{line}; printf '%s' '<read''y>'\n".encode())

@@ -199,15 +199,15 @@ def failed(lake: str, command: str) -> tuple[str, str]:
 @pytest.mark.parametrize("command", FAILURES)
 def test_a_failure_advises_what_can_be_done(lake: str, command: str) -> None:
     """Commands that only read are run as they are; for the others, the parser must accept every word."""
-    given, said = failed(lake, command)
-    for advice in commands(said):
-        assert "REPO" not in advice, said
+    given, output = failed(lake, command)
+    for advice in commands(output):
+        assert "REPO" not in advice, output
         ctx = parse(advice)
         if "USER" not in advice and ctx.command.name in ("list", "ls", "log", "events", "show", "protection", "jobs"):
-            assert lochan(*shlex.split(advice)[1:]).exit_code == 0, said
-    outside = re.sub("`[^`]*`", "", said.partition("\n")[2])
+            assert lochan(*shlex.split(advice)[1:]).exit_code == 0, output
+    outside = re.sub("`[^`]*`", "", output.partition("\n")[2])
     for option in re.findall(r"(?<!\S)--[a-z-]+", outside):
-        assert option in options_of(given), (option, said)
+        assert option in options_of(given), (option, output)
 
 
 @pytest.mark.parametrize(
@@ -270,15 +270,15 @@ def test_a_deleted_branch_that_was_probably_meant(lake: str) -> None:
 
 
 def test_a_missing_lake_can_be_made_as_advised(tmp_path: Path) -> None:
-    said = lochan("--lake", f"{tmp_path}/a lake", "ls").stderr
-    (advice,) = commands(said)
+    output = lochan("--lake", f"{tmp_path}/a lake", "ls").stderr
+    (advice,) = commands(output)
     assert lochan(*shlex.split(advice)[1:]).exit_code == 0
     assert lochan("--lake", f"{tmp_path}/a lake", "ls").exit_code == 0
 
 
 def test_a_revert_recommends_nothing_that_it_has_not(lake: str) -> None:
-    said = failed(lake, "revert demo main~1")[1]
-    assert "revert the later commits first" in said
+    output = failed(lake, "revert demo main~1")[1]
+    assert "revert the later commits first" in output
     assert lochan("--lake", lake, "revert", "demo", "main").exit_code == 0
     assert lochan("--lake", lake, "revert", "demo", "main~2").exit_code == 0
 

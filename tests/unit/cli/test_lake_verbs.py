@@ -132,7 +132,7 @@ def test_a_repository_from_beginning_to_end(lake: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, code, message",
     [
         pytest.param(("create", "demo-repo"), 4, "there is a repository 'demo-repo' already", id="a taken name"),
         pytest.param(("create", "No Name"), 6, "'No Name' cannot be a repository's name", id="not a name"),
@@ -144,11 +144,11 @@ def test_a_repository_from_beginning_to_end(lake: Path) -> None:
         pytest.param(("delete", "demo-repo"), 5, "demo-repo was not deleted: nobody confirmed it", id="unconfirmed"),
     ],
 )
-def test_a_repository_is_refused(words: tuple[str, ...], code: int, said: str, lake: Path) -> None:
+def test_a_repository_is_refused(words: tuple[str, ...], code: int, message: str, lake: Path) -> None:
     lochan("repo", "create", "demo-repo")
     result = lochan("repo", *words)
     assert result.exit_code == code
-    assert said in result.stderr
+    assert message in result.stderr
     assert [each["name"] for each in json.loads(lochan("ls", "-f", "json").output)] == ["demo-repo"]
 
 

@@ -103,9 +103,9 @@ def test_what_cannot_be_looked_into_is_not_passed_over(make: Callable[[Path], No
     here = tmp_path / "here"
     here.mkdir()
     make(here / ".lochan")
-    with pytest.raises(Refused, match=str(here / ".lochan")) as said:
+    with pytest.raises(Refused, match=str(here / ".lochan")) as message:
         find(here)
-    assert "--lake" in said.value.hint
+    assert "--lake" in message.value.hint
 
 
 def test_a_disk_that_fails_is_not_an_absent_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -374,17 +374,17 @@ def test_a_copy_of_another_store_that_is_damaged_is_made_anew(
         )
         fixture = QueryLake(lake)
         await fixture.pool("logs", ROWS)
-        wanted = [{"sum": sum(row["x"] for row in ROWS)}]
-        assert await _query(fixture) == wanted
+        expected = [{"sum": sum(row["x"] for row in ROWS)}]
+        assert await _query(fixture) == expected
         fetched = counts.get_stream.requests
-        assert await _query(fixture) == wanted
+        assert await _query(fixture) == expected
         assert counts.get_stream.requests == fetched
         for damage in KINDS.values():
             [copy] = _copies(tmp_path)
             damage(copy, copy)
             if damage is not _swapped:
                 fetched += 1
-            assert await _query(fixture) == wanted
+            assert await _query(fixture) == expected
             assert counts.get_stream.requests == fetched
         await lake.close()
 

@@ -41,10 +41,10 @@ TIMED = PoolSettings((PoolKey(("k",)),), times=(("t",),))
 BODY = {"k": 9, **{f"f{n}": n for n in range(1_100)}}  # more columns than a file is given
 
 
-async def compared(lake: QueryLake, name: str, wish: RowDiffRequest, **how: Any) -> RowDiff:
+async def compared(lake: QueryLake, name: str, request: RowDiffRequest, **how: Any) -> RowDiff:
     repository = await lake.lake.open_repository(name)
     try:
-        return await diff_rows(repository, await sides_of(repository, wish), lake.lake.queries().files, **how)
+        return await diff_rows(repository, await sides_of(repository, request), lake.lake.queries().files, **how)
     finally:
         await repository.close()
 
@@ -149,10 +149,10 @@ def texts_of(rows: Rows) -> Counter[str]:
 @settings(max_examples=15, deadline=None)
 @given(st.lists(ROWS, max_size=5), st.lists(ROWS, max_size=5))
 def test_any_row_has_one_text_wherever_it_lies(some: Rows, more: Rows) -> None:
-    wanted = Counter(map(one_line, some + more))
-    assert texts_of(some + more) == wanted
-    assert texts_of(some) + texts_of(more) == wanted
-    assert len(wanted) == len({json.dumps(row, sort_keys=True) for row in some + more})
+    expected = Counter(map(one_line, some + more))
+    assert texts_of(some + more) == expected
+    assert texts_of(some) + texts_of(more) == expected
+    assert len(expected) == len({json.dumps(row, sort_keys=True) for row in some + more})
 
 
 def test_a_sample_tells_rows_and_how_often(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_key_in_what_is_kept_as_text(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "left, right, said",
+    "left, right, message",
     [
         ([A, {"v": 7}], [A], r"1 row of logs@left lacks the key k, .* such as \{\"v\":7\}"),
         ([A], [A, {"k": None}, {"x": 1}], r"2 rows of logs@right lack the key k"),
@@ -197,8 +197,8 @@ def test_a_key_in_what_is_kept_as_text(tmp_path: Path) -> None:
         ([A, A], [A, A], r"the key \{\"k\":1\} is that of 2 rows of logs@left"),
     ],
 )
-def test_keys_that_do_not_tell_rows_apart(tmp_path: Path, left: Rows, right: Rows, said: str) -> None:
-    with pytest.raises(Invalid, match=said):
+def test_keys_that_do_not_tell_rows_apart(tmp_path: Path, left: Rows, right: Rows, message: str) -> None:
+    with pytest.raises(Invalid, match=message):
         of_pool(tmp_path, [left], [right], settings=KEYED)
 
 
@@ -295,7 +295,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RowDiff]:
     async def asked() -> dict[str, RowDiff]:
         async with query_lake(tmp_path_factory.mktemp("files")) as lake:
             await files(lake)
-            found = {name: await compared(lake, "demo", wish) for name, (wish, _) in CASES.items()}
+            found = {name: await compared(lake, "demo", request) for name, (request, _) in CASES.items()}
             for each in found.values():
                 each.close()
             return found

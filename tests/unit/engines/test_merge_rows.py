@@ -41,9 +41,9 @@ async def merged(
         tree = await repository.tree((await repository.resolve(name)).commit)
         sides.append(entries_of(await entries(tree)))
     b, o, t = sides
-    wish = RowMerge(b, o, t, settings_of(repository.repository), Strategy(strategy))
+    request = RowMerge(b, o, t, settings_of(repository.repository), Strategy(strategy))
     _, mint = await repository.refs()
-    made = await merge_rows(repository, wish, mint, fixture.lake.queries().files)
+    made = await merge_rows(repository, request, mint, fixture.lake.queries().files)
     if made:
         await add_objects(repository, "main", made, actor=ANN)
     await repository.close()
@@ -60,7 +60,7 @@ NONE: dict[str, Any] = {"k": 5, "v": None}
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "base, ours, theirs, wanted",
+    "base, ours, theirs, expected",
     [
         pytest.param([A, B], [A, B], [A, B], [A, B], id="both compacted"),
         pytest.param([A, B], [A], [B], [], id="each removed another"),
@@ -98,10 +98,10 @@ NONE: dict[str, Any] = {"k": 5, "v": None}
         ),
     ],
 )
-def test_rows_are_counted(base: Rows, ours: Rows, theirs: Rows, wanted: Rows, tmp_path: Path) -> None:
+def test_rows_are_counted(base: Rows, ours: Rows, theirs: Rows, expected: Rows, tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as fixture:
-            assert in_order(await merged(fixture, base, ours, theirs)) == in_order(wanted)
+            assert in_order(await merged(fixture, base, ours, theirs)) == in_order(expected)
 
     run(play())
 
@@ -112,7 +112,7 @@ A2, A3, NO_KEY = {"k": 0, "v": "new"}, {"k": 0, "v": "newer"}, {"v": "none"}
 @pytest.mark.thorough
 @pytest.mark.parametrize("more", [[], BODY], ids=["as columns", "as texts"])
 @pytest.mark.parametrize(
-    "ours, theirs, strategy, wanted",
+    "ours, theirs, strategy, expected",
     [
         ([A2, B], [A, B, C], "default", [A2, B, C]),
         ([A, B], [A3, B], "default", [A3, B]),
@@ -125,18 +125,18 @@ A2, A3, NO_KEY = {"k": 0, "v": "new"}, {"k": 0, "v": "newer"}, {"v": "none"}
     ],
 )
 def test_rows_of_one_primary_key_are_settled_together(
-    ours: Rows, theirs: Rows, strategy: str, wanted: Rows | None, more: Rows, tmp_path: Path
+    ours: Rows, theirs: Rows, strategy: str, expected: Rows | None, more: Rows, tmp_path: Path
 ) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as fixture:
             sides = [A, B, *more], [*ours, *more], [*theirs, *more]
-            if wanted is None:
+            if expected is None:
                 with pytest.raises(RowConflicts, match=r"1 row of the same k: k=0 \(") as caught:
                     await merged(fixture, *sides, settings=KEYED)
                 assert caught.value.keys == ({"k": 0},)
                 return
             found = await merged(fixture, *sides, settings=KEYED, strategy=strategy)
-            assert in_order(found) == in_order([*wanted, *more])
+            assert in_order(found) == in_order([*expected, *more])
 
     run(play())
 

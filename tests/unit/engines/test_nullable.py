@@ -81,9 +81,9 @@ def test_a_table_is_asked_as_a_person_would_ask_it(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", rows)
-            told = await explain(lake.lake.queries(), "from logs | ms >= 3 | count() by host", RunOptions(actor=ANN))
-            assert "_shape" not in told["sql"] and ":null" not in told["sql"]
-            assert "CASE" not in told["sql"]
+            plan = await explain(lake.lake.queries(), "from logs | ms >= 3 | count() by host", RunOptions(actor=ANN))
+            assert "_shape" not in plan["sql"] and ":null" not in plan["sql"]
+            assert "CASE" not in plan["sql"]
             assert await lake.rows("from logs | ms >= 3 | count() by host | sort host") == [
                 {"host": "a", "count": 3},
                 {"host": None, "count": 3},

@@ -46,7 +46,7 @@ def test_somebody_listens(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "message"),
     [
         (SparkPlace("spark://127.0.0.1:1"), "no Spark master answers at spark://127.0.0.1:1: Connection refused"),
         (SparkPlace("spark://127.0.0.1:high"), "'high' is no port"),
@@ -55,8 +55,8 @@ def test_somebody_listens(url: str) -> None:
     ],
     ids=["a port that is closed", "no port", "no host", "Connect"],
 )
-def test_nobody_listens(place: SparkPlace, told: str) -> None:
-    with pytest.raises(Refused, match=told) as raised:
+def test_nobody_listens(place: SparkPlace, message: str) -> None:
+    with pytest.raises(Refused, match=message) as raised:
         check_answers(place)
     assert "--master local[*]" in raised.value.hint
 
@@ -161,7 +161,7 @@ def test_how_finely_work_is_cut(text: str, memory: int, partition_mib: int, few:
 
 
 @pytest.mark.parametrize(
-    ("said", "told", "hint"),
+    ("said", "message", "hint"),
     [
         ("Total size of results is bigger than spark.driver.maxResultSize", "more than its 1 GiB", "--memory"),
         ("x\nClass org.apache.hadoop.fs.s3a.S3AFileSystem not found", "Spark has failed: x", "hadoop-aws"),
@@ -169,9 +169,9 @@ def test_how_finely_work_is_cut(text: str, memory: int, partition_mib: int, few:
         ("[CAST] wrong\nat line 3", r"Spark has failed: \[CAST\] wrong", "duckdb"),
     ],
 )
-def test_what_spark_has_failed_by(said: str, told: str, hint: str) -> None:
+def test_what_spark_has_failed_by(said: str, message: str, hint: str) -> None:
     error = explained(ValueError(said), Limits(GIB))
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(Refused, match=message):
         raise error
     assert hint in error.hint
 

@@ -63,9 +63,9 @@ def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage
         yield from merge_part(merging, records)
 
 
-async def compacted(lake: QueryLake, repository: OpenRepository, wish: CompactRequest) -> int:
+async def compacted(lake: QueryLake, repository: OpenRepository, request: CompactRequest) -> int:
     """How many groups were cut up, in the first round."""
-    plan = await planned(repository, "main", wish)
+    plan = await planned(repository, "main", request)
     limits = Limits(memory_bytes=64 << 20, threads=1)
     target = PoolTarget(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 

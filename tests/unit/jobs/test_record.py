@@ -89,7 +89,7 @@ def test_it_is_there_while_it_runs(place: Place, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("error", "state", "told"),
+    ("error", "state", "message"),
     [
         (Transient("the store is away"), "failed", "the store is away"),
         (out_of_memory(STANDARD), "failed", out_of_memory(STANDARD).message),
@@ -101,11 +101,11 @@ def test_it_is_there_while_it_runs(place: Place, monkeypatch: pytest.MonkeyPatch
     ],
     ids=["store", "limit", "a value of a row", "Spark", "ours", "cancelled", "Ctrl-C"],
 )
-def test_how_it_ended(place: Place, error: BaseException, state: str, told: str) -> None:
+def test_how_it_ended(place: Place, error: BaseException, state: str, message: str) -> None:
     with pytest.raises(type(error)), recorded(place, "load", "logs", actor=ANN):
         raise error
     (found,) = place.all()
-    assert (found.state, found.error) == (state, told)
+    assert (found.state, found.error) == (state, message)
 
 
 def test_one_that_is_not_heard_of_is_lost(place: Place) -> None:

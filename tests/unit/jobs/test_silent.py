@@ -54,13 +54,13 @@ def test_it_begins_in_one_process_and_ends_in_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(Transient("the store is away"), "the store is away"), (Refused("'secret'"), "refused")]
+    ("error", "message"), [(Transient("the store is away"), "the store is away"), (Refused("'secret'"), "refused")]
 )
-def test_it_fails(tmp_path: Path, error: Exception, told: str) -> None:
+def test_it_fails(tmp_path: Path, error: Exception, message: str) -> None:
     place = Place(tmp_path)
     run(end_silent(place, run(begin_silent(place, "write", "logs@main", ANN)), error))
     (found,) = place.all()
-    assert (found.state, found.error) == ("failed", told)
+    assert (found.state, found.error) == ("failed", message)
 
 
 def test_the_batches_of_a_stream_are_one_job(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_what_the_defaults_leave_alone_a_rule_may_take_up(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "text, kind, said",
+    "text, kind, message",
     [
         ("defauls: {}", Invalid, "line 1: there is no 'defauls' in the policy; did you mean 'defaults'?"),
         ("pools:\n  logs:\n    compct: no", Invalid, "line 3: there is no 'compct' in pools.logs; did you mean"),
@@ -76,11 +76,11 @@ def test_what_the_defaults_leave_alone_a_rule_may_take_up(tmp_path: Path) -> Non
         ("defaults: {index: [host]}", Refused, "index is not built yet"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, kind: type[LochanError], said: str) -> None:
+def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, kind: type[LochanError], message: str) -> None:
     with pytest.raises(kind) as caught:
         told(tmp_path, text)
     assert caught.value.message.startswith("policy.yaml, line ")
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_there_is_no_such_file(tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ def test_staged_paths_are_found_in_every_kind_of_layer() -> None:
     runs, _ = new_runs()
     layers = staged(runs, [entry("a"), gone("b")]).put(gone("c"))
     view = View(layers, MemoryBase(["d"]), runs)
-    wanted = pa.array(["d", "c", "b", "a", "a", ""])
-    assert run(view.paths_staged(wanted)).to_pylist() == ["a", "b", "c"]
+    candidates = pa.array(["d", "c", "b", "a", "a", ""])
+    assert run(view.paths_staged(candidates)).to_pylist() == ["a", "b", "c"]
     assert run(view.paths_staged(pa.array([], pa.string()))).to_pylist() == []
 
 

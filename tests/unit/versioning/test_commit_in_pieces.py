@@ -65,13 +65,13 @@ async def stage(repository: OpenRepository, *changes: Change) -> None:
 
 
 async def story(
-    runs: list[list[Change]], wish: CommitRequest, *, compacted: bool
+    runs: list[list[Change]], request: CommitRequest, *, compacted: bool
 ) -> tuple[str, list[str], list[Change]]:
     """The tree, its ranges without their mint numbers, and what is left."""
     repository = await opened(runs)
     if compacted:
         assert await compact(repository, "main", LIMITS._replace(runs=0))
-    _, made = await commit(repository, "main", wish, actor=ANN)
+    _, made = await commit(repository, "main", request, actor=ANN)
     tree = await repository.tree(made)
     left = await (await repository.view(await repository.resolve("main"))).changes()
     await repository.close()
@@ -88,11 +88,11 @@ def test_the_same_commit(
     paths: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wish = CommitRequest("changes", paths=paths)
-    plain = run(story(as_one(STAGED), wish, compacted=False))
+    request = CommitRequest("changes", paths=paths)
+    plain = run(story(as_one(STAGED), request, compacted=False))
     for module, name, value in SMALL:
         monkeypatch.setattr(module, name, value)
-    assert run(story(layout(STAGED), wish, compacted=compacted)) == without_idle(plain, compacted)
+    assert run(story(layout(STAGED), request, compacted=compacted)) == without_idle(plain, compacted)
     picked = [each for each in STAGED if each.path.endswith("7") or each.path.startswith("1")]
     assert len(plain[2]) == (len(STAGED) - len(picked) if len(paths) == 2 else 0)
 

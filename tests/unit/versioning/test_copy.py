@@ -188,7 +188,7 @@ def test_what_is_put_to_the_source_meanwhile_is_moved_and_not_lost(monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    "prefix, to, error, said",
+    "prefix, to, error, message",
     [
         ("none/", "b/", NotFound, "no objects in 'none/'"),
         ("a/", "a/", Invalid, "are the same"),
@@ -196,7 +196,7 @@ def test_what_is_put_to_the_source_meanwhile_is_moved_and_not_lost(monkeypatch: 
         ("a/1", "", Invalid, "is empty"),
     ],
 )
-def test_what_cannot_be_copied_or_moved(prefix: str, to: str, error: type[Exception], said: str) -> None:
+def test_what_cannot_be_copied_or_moved(prefix: str, to: str, error: type[Exception], message: str) -> None:
     async def play() -> None:
         repository = await opened()
         await put(repository, "a/1")
@@ -205,7 +205,7 @@ def test_what_cannot_be_copied_or_moved(prefix: str, to: str, error: type[Except
             copy.copy_folder(repository, "main", prefix, "main", to, actor=ANN),
             copy.move_folder(repository, "main", prefix, to, actor=ANN),
         ):
-            with pytest.raises(error, match=said):
+            with pytest.raises(error, match=message):
                 await call
         assert await journal_number(repository) == before
         await repository.close()

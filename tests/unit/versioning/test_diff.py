@@ -105,8 +105,8 @@ def test_a_log_by_what_was_touched() -> None:
         await repo.write("main", "q=1", "elsewhere")
         await repo.merge("dev", "main")
 
-        async def messages(wish: LogRequest) -> list[str]:
-            return [commit.message async for _, commit in log_of(repo.repository, "main", wish)]
+        async def messages(request: LogRequest) -> list[str]:
+            return [commit.message async for _, commit in log_of(repo.repository, "main", request)]
 
         assert await messages(LogRequest(paths=("a",))) == ["on dev", "first"]
         assert await messages(LogRequest(prefixes=("p/",))) == ["on main", "first"]

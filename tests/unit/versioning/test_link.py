@@ -117,13 +117,13 @@ def test_a_token_is_good_for_one_thing_only() -> None:
         await create_branch(repository, "dev", "main", actor=ANN)
         given = await links.physical_address(repository, "main", "a", actor=ANN, expires_s=60)
         await place.store.put(given.address, b"1234")
-        for branch, path, token, said in (
+        for branch, path, token, message in (
             ("dev", "a", given.token, "for the branch 'main'"),
             ("main", "b", given.token, "for the path 'a'"),
             ("main", "a", given.token[:-2] + "xx", "was changed"),
             ("main", "a", "nonsense", "not one of ours"),
         ):
-            with pytest.raises(Refused, match=said):
+            with pytest.raises(Refused, match=message):
                 await links.link(repository, branch, path, token, actor=ANN)
         place.clock.now += 61
         with pytest.raises(Refused, match="has expired"):

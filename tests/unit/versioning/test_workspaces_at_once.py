@@ -443,8 +443,8 @@ def test_committing_says_what_the_wish_says() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         await write_file(repository, workspace, "x", "1")
-        wish = CommitRequest("m", {"k": "v"}, "carol", 12)
-        _, made = await commit.commit(repository, workspace.id, wish, actor=ANN, everything=True)
+        request = CommitRequest("m", {"k": "v"}, "carol", 12)
+        _, made = await commit.commit(repository, workspace.id, request, actor=ANN, everything=True)
         assert (made.metadata, made.author, made.committer, made.date) == ({"k": "v"}, "carol", "ann", 12)
 
     run(play())

@@ -192,9 +192,9 @@ def test_a_fault_ends_the_load(tmp_path: Path) -> None:
             (tmp_path / "a.ndjson").write_bytes(rows + b'{"k": 1, "k": 2}\n' + rows)
             with pytest.raises(TaskFailed) as failed:
                 await load_here(pool, [local_file(tmp_path / "a.ndjson")])
-            told = error_of(failed.value)
-            assert isinstance(told, Invalid)
-            assert f"{tmp_path}/a.ndjson:101:" in told.message
+            error = error_of(failed.value)
+            assert isinstance(error, Invalid)
+            assert f"{tmp_path}/a.ndjson:101:" in error.message
             assert await pool.head() == before
 
     run(play())

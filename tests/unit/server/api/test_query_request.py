@@ -22,7 +22,7 @@ def test_all_that_can_be_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ('"timeout": "2m"', "timeout: 2m is not between 0 and 60s, the most this server allows"),
         ('"timeout": 0', "timeout: '0.0' is not a length of time, such as 30s, 5m or 500ms"),
@@ -37,7 +37,7 @@ def test_all_that_can_be_said() -> None:
         ('"language": "sql"', "query: this is not SQL: it must begin with select or with"),
     ],
 )
-def test_each_mistake_names_its_field(fields: str, told: str) -> None:
+def test_each_mistake_names_its_field(fields: str, message: str) -> None:
     with pytest.raises(HttpError) as refused:
         parse_request(f'{{"query": "from logs", {fields}}}'.encode(), SETTINGS)
-    assert refused.value.status == 400 and told in refused.value.message
+    assert refused.value.status == 400 and message in refused.value.message

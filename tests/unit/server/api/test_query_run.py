@@ -19,8 +19,8 @@ from tests.run import run
 
 def running() -> QueryRun:
     clock = SystemClock()
-    wish = parse_request(b'{"query": "from logs"}', QuerySettings())
-    return QueryRun("id", "ada", "here:1", clock.boot(), wish, accepted(""), clock)
+    request = parse_request(b'{"query": "from logs"}', QuerySettings())
+    return QueryRun("id", "ada", "here:1", clock.boot(), request, accepted(""), clock)
 
 
 def test_one_that_has_ended_is_not_cut_short_by_who_cancels_it() -> None:
