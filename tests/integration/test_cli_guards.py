@@ -49,7 +49,7 @@ def test_a_stash_is_not_laid_over_what_others_changed() -> None:
     assert fine("fs", "cat", "demo@before/data/a.csv") == "mine\n"
 
 
-def test_a_stash_is_dropped_when_told_twice() -> None:
+def test_a_stash_is_dropped_after_confirmation() -> None:
     upload("data/b.csv")
     id = answer("stash", "push", "demo")["id"]
     assert "--yes" in wrong(REFUSED, "stash", "drop", "demo")

@@ -292,7 +292,7 @@ def test_time_travel() -> None:
     assert "had been deleted" in wrong(3, "fs", "cat", "demo@old@{now}/data/a")
 
 
-def test_an_author_may_be_claimed_but_a_committer_is_who_it_is(tmp_path: Path) -> None:
+def test_an_author_may_be_claimed_but_not_a_committer(tmp_path: Path) -> None:
     """By every verb that makes a commit, and from Python."""
     own = system_user()
     claim = ("-s", "user=somebody-else")

@@ -130,7 +130,7 @@ def test_a_mistake_is_one_clear_line(words: str, code: int, message: str, tmp_pa
     assert answer("branch", "list", "demo") == before
 
 
-def test_a_name_that_is_no_text_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf8_is_not_skipped(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "good").write_bytes(b"")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/in/b\xffd")).write_bytes(b"")

@@ -255,7 +255,7 @@ def test_nothing_is_downloaded_through_a_link_to_elsewhere(demo: None, tmp_path:
     assert contents(tmp_path / "elsewhere") == {}
 
 
-def test_links_out_of_a_folder_are_followed_only_when_told(demo: None, tmp_path: Path) -> None:
+def test_links_out_of_a_folder_are_followed_only_on_request(demo: None, tmp_path: Path) -> None:
     outside, folder = tmp_path / "outside", tmp_path / "in"
     for each in (outside, folder):
         (each / "deep").mkdir(parents=True)

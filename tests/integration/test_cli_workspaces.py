@@ -217,7 +217,7 @@ def test_a_commit_asked_for_twice_with_one_key(workspace: str) -> None:
         (6, ("workspace", "commit", "demo", "17-00000000", "-m", "x", "--meta", "none")),
     ],
 )
-def test_what_is_said_wrongly(workspace: str, code: int, words: tuple[str, ...]) -> None:
+def test_mistakes(workspace: str, code: int, words: tuple[str, ...]) -> None:
     wrong(code, *words)
 
 
@@ -252,7 +252,7 @@ def test_nothing_that_a_file_held_is_lost_by_an_upload_or_a_delete(workspace: st
     assert fine("fs", "cat", "demo@main/a") == "second"
 
 
-def test_a_file_with_a_name_that_is_no_text_is_not_lost_in_silence(workspace: str) -> None:
+def test_a_file_whose_name_is_not_utf8_is_not_silently_lost(workspace: str) -> None:
     file_of(workspace, "fine").write_text("1")
     root = os.fsencode(file_of(workspace, "fine").parent)
     Path(os.fsdecode(root + b"/bad-\xff")).write_text("2")

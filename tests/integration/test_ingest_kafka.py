@@ -78,7 +78,7 @@ def test_each_message_is_one_row_and_comes_once(broker: Broker) -> None:
     assert rows("from logs@dev | count()") == rows("from logs | count()") == [{"count": 60}]
 
 
-def test_messages_that_are_no_rows(broker: Broker) -> None:
+def test_messages_that_are_not_rows(broker: Broker) -> None:
     broker.create("mixed")
     broker.send("mixed", [b'{"k":1}', b'{"k":', b'{"k":2}'])
     message = wrong(6, *stream(broker, "mixed", "--once"))
@@ -131,7 +131,7 @@ blockstore:
     assert records(fine(*afar, "query", "from logs | count(), most := max(k)")) == [{"count": 30, "most": 29}]
 
 
-def test_what_can_be_said_wrongly(broker: Broker, tmp_path: Path) -> None:
+def test_mistakes(broker: Broker, tmp_path: Path) -> None:
     fine("repo", "create", "files")
     base = ("ingest", "stream", "logs", "--from")
     kafka = (*base, "kafka", "--brokers", broker.address, "--topic", "nowhere")

@@ -221,12 +221,12 @@ def test_a_key_of_another_request_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a b", "k" * 256, "schlüssel", "a\x1bb"])
-def test_what_is_no_key_is_refused_before_anything_is_done(key: str, tmp_path: Path) -> None:
+def test_an_invalid_key_is_refused_before_anything_is_done(key: str, tmp_path: Path) -> None:
     output = lochan("repo", "create", "demo", "--key", key)
     assert (output.exit_code, output.stderr.split("\n")[0].endswith("is not an idempotency key")) == (6, True)
 
 
-def test_a_key_is_drawn_and_said_where_nobody_can_tell(tmp_path: Path) -> None:
+def test_a_key_is_made_and_printed_if_the_outcome_is_unknown(tmp_path: Path) -> None:
     prepared(tmp_path, POOL)
     with lost_answer(1):
         output = lochan("load", "logs", "rows.json")

@@ -45,7 +45,7 @@ def test_no_rows_in_every_form(admin: Client) -> None:
     assert pq.read_table(io.BytesIO(bodies["parquet"].body)).num_rows == 0
 
 
-def test_what_a_wish_may_say(admin: Client) -> None:
+def test_the_fields_of_a_request(admin: Client) -> None:
     assert admin.query("select k from logs order by k", language="sql", limit=1).rows == [{"k": 0}]
     assert admin.query("from logs", limit=0).body == b""
     assert len(admin.query("from logs", limit=9_999).rows) == 9_999

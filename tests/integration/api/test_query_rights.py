@@ -64,7 +64,7 @@ def test_credentials(admin: Client, person: Made) -> None:
     assert person().ask("GET", QUERY).status == 200  # a new key can be used at once
 
 
-def test_every_route_but_the_open_ones_asks_who_it_is(admin: Client) -> None:
+def test_every_route_except_the_open_ones_needs_authentication(admin: Client) -> None:
     for row in ROUTES:
         answer = admin._replace(key="").ask(row.method, row.path.replace("{id}", "x"))
         assert (answer.status == 401) == (row.action != OPEN), row

@@ -94,7 +94,7 @@ def test_the_body_must_be_signed(admin: Client) -> None:
     assert answer.status == 400 and "must cover the body" in answer.message
 
 
-def test_what_the_server_measures_is_for_who_may_read_it(admin: Client, person: Made) -> None:
+def test_metrics_need_the_right_to_read_them(admin: Client, person: Made) -> None:
     for client in (admin._replace(key=""), person(), person(("fs:*", "*"))):
         answer = client.ask("GET", "/_metrics")
         assert answer.status == 401 and b"lochan_" not in answer.body

@@ -150,7 +150,7 @@ def test_a_query_that_trickles_is_dropped(hasty: LochanServer) -> None:
 
 @pytest.mark.parametrize("listener", ["s3", "flat", "api"])
 @pytest.mark.parametrize("begin", [b"GET / HTTP/1.1\r\nHost: a\r\nX-A: ", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b""])
-def test_what_is_no_whole_request_is_dropped(hasty: LochanServer, listener: str, begin: bytes) -> None:
+def test_incomplete_requests_are_dropped(hasty: LochanServer, listener: str, begin: bytes) -> None:
     """Slow headers, the beginning of HTTP/2, and nothing at all."""
     address = getattr(hasty, listener)
     if begin.startswith(b"GET"):
@@ -172,7 +172,7 @@ def test_a_connection_is_not_kept_for_ever_for_the_next_request(hasty: LochanSer
         assert wire.is_closed(PATIENCE_S)
 
 
-def test_strangers_who_are_waited_for_take_no_place_of_those_who_sign(hasty: LochanServer) -> None:
+def test_anonymous_clients_take_no_place_of_signed_requests(hasty: LochanServer) -> None:
     headers, begun = form(15_000)
     slow = Sent("POST", "/demo", "", (("Host", hasty.s3), *headers)).head() + begun
     with ExitStack() as ends:
@@ -181,7 +181,7 @@ def test_strangers_who_are_waited_for_take_no_place_of_those_who_sign(hasty: Loc
         assert [ask_s3(hasty) for _ in range(5)] == [200] * 5
 
 
-def test_more_requests_than_are_answered_at_once_are_told_to_wait(hasty: LochanServer) -> None:
+def test_too_many_requests_at_once_get_slow_down(hasty: LochanServer) -> None:
     codes: list[str] = []
     deadline = time.monotonic() + PATIENCE_S
     while "SlowDown" not in codes and time.monotonic() < deadline:

@@ -132,7 +132,7 @@ def test_several_codings_keep_their_spaces(s3: Any, bucket: str) -> None:
     assert s3.head_object(Bucket=bucket, Key="main/a")["ContentEncoding"] == "gzip, br"
 
 
-def test_a_browser_is_told_that_other_sites_are_not_allowed(server: LochanServer, bucket: str) -> None:
+def test_a_preflight_request_allows_no_other_site(server: LochanServer, bucket: str) -> None:
     host, _, port = server.s3.rpartition(":")
     with socket.create_connection((host, int(port))) as raw:
         ask = f"OPTIONS /{bucket}/main/a HTTP/1.1\r\nHost: x\r\n"
@@ -143,7 +143,7 @@ def test_a_browser_is_told_that_other_sites_are_not_allowed(server: LochanServer
         assert answer.startswith(b"HTTP/1.1 403") and b"AccessForbidden" in answer
 
 
-def test_a_refusal_tells_the_region(server: LochanServer, bucket: str) -> None:
+def test_a_refusal_names_the_region(server: LochanServer, bucket: str) -> None:
     with closing(server.boto3(secret="another")) as s3:
         answer = refused("SignatureDoesNotMatch", s3.list_objects_v2, Bucket=bucket)
     assert answer["ResponseMetadata"]["HTTPHeaders"]["x-amz-bucket-region"] == "us-east-1"

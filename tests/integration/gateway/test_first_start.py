@@ -54,7 +54,7 @@ def test_half_of_a_key_is_refused_before_anything_listens(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("missing", ["cert", "key"])
-def test_a_certificate_that_cannot_be_used_is_told_in_words(tmp_path: Path, missing: str) -> None:
+def test_an_unusable_certificate_is_a_clear_error(tmp_path: Path, missing: str) -> None:
     lake, found = tmp_path / "lake", identity(tmp_path)
     assert lochan(lake, "init").returncode == 0
     files = {"cert": str(found.certificate), "key": str(found.key)} | {missing: str(tmp_path / "nowhere.pem")}

@@ -112,7 +112,7 @@ def test_a_key_is_refused_by_every_operation(flat: Any, bucket: str, key: str, c
 
 
 @pytest.mark.parametrize("escape", ["%FF", "%ED%A0%80", "%C0%AE", "%E9"], ids=str)
-def test_bytes_that_are_no_text_name_nothing(server: LochanServer, bucket: str, escape: str) -> None:
+def test_keys_that_are_not_utf8_are_refused(server: LochanServer, bucket: str, escape: str) -> None:
     with Wire(server.s3) as wire:
         for method in ("PUT", "GET", "DELETE"):
             for form in FORMS:
@@ -148,7 +148,7 @@ def test_metadata_has_two_kilobytes(s3: Any, bucket: str) -> None:
     assert s3.head_object(**at)["Metadata"] == many
 
 
-def test_metadata_that_is_no_ascii(server: LochanServer, s3: Any, bucket: str) -> None:
+def test_metadata_outside_ascii(server: LochanServer, s3: Any, bucket: str) -> None:
     """Over the wire it is refused; what the command line wrote goes out encoded, as S3 does it."""
     from email.header import decode_header, make_header
 

@@ -213,7 +213,7 @@ def test_killed_while_it_completes_a_retry_succeeds_once(pair: Pair, wait_ms: in
     assert sum(event["payload"].get("completes") == upload.id for event in events) == 1
 
 
-def test_told_to_stop_it_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+def test_a_stopped_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     acked: list[str] = []
     with lochan_server(lake, workers=2) as server:

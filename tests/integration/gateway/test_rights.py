@@ -127,7 +127,7 @@ def test_a_rename_needs_to_be_allowed_to_read_write_and_delete(people: People, t
     assert is_refused("RenameObject", asked(target, "RenameObject", people.without[action], "v4 header"), target)
 
 
-def test_uploads_are_listed_for_those_who_may_list_their_objects(server: LochanServer, s3: Any, bucket: str) -> None:
+def test_uploads_are_listed_with_the_right_to_list_objects(server: LochanServer, s3: Any, bucket: str) -> None:
     server.lochan("branch", "create", f"{bucket}@dev")
     for key in ("main/open/a", "main/secret/b", "dev/c"):
         s3.create_multipart_upload(Bucket=bucket, Key=key)

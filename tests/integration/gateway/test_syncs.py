@@ -29,7 +29,7 @@ def test_every_acknowledged_put_follows_its_syncs(tmp_path: Path) -> None:
         assert bytes_at < record, "the record that names a body comes after it"
 
 
-def test_syncs_are_shared_by_those_who_come_together(tmp_path: Path) -> None:
+def test_requests_at_the_same_time_share_syncs(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     trace = tmp_path / "trace"

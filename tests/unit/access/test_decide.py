@@ -111,7 +111,7 @@ def test_a_pattern_that_could_fit_nothing_is_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["*", "repository", "repository/x/*", "repository/x/branch/b/x", "x", "user/a/b"])
-def test_what_is_no_resource(text: str) -> None:
+def test_invalid_resources(text: str) -> None:
     with pytest.raises(Invalid, match="is not a resource"):
         resources.check(text)
 
@@ -206,7 +206,7 @@ def test_only_what_may_be_listed_is_visible() -> None:
     assert visible(access, "eve", all) == []
 
 
-def test_the_statement_that_decided_is_told() -> None:
+def test_the_deciding_statement_is_returned() -> None:
     access = access_with(
         {"open": [allow("fs:List*", "*"), allow("fs:Read*", "*")], "shut": [deny("fs:*", "repository/*/object/s/*")]}
     )
@@ -233,7 +233,7 @@ def fits_slowly(pattern: str, text: str) -> bool:
 
 
 @given(some.text("ab*?", max_size=8), some.text("ab", max_size=8))
-def test_wildcards_are_what_they_are_said_to_be(pattern: str, path: str) -> None:
+def test_wildcards_match_as_documented(pattern: str, path: str) -> None:
     access = access_with({"p": [Statement("allow", ("fs:ReadObject",), (f"{MAIN}/object/{pattern}",))]})
     assert allowed(access, "bob", "fs:ReadObject", f"{MAIN}/object/{path}") == fits_slowly(pattern, path)
 

@@ -47,7 +47,7 @@ def test_the_ready_policies_are_policies() -> None:
         ([Statement("allow", ("*a" * 1_000 + "b",), ("*",))], "no action fits"),
     ],
 )
-def test_a_policy_that_says_nothing_sensible(statements: list[Statement], message: str) -> None:
+def test_policies_without_meaning_are_refused(statements: list[Statement], message: str) -> None:
     with pytest.raises(Invalid, match=message):
         check_statements(statements)
 
@@ -97,7 +97,7 @@ def test_a_policy_is_read(data: bytes) -> None:
     ],
 )
 @pytest.mark.thorough
-def test_what_is_no_policy_is_told(data: bytes, message: str) -> None:
+def test_invalid_policies_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(Invalid, match=message):
         parse_statements(data, "p")
 

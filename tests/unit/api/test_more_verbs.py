@@ -107,7 +107,7 @@ def test_branches_are_protected_and_a_repository_is_closed(shop: lochan.Reposito
     shop.branch().put("b", b"2")
 
 
-def test_a_merge_is_tried_and_its_conflicts_are_told(shop: lochan.Repository) -> None:
+def test_a_dry_run_merge_lists_its_conflicts(shop: lochan.Repository) -> None:
     main, dev = shop.branch(), shop.create_branch("dev")
     for branch, text in ((main, b"ours"), (dev, b"theirs, longer")):
         branch.put("a", text)

@@ -90,7 +90,7 @@ def test_import_of_a_whole_bucket_in_batches() -> None:
     run(play())
 
 
-def test_markers_of_folders_are_no_objects() -> None:
+def test_markers_of_folders_are_not_objects() -> None:
     async def play() -> None:
         bucket = Bucket()
         for key in ("a/folder", "a/folder/x", "a/empty"):

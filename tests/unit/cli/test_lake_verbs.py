@@ -91,7 +91,7 @@ def test_no_lake(verb: tuple[str, ...], tmp_path: Path) -> None:
         assert f"`lochan init {folder}`" in result.stderr
 
 
-def test_no_lake_for_somebody_who_has_said_nothing(newcomer: Path) -> None:
+def test_no_lake_without_any_configuration(newcomer: Path) -> None:
     result = lochan("ls")
     assert result.stderr.splitlines() == [
         f"lochan: no lake at {newcomer}/.local/share/lochan (from the user's data folder)",
@@ -246,7 +246,7 @@ def test_follow_stops_at_the_limit(lake: Path) -> None:
     assert lochan("events", "--follow", "-n", "1").output.count("\n") == 1
 
 
-def test_who_follows_is_not_told_again_what_was_left_out_at_first(lake: Path) -> None:
+def test_following_does_not_show_what_was_left_out_at_first(lake: Path) -> None:
     async def follow() -> list[str]:
         opened = await Lake.open(LocalStore(str(lake)))
         found = []
@@ -266,7 +266,7 @@ def test_who_follows_is_not_told_again_what_was_left_out_at_first(lake: Path) ->
     assert sorted(rest) == ["began with branch main", "created repository three"]
 
 
-def test_a_store_that_does_not_answer_is_told_at_once() -> None:
+def test_a_store_that_does_not_answer_is_an_error_at_once() -> None:
     settings = {
         "endpoint": "http://127.0.0.1:1",
         "credentials.access_key_id": "a",

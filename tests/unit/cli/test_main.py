@@ -164,7 +164,7 @@ def test_a_bug_shows_itself(error: Exception) -> None:
         run_raising(error)
 
 
-def test_a_reader_that_leaves_is_no_trouble() -> None:
+def test_a_reader_that_leaves_causes_no_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-c", "from lochan.cli.main import main; main()", "config", "show"]
@@ -174,7 +174,7 @@ def test_a_reader_that_leaves_is_no_trouble() -> None:
     assert ran.stderr == b""
 
 
-def test_the_page_tells_every_verb_option_and_code() -> None:
+def test_the_page_has_every_verb_option_and_code() -> None:
     page = docs("cli.md")
     for words, verb in verbs():
         assert f"## `lochan {' '.join(words)}" in page, words

@@ -34,7 +34,7 @@ def test_tasks_and_stages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("terminal", "wanted"), [(io.StringIO(), True), (Terminal(), False)], ids=["a pipe", "unwanted"]
 )
-def test_elsewhere_nothing_is_said(terminal: io.StringIO, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_printed_elsewhere(terminal: io.StringIO, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert played(terminal, monkeypatch, wanted=wanted) == ""
 
 

@@ -92,7 +92,7 @@ def test_a_record_is_no_wider_than_the_terminal(
     assert all(line.startswith(("name", "message", "         ")) for line in out.splitlines())
 
 
-def test_a_title_is_no_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_title_is_not_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     narrow(monkeypatch)
     records.echo_table(["[/bold]", "[red]x"], [["1", "2"]])
     assert capsys.readouterr().out.split() == ["[/bold]", "[red]x", "1", "2"]

@@ -87,7 +87,7 @@ def test_a_mistake_is_shown(lake: Path, text: str, message: list[str]) -> None:
 @pytest.mark.parametrize(
     "text, hint", [("delete from logs", "`lochan delete POOL"), ("from logs", "`lochan query QUERY`")]
 )
-def test_what_is_no_query_says_which_verb_is_meant(newcomer: Path, text: str, hint: str) -> None:
+def test_an_error_for_other_statements_names_the_right_verb(newcomer: Path, text: str, hint: str) -> None:
     result = lochan("sql", text)
     assert result.exit_code == exit_codes.INVALID
     assert "begins with neither select nor with" in result.output and hint in result.output

@@ -47,7 +47,7 @@ def test_what_a_uri_says(text: str, uri: Uri) -> None:
         ("demo@main~x", "was not understood"),
     ],
 )
-def test_what_is_no_uri(text: str, message: str) -> None:
+def test_invalid_uris(text: str, message: str) -> None:
     with pytest.raises(Invalid, match=message):
         prefix_uri(text)
 

@@ -202,7 +202,7 @@ def test_every_flipped_bit_is_found_by_a_query(tmp_path: Path) -> None:
     run(play())
 
 
-def test_a_damaged_object_that_a_query_does_not_read_is_no_concern_of_its(tmp_path: Path) -> None:
+def test_a_query_ignores_damaged_objects_that_it_does_not_read(tmp_path: Path) -> None:
     async def play() -> None:
         async with damaged_lake(tmp_path) as fixture:
             [file, other] = await fixture.files("logs")
@@ -314,7 +314,7 @@ def test_what_was_found_out_holds_for_a_week_at_most(tmp_path: Path, hashed: lis
     run(play())
 
 
-def test_damage_on_the_way_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_on_the_way_is_not_reported_as_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     digest = object_check._digest
     calls: list[str] = []
 
@@ -332,7 +332,7 @@ def test_damage_on_the_way_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monk
     run(play())
 
 
-def test_what_an_engine_says_of_a_damaged_file_is_told_as_damage(
+def test_an_engine_error_from_a_damaged_file_is_reported_as_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that loses bytes without a trace: the stamp is as it was, and DuckDB stumbles."""
@@ -360,7 +360,7 @@ def _no_link(*_: object) -> None:
 
 
 @pytest.mark.parametrize("disks", ["one disk", "two disks"])
-def test_a_copy_of_another_store_that_is_damaged_is_made_anew(
+def test_a_damaged_copy_of_another_store_is_made_again(
     disks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if disks == "two disks":  # the cache on one, the folders of queries on the other

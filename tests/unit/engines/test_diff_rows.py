@@ -206,7 +206,7 @@ def test_whole_rows_of_a_pool_with_a_primary_key(tmp_path: Path) -> None:
     assert of_pool(tmp_path, [[A, A]], [[A]], key=[], settings=KEYED)[0] == {"removed": 1}
 
 
-def test_the_whole_row_is_no_key(tmp_path: Path) -> None:
+def test_the_whole_row_cannot_be_the_key(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="a field is wanted"):
         of_pool(tmp_path, [[A]], [[B]], key=["this"])
 
@@ -312,7 +312,7 @@ def test_files(answers: dict[str, RowDiff], name: str) -> None:
     assert not read & ({"t/same.csv"} if CASES[name][0].left == "main~2" else {"t/a.csv", "t/b.ndjson"})
 
 
-def test_what_is_no_rows_and_what_is_not_there(tmp_path: Path) -> None:
+def test_invalid_and_missing_files(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await files(lake)

@@ -158,7 +158,7 @@ def test_there_is_a_file_of_every_kind_and_no_other(place: Place) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", KINDS)
-def test_damage_is_told_of_or_harmless(place: Place, name: str, way: str) -> None:
+def test_damage_is_reported_or_harmless(place: Place, name: str, way: str) -> None:
     async def play() -> None:
         kind = KINDS[name]
         paths = place.paths(kind)

@@ -37,7 +37,7 @@ PATHS = ("a", "b", "o", "o.p", "o.q", "o.p.c", "o.p.d")
 @pytest.mark.thorough
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=8), min_size=1, max_size=3))
-def test_rows_come_back_and_nulls_are_told(loads: list[list[Row]]) -> None:
+def test_rows_come_back_with_their_nulls(loads: list[list[Row]]) -> None:
     async def play(folder: Path) -> None:
         async with query_lake(folder) as lake:
             await lake.pool("logs", *loads)

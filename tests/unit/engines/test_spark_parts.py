@@ -66,7 +66,7 @@ def test_of_other_masters_nothing_is_known(master: str) -> None:
     check_answers(SparkPlace(master))
 
 
-def test_s3a_is_told_what_our_own_client_was_told() -> None:
+def test_s3a_gets_the_options_of_our_own_client() -> None:
     options = {"region": "r", "endpoint": "http://h:9", "access_key_id": "a", "secret_access_key": "s"}
     assert s3a.options_of(StoreLocation("s3://bucket/a lake", options)) == {
         "fs.s3a.bucket.bucket.endpoint": "http://h:9",
@@ -114,7 +114,7 @@ def test_pieces_come_one_ahead_and_in_order() -> None:
     assert handoff.take() is None
 
 
-def test_who_waits_is_told_why() -> None:
+def test_a_waiter_gets_the_error_that_stopped_it() -> None:
     handoff: Handoff[int] = Handoff()
     threading.Timer(0.05, handoff.stop, (Refused("no more"),)).start()
     with pytest.raises(Refused, match="no more"):

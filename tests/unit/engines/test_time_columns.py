@@ -479,7 +479,7 @@ def test_many_lines_of_all_ways(tmp_path: Path) -> None:
 # ── what says no time ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_load_tells_how_many_say_no_time(tmp_path: Path) -> None:
+def test_the_load_reports_how_many_are_not_times(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("p", settings=parse(["ts:time"], times=["o.t"]))

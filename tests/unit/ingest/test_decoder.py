@@ -51,7 +51,7 @@ def told(server: ForkServer, job: str) -> Any:
         ("half", 0, True),
     ],
 )
-def test_how_it_died_is_told(server: ForkServer, job: str, ended: int, crashed: bool) -> None:
+def test_the_error_says_how_it_died(server: ForkServer, job: str, ended: int, crashed: bool) -> None:
     with begun(server, job) as decoder, pytest.raises(DecoderDied) as died:
         decoder.receive(1 << 20)
     assert (died.value.signal, died.value.crashed) == (ended, crashed)
@@ -82,7 +82,9 @@ def test_a_message_that_would_be_too_long_is_not_read(server: ForkServer) -> Non
         decoder.receive(1 << 20)
 
 
-def test_it_has_nothing_of_who_started_it(server: ForkServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_it_inherits_nothing_from_its_parent(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     own = ForkServer(MODULE)
     try:
@@ -142,7 +144,7 @@ def test_those_that_end_while_they_are_given_up_leave_the_fork_server_alive(serv
     assert len(servers) == 1, "another one had to be started"
 
 
-def test_it_ends_with_who_started_it() -> None:
+def test_it_ends_with_its_parent() -> None:
     own = ForkServer(MODULE)
     assert told(own, "environment")
     before = len(fork_servers(os.getpid()))

@@ -72,6 +72,6 @@ def test_rows_come_back_as_they_were() -> None:
         pytest.param(b"\x91\x81\xa1a\x01\xff", id="more behind the end"),
     ],
 )
-def test_what_is_no_rows_is_not_believed(data: bytes) -> None:
+def test_invalid_rows_are_refused(data: bytes) -> None:
     with pytest.raises(NotRows):
         unpacked(data)

@@ -58,7 +58,7 @@ def test_the_same_batch_by_several_at_once_lands_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_whoever_loses_the_race_lands_on_the_new_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_lost_race_it_lands_on_the_new_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             real = job_commit._tree
@@ -165,7 +165,7 @@ def test_in_place_of_all_that_is_there(tmp_path: Path) -> None:
     run(play())
 
 
-def test_nothing_to_land_is_no_commit(tmp_path: Path) -> None:
+def test_nothing_to_land_makes_no_commit(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             before = await pool.head()

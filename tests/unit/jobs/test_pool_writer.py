@@ -142,7 +142,7 @@ def test_files_carry_the_number_that_was_folded_before(tmp_path: Path) -> None:
     run(play())
 
 
-def test_what_no_task_could_do_is_said_before(tmp_path: Path) -> None:
+def test_impossible_work_is_refused_before_the_tasks(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             with pytest.raises(NotFound, match="nowhere"):

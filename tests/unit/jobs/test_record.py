@@ -119,7 +119,7 @@ def test_one_that_is_not_heard_of_is_lost(place: Place) -> None:
         assert found.state == state
 
 
-def test_a_store_that_takes_nothing_is_no_matter(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_refuses_writes_does_not_matter(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(path: str, data: bytes) -> None:
         raise Refused("read only")
 

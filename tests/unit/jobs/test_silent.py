@@ -78,7 +78,7 @@ def test_the_batches_of_a_stream_are_one_job(tmp_path: Path) -> None:
     assert (failed.state, failed.rows, failed.error) == ("failed", 10, "away")
 
 
-def test_a_store_that_takes_nothing_is_no_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_refuses_writes_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(path: str, data: bytes) -> None:
         raise Refused("read only")
 

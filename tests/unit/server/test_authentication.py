@@ -85,7 +85,7 @@ def test_so_is_one_that_came_back_with_another_secret() -> None:
     run(work())
 
 
-def test_only_who_would_be_refused_is_looked_for_again() -> None:
+def test_only_a_refusal_looks_at_the_journal_again() -> None:
     async def work() -> None:
         servers = await Servers().begin()
         await create_key(servers.admin, "bob", id=KEY_ID, secret=SECRET, actor=ACTOR)

@@ -37,7 +37,7 @@ def test_files_are_named_by_their_paths_in_the_store(store: str, message: str, t
     assert as_s3(Corrupt(message), store) is None
 
 
-def test_clients_are_not_told_where_the_lake_is(tmp_path: Path) -> None:
+def test_clients_do_not_learn_where_the_lake_is(tmp_path: Path) -> None:
     async def play() -> None:
         lake = await Lake.create(LocalStore(str(tmp_path / "lake"), create=True))
         admin = await ensure_admin(lake.open_access(), actor=ACTOR)

@@ -192,7 +192,7 @@ def test_the_same_content_once_more_is_seen_as_it_was_staged() -> None:
     assert run(branch.view().get(NUMBERS[3])) == again(NUMBERS[3])
 
 
-def test_a_change_taken_back_is_no_change_to_a_commit() -> None:
+def test_after_a_reverted_change_the_cover_is_not_whole() -> None:
     branch = Branch(*NUMBERS[:9])
     branch.stage(gone(NUMBERS[3]))
     assert branch.cover().whole

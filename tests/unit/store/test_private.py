@@ -97,7 +97,7 @@ async def _open_and_close(root: Path) -> None:
     await (await Lake.open(LocalStore(str(root)))).close()
 
 
-def test_a_folder_that_is_no_lake_stays_open(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_lake_stays_open(tmp_path: Path) -> None:
     """One that files are imported from."""
     folder = tmp_path / "shared"
     folder.mkdir()

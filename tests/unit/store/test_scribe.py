@@ -338,7 +338,7 @@ def _failing(fsync: object) -> object:
     return broken
 
 
-def test_one_who_does_not_wait_any_more_harms_nobody(root: Path) -> None:
+def test_a_cancelled_waiter_harms_nobody(root: Path) -> None:
     async def play() -> None:
         store = LocalStore(str(root), create=True)
         end = store.write_beside()
@@ -368,7 +368,7 @@ asyncio.run(main())
 """
 
 
-def test_it_ends_with_whoever_started_it_and_not_before(root: Path) -> None:
+def test_it_ends_with_its_parent_and_not_before(root: Path) -> None:
     starter = subprocess.Popen([sys.executable, "-c", _STARTER, str(root)], stdout=subprocess.PIPE)
     assert starter.stdout is not None
     pid = int(starter.stdout.readline())

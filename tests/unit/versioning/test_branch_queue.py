@@ -63,7 +63,7 @@ def test_entries_and_events_of_older_journals_mean_what_they_meant() -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(["2", 1]), type=Turn) == Turn("2", 1)
 
 
-def test_who_waits_for_the_dead_is_told_and_lands(
+def test_a_commit_that_waits_for_dead_writers_logs_it_and_lands(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Six requests of one dead writer and three of others, all of them in front."""

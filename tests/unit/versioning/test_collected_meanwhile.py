@@ -93,7 +93,7 @@ def test_what_was_read_before_a_collection_is_read_again(
     run(play())
 
 
-def test_an_import_is_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         repository, outside = await opened()
         await outside.put("x", b"1234")

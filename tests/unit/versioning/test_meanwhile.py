@@ -120,7 +120,7 @@ def test_a_move_does_not_bring_back_what_was_put_aside(how: str) -> None:
     run(play())
 
 
-def test_a_condition_is_tested_anew_where_what_it_saw_was_reset() -> None:
+def test_a_condition_is_tested_again_after_a_reset() -> None:
     async def play() -> None:
         repository = await opened()
         entry = await put(repository, "main", "z")

@@ -136,7 +136,7 @@ def test_refused_on_staged_changes() -> None:
     run(play())
 
 
-def test_a_branch_that_moved_meanwhile_is_replayed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_branch_that_moved_meanwhile_is_replayed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         repo = await parted()
         replay = module._replayed

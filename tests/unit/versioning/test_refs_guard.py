@@ -76,7 +76,7 @@ def test_a_seal_drawn_before_does_not_help() -> None:
 
 
 @pytest.mark.parametrize("rule", [Protection("", ("stage",)), Protection("x", ()), Protection("x", ("fly",))])
-def test_a_rule_that_says_nothing_is_refused(rule: Protection) -> None:
+def test_an_empty_rule_is_refused(rule: Protection) -> None:
     Story().refuses(ProtectionSet((rule,)), Invalid)
 
 

@@ -57,7 +57,7 @@ def test_no_byte_is_written_again() -> None:
     run(play())
 
 
-def test_whoever_asks_again_gets_the_same_answer() -> None:
+def test_a_repeated_request_gets_the_same_answer() -> None:
     async def play() -> None:
         one, other = await two_servers()
         id = await uploads.open_upload(one, "main", "big", actor=ANN)

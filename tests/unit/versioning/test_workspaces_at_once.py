@@ -179,7 +179,7 @@ def test_asked_again_with_the_same_key_it_answers_the_first_commit() -> None:
     run(play())
 
 
-def test_two_who_commit_at_once_make_one_commit() -> None:
+def test_two_commits_at_once_make_one_commit() -> None:
     async def play() -> None:
         _, one, other = await watched()
         workspace = await opened(one)
@@ -438,7 +438,7 @@ def test_commits_of_many_workspaces_at_once_all_land() -> None:
     run(play())
 
 
-def test_committing_says_what_the_wish_says() -> None:
+def test_the_commit_has_the_fields_of_the_request() -> None:
     async def play() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)

@@ -132,7 +132,7 @@ def test_the_expression() -> None:
 
 
 @pytest.mark.parametrize("text", ["main+", "main+17", "main+17-9f3a6c21~1", "main+17-9F3A6C21", "main~1+17-9f3a6c21"])
-def test_what_is_no_expression(text: str) -> None:
+def test_invalid_expressions(text: str) -> None:
     with pytest.raises(Invalid):
         parse(text)
 

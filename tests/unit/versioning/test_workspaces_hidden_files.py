@@ -119,7 +119,7 @@ def test_what_is_hidden_is_in_no_list_diff_or_commit(store: Store) -> None:
     run(play())
 
 
-def test_who_opens_the_lake_anew_sees_the_same(store: Store) -> None:
+def test_a_reopened_lake_shows_the_same(store: Store) -> None:
     async def play() -> None:
         repository = await repository_on(store)
         workspace = await opened(repository)

@@ -128,7 +128,7 @@ def test_a_file_that_ends_too_early(cut: int) -> None:
         rows_of(file[:cut])
 
 
-def test_what_is_no_avro_inside() -> None:
+def test_avro_with_invalid_content() -> None:
     with pytest.raises(Invalid, match="does not end within its block"):
         rows_of(avro({"id": "long", "m": {"type": "map", "values": "long"}}, [long(1) + long(9)]))
     with pytest.raises(Invalid, match="packed as 'brotli'"):

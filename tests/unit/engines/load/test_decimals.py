@@ -62,7 +62,7 @@ def test_none_where_not_all_numbers_are_held(texts: list[str]) -> None:
     assert made.table.column_names == ["_shape", "k", "x#j"]
 
 
-def test_texts_without_a_number_are_told_too() -> None:
+def test_texts_without_a_number_are_recorded_too() -> None:
     assert load('[1, "a"]').facts.decimals == (DecimalColumn(("x#j",), ""),)
 
 

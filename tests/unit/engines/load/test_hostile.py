@@ -103,7 +103,7 @@ def test_objects_of_files_are_as_a_load_makes_them(tmp_path: Path) -> None:
         decoded.take("a.ndjson", tmp_path / "a")
 
 
-def test_progress_tells_of_every_byte_once(tmp_path: Path) -> None:
+def test_progress_counts_every_byte_once(tmp_path: Path) -> None:
     data = avro_file(record(n="long"), 3, b"\x02\x04\x06")
     (tmp_path / "a.avro").write_bytes(data)
     for input in (file_input(tmp_path / "a.avro"), Input("a.avro", lambda: io.BytesIO(data))):

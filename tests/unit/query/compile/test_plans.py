@@ -55,7 +55,7 @@ def test_only_the_leaves_that_are_needed(query: str, columns: list[str] | None) 
         ("from p | count() by status | status > 1", None),
     ],
 )
-def test_tests_at_the_front_are_told_to_the_source(query: str, test: str | None) -> None:
+def test_leading_conditions_are_passed_to_the_source(query: str, test: str | None) -> None:
     told = asked(query).test
     shown = (
         None

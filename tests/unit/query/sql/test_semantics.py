@@ -265,7 +265,7 @@ def test_which_language_it_is() -> None:
     assert not any(map(is_sql, ["from p | select a", "selected == 1", "without", "from p", ""]))
 
 
-def test_places_are_told_in_the_text_as_it_was_written() -> None:
+def test_errors_show_the_place_in_the_original_text() -> None:
     text = "select idd from p@dev where 'p@x' = 'y' --p@z\n and p@dev.q = 1"
     with pytest.raises(QueryError) as caught:
         planned("select id, nope from p@dev where 'p@x' = 'y'", p=MIXED)

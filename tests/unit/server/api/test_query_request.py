@@ -9,13 +9,13 @@ from lochan.server.settings import QuerySettings
 SETTINGS = QuerySettings(memory_bytes=300_000_000, seconds=60.0)
 
 
-def test_what_is_not_said_is_what_the_server_allows() -> None:
+def test_missing_fields_get_the_limits_of_the_server() -> None:
     assert parse_request(b'{"query": "from logs"}', SETTINGS) == QueryRequest(
         "from logs", "auto", None, 60.0, 300_000_000, "", "", False
     )  # fmt: skip
 
 
-def test_all_that_can_be_said() -> None:
+def test_all_fields() -> None:
     said = b"""{"query": " with a as (select 1) select * from a", "language": "sql", "engine": "duckdb", "limit": 0,
         "timeout": 1.5, "memory": "10MiB", "at": "{2 hours ago}", "pool": "logs@dev", "go_on": true}"""
     assert parse_request(said, SETTINGS)[1:] == ("duckdb", 0, 1.5, 10 << 20, "{2 hours ago}", "logs@dev", True)

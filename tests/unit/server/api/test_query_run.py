@@ -23,7 +23,7 @@ def running() -> QueryRun:
     return QueryRun("id", "ada", "here:1", clock.boot(), request, accepted(""), clock)
 
 
-def test_one_that_has_ended_is_not_cut_short_by_who_cancels_it() -> None:
+def test_cancelling_does_not_cut_short_an_ended_query() -> None:
     async def work() -> None:
         query = running()
         query.put(b"a")

@@ -126,7 +126,7 @@ def test_what_does_not_fit_together(headers: dict[str, str]) -> None:
     assert refused(headers) == "InvalidRequest"
 
 
-def test_the_whole_of_an_upload_may_be_told_with_its_count() -> None:
+def test_the_checksum_of_an_upload_may_come_with_its_count() -> None:
     assert checked_value("CRC32", "AAAAAA==-2", whole=True) == "AAAAAA==-2"
     assert declared_checksum({"x-amz-checksum-crc32": "AAAAAA==-2"}, whole=True) == Checksum("CRC32", "AAAAAA==-2")
 

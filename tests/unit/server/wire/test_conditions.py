@@ -57,7 +57,7 @@ def test_reading(headers: dict[str, str], status: int) -> None:
     assert outcome(headers) == status
 
 
-def test_a_304_tells_the_tag_and_has_no_body() -> None:
+def test_a_304_has_the_tag_and_no_body() -> None:
     with pytest.raises(S3Error) as caught:
         conditions({"if-none-match": "*"}).check_read(NOW)
     assert caught.value.headers == {"etag": f'"{ETAG}"'} and not caught.value.has_body

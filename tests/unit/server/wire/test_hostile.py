@@ -121,7 +121,7 @@ def test_any_header(text: str, size: int) -> None:
         tolerated(call)
 
 
-def test_no_secret_is_told() -> None:
+def test_no_secret_is_revealed() -> None:
     for sent in FORMS:
         with pytest.raises(S3Error) as caught:
             authenticate(sent.having(method="DELETE").request(), REALM, lambda id: "canary-secret", NOW)

@@ -164,7 +164,7 @@ def test_every_alteration_is_refused(tampered: Sent, expected: str) -> None:
     assert code(tampered) == expected
 
 
-def test_a_wrong_secret_is_told_as_aws_tells_it() -> None:
+def test_a_wrong_secret_gets_the_error_of_aws() -> None:
     with pytest.raises(S3Error) as caught:
         authenticate(put().request(), REALM, lambda id: "another secret", NOW)
     fields = caught.value.fields
