@@ -129,7 +129,7 @@ def doors(server: LochanServer, client: Any) -> Iterator[list[Door]]:
         yield [CommandLine(server), python, S3(client, python)]
 
 
-def told(client: Any, branch: str, path: str) -> dict[str, Any]:
+def object_status(client: Any, branch: str, path: str) -> dict[str, Any]:
     """What S3 reports about an object, except the time of its write."""
     found = client.head_object(**_key(branch, path), ChecksumMode="ENABLED")
     names = [name for name in found if name.startswith("Checksum")]
@@ -149,7 +149,7 @@ def _played(client: Any, door: Door) -> dict[str, Any]:
     client.create_bucket(Bucket=other)
     main, elsewhere = f"{one}@main", f"{other}@main"
     door.put(main, "fruit.csv", b"1,pear\n")
-    answer: dict[str, Any] = {"put": told(client, main, "fruit.csv")}
+    answer: dict[str, Any] = {"put": object_status(client, main, "fruit.csv")}
     client.put_object(**_key(main, "summed"), Body=b"x" * 100, ChecksumAlgorithm="SHA256", Metadata=NOTES)
     _upload(client, main, "parts")
     for path in ("fruit.csv", "summed", "parts"):
@@ -167,8 +167,8 @@ def _played(client: Any, door: Door) -> dict[str, Any]:
 
 def _copied(client: Any, door: Door, branch: str, path: str, to_branch: str, to: str) -> dict[str, Any]:
     door.copy(branch, path, to_branch, to)
-    copied = told(client, to_branch, to)
-    assert copied == told(client, branch, path), "a copy is told of as its source is"
+    copied = object_status(client, to_branch, to)
+    assert copied == object_status(client, branch, path), "a copy is told of as its source is"
     return copied
 
 

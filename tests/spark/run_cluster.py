@@ -96,7 +96,7 @@ def loaded(day: Day) -> Any:
         "rows": done["rows"],
         "objects": len(done["objects"]),
         "bytes": done["bytes"],
-        "flags": told(flags),
+        "flags": flag_names(flags),
         "found": rows("from logs"),
         "log": [each["message"] for each in answer("log", "logs")],
     }
@@ -124,7 +124,7 @@ def framed(day: Day) -> Any:
     lochan.spark.write(frame.limit(50), "files@main/t/")
     back = spark.read.format("lochan").option("where", "k >= 100").load("frames").selectExpr("count(*)", "sum(k)")
     return {
-        "flags": told(flags),
+        "flags": flag_names(flags),
         "landed": landed.rows,
         "bytes": stored("frames"),
         "back": list(back.collect()[0]),
@@ -149,7 +149,7 @@ def compacted(day: Day) -> Any:
     return {
         **{name: done[name] for name in ("before", "after", "rows")},
         "bytes": done["bytes_after"],
-        "flags": told(flags),
+        "flags": flag_names(flags),
         "diff": fine("diff", "--rows", "small@main~1", "small"),
     }
 
@@ -168,7 +168,7 @@ def streamed(day: Day) -> Any:
     query = lochan.spark.ingest(hurt, "events", checkpoint=day.folder / "checkpoint", available_now=True, compact=False)
     ended = query.awaitTermination(200)
     log = [each["metadata"].get("lochan-batch") for each in answer("log", "events")]
-    seen = {"ended": ended, "flags": told(flags), "batches": log}
+    seen = {"ended": ended, "flags": flag_names(flags), "batches": log}
     return {**seen, "found": rows("from events"), "bytes": stored("events")}
 
 
@@ -210,7 +210,7 @@ def slow(work: Callable[..., Iterator[Any]], flags: str, *, batch: int | None = 
     return late
 
 
-def told(flags: str) -> list[str]:
+def flag_names(flags: str) -> list[str]:
     return sorted(path.name.partition("-")[0] for path in Path(flags).iterdir())
 
 

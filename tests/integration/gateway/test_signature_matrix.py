@@ -95,7 +95,7 @@ class Target(NamedTuple):
         return signed(self.server, form, ask.method, path, query, headers, body, **how)
 
 
-def made(server: LochanServer, s3: Any, bucket: str) -> Target:
+def new_target(server: LochanServer, s3: Any, bucket: str) -> Target:
     s3.create_bucket(Bucket=bucket)
     key = {"Bucket": bucket, "Key": "main/a"}
     s3.put_object(**key, Body=b"kept")
@@ -120,7 +120,7 @@ def snapshot(s3: Any, target: Target) -> Any:
 @pytest.fixture(scope="module")
 def target(server: LochanServer) -> Iterator[Target]:
     with closing(server.boto3()) as s3:
-        found = made(server, s3, "matrix")
+        found = new_target(server, s3, "matrix")
         before = snapshot(s3, found)
         yield found
         assert snapshot(s3, found) == before
@@ -147,7 +147,7 @@ UNSIGNED_BY_V2 = {"v2 header": _NEWER, "v2 query": {**_NEWER, **dict.fromkeys(LI
 @pytest.mark.parametrize("form", FORMS)
 def test_unspoiled_they_are_carried_out(server: LochanServer, s3: Any, form: str) -> None:
     """Else the matrix below would show nothing."""
-    own = made(server, s3, f"unspoiled-{form.replace(' ', '-')}")
+    own = new_target(server, s3, f"unspoiled-{form.replace(' ', '-')}")
     last = ("CompleteMultipartUpload", "AbortMultipartUpload", "DeleteObjects", "DeleteObject", "DeleteBucket")
     expected = {"AbortMultipartUpload": "NoSuchUpload", "DeleteBucket": "BucketNotEmpty", **ABSENT}
     expected |= UNSIGNED_BY_V2.get(form, {})

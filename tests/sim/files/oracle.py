@@ -95,8 +95,8 @@ class FilesOracle(RepositoryOracle):
         first = FileWrite(workspace, path, below, -1, -1, "done")
         writes = [first, *(each for each in self.writes if (each.workspace, each.path) == (workspace, path))]
         for one in writes:
-            meant = ours if one.value == below else one.value  # what the workspace left alone, the branch may change
-            if meant == holds and one.how != "refused" and not any(_follows(other, one) for other in writes):
+            expected = ours if one.value == below else one.value  # what the workspace left alone, the branch may change
+            if expected == holds and one.how != "refused" and not any(_follows(other, one) for other in writes):
                 return
         told = ", ".join(f"{each.value}: {each.how}" for each in writes)
         self.world.fail(f"LOST: the commit of {workspace} holds {holds} at {path}, which is not the last of {told}")

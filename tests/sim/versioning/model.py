@@ -130,10 +130,10 @@ class Model:
             and not request.commits_first
         ):
             raise Broken(f"DIRTY: {request.verb} landed on uncommitted changes of {branch.name}")
-        meant = moves.meant(self, commit, branch, request)
+        expected = moves.expected_trees(self, commit, branch, request)
         actual = self.tree_of(commit)
-        if actual not in meant:
-            raise Broken(f"{request.verb.upper()}: the commit holds {dict(actual)}, on that head it means {meant}")
+        if actual not in expected:
+            raise Broken(f"{request.verb.upper()}: the commit holds {dict(actual)}, on that head it means {expected}")
         if commit.parents[:1] != (branch.head,):
             raise Broken(f"HISTORY: {request.verb} does not stand on the head of {branch.name}")
         self._know(commit, actual)
@@ -149,9 +149,9 @@ class Model:
             self._know(commit, self.tree_of(commit))
         own = ancestors(self.parents, branch.head) - ancestors(self.parents, onto)
         if all(len(self.parents[id]) == 1 for id in own):
-            meant = moves.replayed(self, sorted(own, key=lambda id: len(ancestors(self.parents, id))), onto)
-            if meant != self._tree(event.target):
-                raise Broken(f"REBASE: the branch holds {self.trees[event.target]}, it should hold {meant}")
+            expected = moves.replayed(self, sorted(own, key=lambda id: len(ancestors(self.parents, id))), onto)
+            if expected != self._tree(event.target):
+                raise Broken(f"REBASE: the branch holds {self.trees[event.target]}, it should hold {expected}")
         self._go(branch, event.target, request)
 
     def _go(self, branch: Branch, target: str, request: ClientRequest) -> None:
@@ -171,10 +171,10 @@ class Model:
         if theirs not in heads:
             raise Broken(f"MERGE: {request.source} was never at {theirs[:8]} since the merge was asked for")
 
-    def _make(self, commit: Commit, branch: Branch, meant: Content, what: str) -> None:
+    def _make(self, commit: Commit, branch: Branch, expected: Content, what: str) -> None:
         actual = self.tree_of(commit)
-        if dict(actual) != dict(meant):
-            raise Broken(f"{what}: the commit of {branch.name} holds {dict(actual)}, it should hold {dict(meant)}")
+        if dict(actual) != dict(expected):
+            raise Broken(f"{what}: the commit of {branch.name} holds {dict(actual)}, it should hold {dict(expected)}")
         if commit.parents != (branch.head,):
             raise Broken(f"HISTORY: the commit does not stand on the head of {branch.name}")
         self._know(commit, actual)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.sim.versioning.model import Model
 
 
-def meant(model: "Model", commit: Commit, branch: Branch, request: ClientRequest) -> list[dict[str, str]]:
+def expected_trees(model: "Model", commit: Commit, branch: Branch, request: ClientRequest) -> list[dict[str, str]]:
     """What the new commit may hold: one answer, except for merges with several bases."""
     ours = model.trees[branch.head]
     match request.verb:

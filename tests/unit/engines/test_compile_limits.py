@@ -103,12 +103,12 @@ def test_what_is_too_large_is_refused_in_words(text: str, tmp_path: Path) -> Non
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", SEVEN)
             with pytest.raises(LochanError) as found:
-                await asked(lake, text)
+                await exhaust(lake, text)
             assert isinstance(found.value, Invalid), found.value
 
     run(play())
 
 
-async def asked(lake: QueryLake, text: str) -> None:
+async def exhaust(lake: QueryLake, text: str) -> None:
     with await lake.lake.query(text, RunOptions(actor=ANN)) as result:
         list(result.rows())

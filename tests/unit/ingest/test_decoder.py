@@ -32,7 +32,7 @@ def begun(server: ForkServer, job: str) -> Decoder:
     return decoder
 
 
-def told(server: ForkServer, job: str) -> Any:
+def result_of(server: ForkServer, job: str) -> Any:
     with begun(server, job) as decoder:
         message = decoder.receive(1 << 20)
         assert message.kind == DONE
@@ -90,18 +90,18 @@ def test_it_inherits_nothing_from_its_parent(
     try:
         with (tmp_path / "open").open("wb") as file:
             os.set_inheritable(file.fileno(), True)
-            assert "hidden" not in told(own, "environment").values()
-            assert [name for name in told(own, "files") if not name.startswith("socket:")] == []
-            assert len(told(own, "files")) == 1, "its channel"
+            assert "hidden" not in result_of(own, "environment").values()
+            assert [name for name in result_of(own, "files") if not name.startswith("socket:")] == []
+            assert len(result_of(own, "files")) == 1, "its channel"
     finally:
         own.close()
 
 
 def test_limits_are_the_kernels(server: ForkServer, tmp_path: Path) -> None:
-    assert told(server, f"memory {100 << 20}") == 100 << 20
-    assert told(server, f"memory {4 << 30}") == "no memory"
-    assert told(server, f"disk {tmp_path / 'small'} 1000") == "written"
-    assert told(server, f"disk {tmp_path / 'large'} {2 << 20}") == "File too large"
+    assert result_of(server, f"memory {100 << 20}") == 100 << 20
+    assert result_of(server, f"memory {4 << 30}") == "no memory"
+    assert result_of(server, f"disk {tmp_path / 'small'} 1000") == "written"
+    assert result_of(server, f"disk {tmp_path / 'large'} {2 << 20}") == "File too large"
 
 
 @pytest.mark.thorough
@@ -119,7 +119,7 @@ def test_another_fork_server_comes_where_one_was_killed() -> None:
                 break
             threading.Event().wait(0.01)
         assert not Path(f"/proc/{forked.pid}").exists(), "they end with it"
-        assert told(own, "environment")["TZ"] == "UTC"
+        assert result_of(own, "environment")["TZ"] == "UTC"
     finally:
         own.close()
 
@@ -146,7 +146,7 @@ def test_those_that_end_while_they_are_given_up_leave_the_fork_server_alive(serv
 
 def test_it_ends_with_its_parent() -> None:
     own = ForkServer(MODULE)
-    assert told(own, "environment")
+    assert result_of(own, "environment")
     before = len(fork_servers(os.getpid()))
     own.close()
     own.close()

@@ -24,13 +24,13 @@ pools:
 """
 
 
-def told(folder: Path, text: str) -> Upkeep:
+def read_policy(folder: Path, text: str) -> Upkeep:
     (folder / "policy.yaml").write_text(text)
     return read(folder / "policy.yaml", "policy.yaml")
 
 
 def test_rules_go_over_the_defaults_and_the_first_that_fits_counts(tmp_path: Path) -> None:
-    upkeep = told(tmp_path, WHOLE)
+    upkeep = read_policy(tmp_path, WHOLE)
     assert upkeep.every_s == 90
     assert upkeep.rule("logs-old") == Rule(("main",), compact=False, overlapping_max=3)
     assert upkeep.rule("logs-new") == Rule(("main", "dev"), True, 3, 20, 64 << 20)
@@ -40,12 +40,14 @@ def test_rules_go_over_the_defaults_and_the_first_that_fits_counts(tmp_path: Pat
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "every:\ndefaults:\npools:\n", "pools: {}\n"])
 def test_a_policy_that_says_nothing_is_the_standard_one(tmp_path: Path, text: str) -> None:
-    assert told(tmp_path, text) == STANDARD
+    assert read_policy(tmp_path, text) == STANDARD
     assert STANDARD.rule("anything").policy == UPKEEP
 
 
 def test_what_the_defaults_leave_alone_a_rule_may_take_up(tmp_path: Path) -> None:
-    upkeep = told(tmp_path, "defaults: {compact: no}\npools: {logs: {compact: {small: 2}}, more: {compact: yes}}")
+    upkeep = read_policy(
+        tmp_path, "defaults: {compact: no}\npools: {logs: {compact: {small: 2}}, more: {compact: yes}}"
+    )
     assert [upkeep.rule(name).compact for name in ("logs", "more", "rest")] == [True, True, False]
 
 
@@ -78,7 +80,7 @@ def test_what_the_defaults_leave_alone_a_rule_may_take_up(tmp_path: Path) -> Non
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, kind: type[LochanError], message: str) -> None:
     with pytest.raises(kind) as caught:
-        told(tmp_path, text)
+        read_policy(tmp_path, text)
     assert caught.value.message.startswith("policy.yaml, line ")
     assert message in caught.value.message
 

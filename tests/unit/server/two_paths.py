@@ -37,7 +37,7 @@ class World(NamedTuple):
         """The answer, which must be the same."""
         before = len(self.short.noted), len(self.general.noted)
         one, other = await self.short.ask(asked), await self.general.ask(asked)
-        assert told(one) == told(other), asked
+        assert comparable(one) == comparable(other), asked
         assert self.short.noted[before[0] :] == self.general.noted[before[1] :], asked
         return one
 
@@ -77,8 +77,8 @@ async def _fill(lake: Lake) -> None:
         await objects.put(repository, "main", f"main/{path}", chunks(b"for the flat listener"), actor=ACTOR)
     await objects.put(repository, "main", "empty", chunks(b""), actor=ACTOR)
     await objects.put(repository, "main", "large", chunks(LARGE), actor=ACTOR)
-    told = {"headers": {"cache-control": "no-store"}, "metadata": {"colour": "blau", "näme": "ü"}}
-    await objects.put(repository, "main", "told", chunks(b"body of told"), actor=ACTOR, content_type="text/x", **told)  # type: ignore[arg-type]
+    more = {"headers": {"cache-control": "no-store"}, "metadata": {"colour": "blau", "näme": "ü"}}
+    await objects.put(repository, "main", "told", chunks(b"body of told"), actor=ACTOR, content_type="text/x", **more)  # type: ignore[arg-type]
     _, mint = await repository.refs()
     summed = await repository.bodies.write("sum", chunks(b"body of sum"), mint=mint, checksums={"CRC32": None})
     await objects.put_many(repository, "main", [summed], actor=ACTOR)
@@ -96,6 +96,6 @@ _ID = re.compile(rb"<(RequestId|HostId)>[^<]*<")
 _TIME = re.compile(rb"<ServerTime>[^<]*<")
 
 
-def told(answer: Answer) -> tuple[int, dict[str, str], bytes]:
+def comparable(answer: Answer) -> tuple[int, dict[str, str], bytes]:
     headers = {name: value for name, value in answer.headers.items() if name != "x-amz-request-id"}
     return answer.status, headers, _TIME.sub(b"", _ID.sub(b"", answer.body))

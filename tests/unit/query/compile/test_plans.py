@@ -14,7 +14,7 @@ from tests.unit.query.toy_source import ToySource
 ROWS = [{"status": 200, "host": "a", "bytes": 1.5, "o": {"p": 1}}, {"status": 500, "host": "b", "bytes": 2.5}]
 
 
-def asked(query: str, rows: list[dict[str, object]] = ROWS) -> ScanRequest:
+def scan_request(query: str, rows: list[dict[str, object]] = ROWS) -> ScanRequest:
     source = ToySource(rows)
     planned(query, source)
     (found,) = source.asked
@@ -40,7 +40,7 @@ def test_only_the_leaves_that_are_needed(query: str, columns: list[str] | None) 
         planned(query, source)
         assert [[leaf.column for leaf in each.leaves] for each in source.asked] == [["host:string"], ["host:string"]]
     else:
-        assert {leaf.column for leaf in asked(query).leaves} <= set(columns)
+        assert {leaf.column for leaf in scan_request(query).leaves} <= set(columns)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_only_the_leaves_that_are_needed(query: str, columns: list[str] | None) 
     ],
 )
 def test_leading_conditions_are_passed_to_the_source(query: str, test: str | None) -> None:
-    told = asked(query).test
+    told = scan_request(query).test
     shown = (
         None
         if told is None
@@ -82,13 +82,13 @@ def test_leading_conditions_are_passed_to_the_source(query: str, test: str | Non
     ],
 )
 def test_order_is_asked_for_where_it_shows(query: str, ordered: bool, first: int | None) -> None:
-    found = asked(query)
+    found = scan_request(query)
     assert (found.ordered, found.first) == (ordered, first)
 
 
 def test_the_shape_is_read_only_where_orders_differ() -> None:
-    assert not asked("from p").shape
-    assert asked("from p", [{"a": 1, "b": 2}, {"b": 1, "a": 2}]).shape
+    assert not scan_request("from p").shape
+    assert scan_request("from p", [{"a": 1, "b": 2}, {"b": 1, "a": 2}]).shape
 
 
 def test_each_of_several_sources_hears_the_test() -> None:
