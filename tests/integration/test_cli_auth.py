@@ -59,9 +59,9 @@ def story(tmp_path: Path) -> None:
 
     put("Demo", POLICY, tmp_path)
     assert answer("auth", "attach", "bob", "Demo") == {"user": "bob", "policies": ["Demo"]}
-    told = answer("auth", "can", "bob", "fs:ReadObject", A_CSV)
-    assert (told["allowed"], told["policy"], told["number"]) == (True, "Demo", 1)
-    assert told["statement"]["resources"] == ["repository/demo/*"]
+    decision = answer("auth", "can", "bob", "fs:ReadObject", A_CSV)
+    assert (decision["allowed"], decision["policy"], decision["number"]) == (True, "Demo", 1)
+    assert decision["statement"]["resources"] == ["repository/demo/*"]
     shut = lochan("auth", "can", "bob", "fs:ReadObject", "repository/demo/tag/v1/object/secret/x")
     assert (shut.exit_code, shut.stdout.split(":")[0]) == (REFUSED, "denied")
     assert "statement 2 of policy Demo" in shut.stdout

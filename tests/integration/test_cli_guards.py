@@ -106,8 +106,8 @@ def test_a_rehearsed_merge_changes_nothing() -> None:
     fine("fs", "rm", "demo@dev/data/a.csv")
     fine("commit", "demo@dev", "-m", "dev")
     before = answer("branch", "list", "demo")
-    told = answer("merge", "demo@dev", "demo@main", "--dry-run")
-    assert told == {"added": 1, "removed": 1, "changed": 0, "bytes_added": 5, "bytes_removed": 4}
+    dry_run = answer("merge", "demo@dev", "demo@main", "--dry-run")
+    assert dry_run == {"added": 1, "removed": 1, "changed": 0, "bytes_added": 5, "bytes_removed": 4}
     assert "would merge" in fine("merge", "demo@dev", "demo@main", "--dry-run")
     assert answer("branch", "list", "demo") == before
     upload("data/a.csv", b"ours")

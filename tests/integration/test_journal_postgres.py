@@ -133,10 +133,10 @@ def test_a_refused_login_says_why_without_the_password(postgres_server: Postgres
         error = run(error_of(url))
         assert type(error) is kind
         assert error.hint
-        told = "".join(traceback.format_exception(error))
-        assert "do-not" not in told
-        assert "odd+letters" not in told
-        assert "odd%2Bletters" not in told
+        text = "".join(traceback.format_exception(error))
+        assert "do-not" not in text
+        assert "odd+letters" not in text
+        assert "odd%2Bletters" not in text
 
 
 @pytest.mark.parametrize(

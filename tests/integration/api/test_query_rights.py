@@ -164,9 +164,11 @@ def test_what_may_not_be_read_is_in_no_metadata(server: LochanServer, person: Ma
 def test_what_is_not_there_is_like_what_may_not_be_read(person: Made) -> None:
     nobody, lister = person(), person(("fs:ListRepositories", "*"))
     for form in ("from {}", "from {}@main/a.csv", "from {}:journal", "select * from {}"):
-        told = [nobody.query(form.format(name)) for name in ("secrets", "nothing")]
-        assert [each.status for each in told] == [401, 401]
-        assert [each.message.partition(" (")[0] for each in told] == [DENIED.format(n) for n in ("secrets", "nothing")]
+        answers = [nobody.query(form.format(name)) for name in ("secrets", "nothing")]
+        assert [each.status for each in answers] == [401, 401]
+        assert [each.message.partition(" (")[0] for each in answers] == [
+            DENIED.format(n) for n in ("secrets", "nothing")
+        ]
         assert [lister.query(form.format(name)).status for name in ("secrets", "nothing")] == [401, 404]
     refs = [nobody.query(f"from secrets@{ref}").body for ref in ("main", "nothing")]
     assert refs[0] == refs[1]

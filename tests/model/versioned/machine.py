@@ -177,11 +177,11 @@ class VersioningMachine(RuleBasedStateMachine):
     async def _agree(self, reader: int, asked: list[SentRequest]) -> None:
         at = self._place.repositories[reader]
         seen, self._number = await self._reader.state(at)
-        told = [one._replace(answer=await self._reader.answer(at, one.answer)) for one in asked]
+        answered = [one._replace(answer=await self._reader.answer(at, one.answer)) for one in asked]
         self._state = _joined(self._state, seen)
-        self._lost = linearized(self._state, told, seen) is None or any(map(_is_serious, self._alarms))
+        self._lost = linearized(self._state, answered, seen) is None or any(map(_is_serious, self._alarms))
         assert not self._lost, "\n".join(
-            ["there is no way to", *_differences(self._state, seen), *predicted(self._state, told), *self._alarms]
+            ["there is no way to", *_differences(self._state, seen), *predicted(self._state, answered), *self._alarms]
         )
         self._state = seen
         self._moments.append((self._place.clock.wall(), {name: each.head for name, each in seen.branches.items()}))

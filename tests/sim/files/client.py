@@ -85,13 +85,13 @@ class FilesClient(Client):
     async def _file(
         self,
         workspace: str,
-        told: dict[str, str | None],
+        changes: dict[str, str | None],
         call: Callable[[Actor], Awaitable[object]],
         *,
         unsure: bool = False,
     ) -> None:
         """What was not there is not deleted, and what is unknown may be either; `unsure`: if it did nothing, too."""
-        writes = self._begun(workspace, told)
+        writes = self._begun(workspace, changes)
         nothing: list[bool] = []
 
         async def called(actor: Actor) -> None:
@@ -104,9 +104,9 @@ class FilesClient(Client):
             write.how = "done" if done and not nothing[-1] else "refused"
             write.ended = self.files_oracle.moment()
 
-    def _begun(self, workspace: str, told: dict[str, str | None]) -> list[FileWrite]:
+    def _begun(self, workspace: str, changes: dict[str, str | None]) -> list[FileWrite]:
         begun = self.files_oracle.moment()
-        writes = [FileWrite(workspace, path, value, begun) for path, value in told.items()]
+        writes = [FileWrite(workspace, path, value, begun) for path, value in changes.items()]
         self.files_oracle.writes += writes
         return writes
 

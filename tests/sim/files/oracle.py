@@ -98,8 +98,8 @@ class FilesOracle(RepositoryOracle):
             expected = ours if one.value == below else one.value  # what the workspace left alone, the branch may change
             if expected == holds and one.how != "refused" and not any(_follows(other, one) for other in writes):
                 return
-        told = ", ".join(f"{each.value}: {each.how}" for each in writes)
-        self.world.fail(f"LOST: the commit of {workspace} holds {holds} at {path}, which is not the last of {told}")
+        summary = ", ".join(f"{each.value}: {each.how}" for each in writes)
+        self.world.fail(f"LOST: the commit of {workspace} holds {holds} at {path}, which is not the last of {summary}")
 
     # --- bytes -------------------------------------------------------------------------------------------------------
     def _judge_bodies(self) -> None:

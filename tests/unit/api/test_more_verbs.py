@@ -56,16 +56,16 @@ def test_folders_go_up_and_down(shop: lochan.Repository, tmp_path: Path) -> None
     for name in ("x", "sub/y"):
         (tmp_path / "data" / name).write_bytes(name.encode())
     (tmp_path / "data" / "out").symlink_to("/etc/hostname")
-    told: list[str] = []
+    warnings: list[str] = []
     main, sent = shop.branch(), 0
 
     def count(more: int) -> None:
         nonlocal sent
         sent += more
 
-    done = main.upload(tmp_path / "data", "in", progress=count, report=lambda message, _: told.append(message))
+    done = main.upload(tmp_path / "data", "in", progress=count, report=lambda message, _: warnings.append(message))
     assert (done.objects, done.bytes, sent) == (2, 6, 6)
-    assert len(told) == 1 and "leads out" in told[0]
+    assert len(warnings) == 1 and "leads out" in warnings[0]
     assert main.upload(io.BytesIO(b"typed"), "typed").objects == 1
     assert main.upload(tmp_path / "data" / "x", "one/").objects == 1
     assert main.read("one/x") == b"x"

@@ -222,13 +222,13 @@ def test_a_part_that_came_damaged_once_is_read_again(tmp_path: Path) -> None:
     async def play() -> None:
         store = LocalStore(str(tmp_path), create=True, clock=Later())
         entry = await in_blocks(store, BODY)
-        lying = Lying(store)
-        reader = BodyReader(lying, piece_bytes=30_000)
+        damaged_store = DamagingStore(store)
+        reader = BodyReader(damaged_store, piece_bytes=30_000)
         for number in range(20):
-            lying.at = number
+            damaged_store.at = number
             assert await joined(reader.read(entry, 100_001, 100_009)) == BODY[1][:8]
 
-    class Lying(Wrapper):
+    class DamagingStore(Wrapper):
         """Its answer with this number is wrong."""
 
         at = 0

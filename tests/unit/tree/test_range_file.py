@@ -142,8 +142,8 @@ def test_a_newer_format_is_refused() -> None:
 
 def test_ranges_of_data_objects_tell_their_keys() -> None:
     def object(path: str, least: str, greatest: str, keyless: int) -> Entry:
-        told = {"lochan-min": least, "lochan-max": greatest, "lochan-keyless": str(keyless)}
-        return Entry(path, (), 1, "0" * 32, "0", 1, metadata=told)
+        metadata = {"lochan-min": least, "lochan-max": greatest, "lochan-keyless": str(keyless)}
+        return Entry(path, (), 1, "0" * 32, "0", 1, metadata=metadata)
 
     batch = as_batch(table_of([object("a", "30", "3f", 0), object("b", "", "", 7), object("c", "20", "31", 1)]))
     ref = ranges.refer(batch, 12, ranges.content_id(batch))

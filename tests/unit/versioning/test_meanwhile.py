@@ -45,10 +45,10 @@ def before(repository: OpenRepository, verb: str, other: Callable[[], Awaitable[
     """Another client comes before the next append."""
     append = getattr(repository, verb)
 
-    async def second(*args: Any, **told: Any) -> Any:
+    async def second(*args: Any, **kwargs: Any) -> Any:
         setattr(repository, verb, append)
         await other()
-        return await append(*args, **told)
+        return await append(*args, **kwargs)
 
     setattr(repository, verb, second)
 

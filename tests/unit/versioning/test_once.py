@@ -59,8 +59,8 @@ def test_two_in_one_record_whose_answer_is_lost_share_its_fate() -> None:
         _, repository = await opened()
         asked = [create_branch(repository, "dev", "main", actor=keyed(ANN, "k", "create")) for _ in range(2)]
         with lost_answer(1):
-            told = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(each) for each in told] == [Unknown, Unknown]
+            outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(each) for each in outcomes] == [Unknown, Unknown]
         assert await create_branch(repository, "dev", "main", actor=keyed(ANN, "k", "create"))
 
     run(play())

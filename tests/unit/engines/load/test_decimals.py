@@ -34,8 +34,8 @@ def load(*texts: str) -> Made:
 )
 def test_a_column_of_the_scale_that_the_values_need(texts: list[str], scale: int, values: list[Any]) -> None:
     made = load(*texts)
-    (told,) = made.facts.decimals
-    assert (told.text, told.column, told.scale) == (("x#j",), "x#d", scale)
+    (column,) = made.facts.decimals
+    assert (column.text, column.column, column.scale) == (("x#j",), "x#d", scale)
     assert made.table["x#d"].type == pa.decimal128(38, scale)
     assert made.table["x#d"].to_pylist() == values
     assert [row["x"] for row in made.rows()] == [row["x"] for row in load_texts_alone(texts)]
@@ -76,9 +76,9 @@ def test_inside_of_an_object() -> None:
 
 def test_the_least_and_the_greatest_are_known() -> None:
     facts = load(LONG, "-0.1000000000000000055", "12345678901234567.25").facts
-    (told,) = (each for each in facts.columns if each.path == ("x#d",))
-    assert (told.kind, told.present) == ("decimal", 3)
-    assert (Decimal(str(told.least)), Decimal(str(told.greatest))) == (
+    (column,) = (each for each in facts.columns if each.path == ("x#d",))
+    assert (column.kind, column.present) == ("decimal", 3)
+    assert (Decimal(str(column.least)), Decimal(str(column.greatest))) == (
         Decimal("-0.1000000000000000055"),
         Decimal("12345678901234567.25"),
     )

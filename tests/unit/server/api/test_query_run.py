@@ -73,7 +73,7 @@ def test_an_error_is_kept_without_what_it_went_through() -> None:
             query.ends(error)
         assert query.error is not None and query.error.__traceback__ is None
         assert isinstance(query.error, QueryError) and status_of(query.error) == 404
-        told = query.as_json()
-        assert (told["state"], told["error"].splitlines()[0]) == ("failed", "no such pool (line 1, column 6)")
+        status = query.as_json()
+        assert (status["state"], status["error"].splitlines()[0]) == ("failed", "no such pool (line 1, column 6)")
 
     run(work())
