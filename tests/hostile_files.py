@@ -292,7 +292,7 @@ def packed() -> Iterator[Hostile]:
 
 
 def wide(fields: int = 20_000) -> Iterator[Hostile]:
-    """Not hostile at all: rows with very many fields."""
+    """A file that is not hostile: rows with very many fields."""
     names = [f"f{n}" for n in range(fields)]
     yield Hostile("wide.ndjson", json.dumps(dict.fromkeys(names, 1)).encode() + b"\n", None)
     yield Hostile("wide.csv", ",".join(names).encode() + b"\n" + ",".join("1" * fields).encode() + b"\n", None)

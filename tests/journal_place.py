@@ -171,7 +171,7 @@ async def tried(journal: Journal, request: AppendRequest) -> str | None:
 
 
 async def fill(journal: Journal, count: int, prefix: str = "repo") -> None:
-    """So many records, one request each."""
+    """Appends that many records, one request each."""
     for index in range(count):
         await journal.submit(create(f"{prefix}-{index}"))
 

@@ -220,6 +220,6 @@ def _unless(test: Any, value: Any) -> Any:
 
 
 def _words() -> list[Row]:
-    """No key: the whole row is."""
+    """Rows without a key: the whole row is the key."""
     texts = ("apple", "Banana", "cherry pie", "  padded  ", "a-b-c", "kitten", "sitting", "x=1;y=2", "100", "", "été")
     return [{"text": text, "n": number} for number, text in enumerate(texts)] + [{"text": "apple", "n": 0}]

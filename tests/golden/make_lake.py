@@ -198,7 +198,7 @@ def _part(upload: dict[str, Any], number: int, body: bytes) -> dict[str, Any]:
 
 
 def _leave_open(folder: Path) -> None:
-    """What was begun and not ended: a stash, workspaces, staged changes."""
+    """Leaves work unfinished: a stash, workspaces, staged changes."""
     _put("shop@dev/stashed.txt", "stashed\n")
     _do("stash", "push", "shop@dev", "-m", "not yet")
     opened = json.loads(_do("workspace", "create", "shop@main", "--note", "new prices", "-f", "json"))

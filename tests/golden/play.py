@@ -51,7 +51,7 @@ def _run(step: Step, words: Placeholders) -> Step:
 
 
 def _output(command: list[str], given: list[str]) -> tuple[str, str, int]:
-    """What the command prints, on stdout and stderr, and its exit code."""
+    """The output of a command, on stdout and stderr, and its exit code."""
     match command:
         case ["write", file]:
             Path(file).parent.mkdir(parents=True, exist_ok=True)

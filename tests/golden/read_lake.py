@@ -18,7 +18,7 @@ WORDING = frozenset(("text",))  # said anew whenever it is asked for, so it may 
 
 
 def read_everything(lake: Path, home: Path) -> dict[str, Any]:
-    """By the command line and from Python."""
+    """Reads with the command line and from Python."""
     with alone(home, {"LOCHAN_LAKE": str(lake)}):
         found = {"repositories": _repositories(), "access": _access(), "python": read_by_python(lake)}
     portable: dict[str, Any] = json.loads(json.dumps(_portable(found, str(lake))))
@@ -166,7 +166,7 @@ def _portable(value: Any, lake: str) -> Any:
 
 
 def _digest(values: list[dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
-    """Of what these fields hold: later code may add others."""
+    """A digest of these fields: later code may add others."""
     rows = [[each[name] for name in names] for each in values]
     return {"length": len(values), "sha256": _sha256(json.dumps(rows))}
 

@@ -172,7 +172,7 @@ def test_a_reader_that_has_left_is_141(lake: Path, words: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_leaves_in_the_middle(lake: Path, unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `| head -1` does: the rest does not fit into the pipe. Without a buffer Python itself would say nothing."""
+    """Like `| head -1`: the rest does not fit into the pipe. Without a buffer, Python itself would print nothing."""
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     for words in (("query", "from rows"), ("fs", "cat", "demo@dev~1/big")):
         process = subprocess.Popen([*LOCHAN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

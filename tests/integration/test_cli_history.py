@@ -293,7 +293,7 @@ def test_time_travel() -> None:
 
 
 def test_an_author_may_be_claimed_but_not_a_committer(tmp_path: Path) -> None:
-    """By every verb that makes a commit, and from Python."""
+    """With every verb that makes a commit, and from Python."""
     own = system_user()
     claim = ("-s", "user=somebody-else")
     fine("fs", "upload", "-", "demo/b", *claim, stdin=b"x")

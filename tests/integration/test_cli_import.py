@@ -26,7 +26,7 @@ def assert_gone(where: str) -> None:
 
 
 def bytes_written() -> int:
-    """In the folders of bodies."""
+    """The number of bytes in the folders of bodies."""
     return sum(file.stat().st_size for file in Path(".lochan").glob("*/data/**/*") if file.is_file())
 
 

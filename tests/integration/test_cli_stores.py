@@ -23,7 +23,7 @@ def lochan(*words: str, config: Path) -> subprocess.CompletedProcess[str]:
 
 
 def configuration(folder: Path, server: MinioServer, bucket: str, **changed: str) -> Path:
-    """As the documentation has it."""
+    """A configuration file as in the documentation."""
     values = {"endpoint": server.endpoint, "key": server.access_key, "secret": server.secret_key, **changed}
     file = folder / "lochan.yaml"
     file.write_text(f"""

@@ -358,7 +358,7 @@ def test_a_mistake_is_one_clear_line(words: str, code: int, message: str, demo: 
 
 
 def test_bytes_go_through_pipes_as_they_are(demo: None) -> None:
-    """As processes of their own, which CliRunner does not show."""
+    """With real processes, because CliRunner does not show this."""
     data = bytes(range(256)) * 100_000
     subprocess.run([LOCHAN, "fs", "upload", "-", "demo/bin"], input=data, capture_output=True, check=True, timeout=120)
     read = subprocess.run([LOCHAN, "fs", "cat", "demo/bin"], capture_output=True, check=True, timeout=120)
@@ -370,7 +370,7 @@ def test_bytes_go_through_pipes_as_they_are(demo: None) -> None:
 def test_trees_of_a_bucket_are_kept_on_the_disk(
     minio_server: MinioServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And what is kept there may be deleted or damaged at any time."""
+    """The copies there may be deleted or damaged at any time."""
     monkeypatch.setenv("LOCHAN_LAKE", f"s3://{minio_server.bucket('cached')}/lake")
     monkeypatch.setenv("AWS_ENDPOINT_URL", minio_server.endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", minio_server.access_key)

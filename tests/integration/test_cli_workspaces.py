@@ -63,7 +63,7 @@ def workspace() -> str:
 
 
 def file_of(id: str, path: str) -> Path:
-    """Where another program would write."""
+    """The path at which another program would write."""
     file = Path(fine("workspace", "path", f"demo@main+{id}/{path}").rstrip("\n"))
     file.parent.mkdir(parents=True, exist_ok=True)
     return file

@@ -173,7 +173,7 @@ def _copied(client: Any, door: Door, branch: str, path: str, to_branch: str, to:
 
 
 def _upload(client: Any, branch: str, path: str) -> None:
-    """In two parts, whose ETag and checksums are made of those of the parts."""
+    """Uploads in two parts; ETag and checksums are composed from those of the parts."""
     upload = client.create_multipart_upload(**_key(branch, path), ChecksumAlgorithm="CRC32", Metadata=NOTES)["UploadId"]
     parts = []
     for number, data in enumerate((b"a" * PART, b"b"), start=1):

@@ -211,7 +211,7 @@ async def _all(found: AsyncIterator[object]) -> list[object]:
 
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x7fb", os.fsdecode(b"a\xffb")], ids=ascii)
 def test_a_file_that_no_store_could_be_asked_for_is_not_imported(name: str, tmp_path: Path) -> None:
-    """Nothing is: an import without it would be one that lost a file."""
+    """Nothing is imported, because an import without it would have lost a file."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "good").write_bytes(b"")
     (tmp_path / "in" / name).write_bytes(b"")

@@ -165,7 +165,7 @@ def prepared(place: Path, before: tuple[str, ...]) -> str:
 
 
 def events(place: Path) -> Counter[str]:
-    """Of all journals that have a name: which changes have been made."""
+    """The changes in all journals that have a name."""
     found: Counter[str] = Counter()
     names = [each["name"] for each in json.loads(fine("repo", "list", "-f", "json"))]
     for name in ("", *names):

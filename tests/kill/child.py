@@ -113,7 +113,7 @@ class Client:
 
 
 async def _create(lake: Lake, asked: SentRequest) -> str:
-    """By the journal itself: the event alone, and no journal of its own for the repository."""
+    """Through the journal itself: only the event, without a journal for the repository."""
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), asked.name, "files", "main")
     fingerprint = sha256(f"create {asked.name}".encode()).digest()
     id = await (await lake.journal()).submit(

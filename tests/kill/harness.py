@@ -74,7 +74,7 @@ def try_out(trial: Trial, url: str = "") -> Outcome:
 
 
 def passings(seed: int, url: str = "") -> Counter[str]:
-    """How often each failpoint is passed at most by a life of a new lake, and by one after it."""
+    """How often each failpoint is passed at most, in a life of a new lake and in a later one."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="lochan-kill-", dir=_FOLDERS) as name:
         for life in (0, 1):

@@ -61,7 +61,7 @@ async def judge(folder: Path, url: str, reports: Sequence[Line]) -> None:
 
 
 def check_chain(history: Sequence[SealedRecord]) -> None:
-    """By hand, not by the journal's own check."""
+    """Checks by itself, without the journal's own check."""
     before = GENESIS
     for number, sealed in enumerate(history, 1):
         check(sealed.record.number == number, f"record {sealed.record.number} stands at {number}")
@@ -104,7 +104,7 @@ def _check_each_once(counts: Counter[str], what: str) -> None:
 
 
 def _results(entries: Sequence[RecordEntry]) -> dict[str, str]:
-    """By request, and by key: the id that each entry made or ended. Names are given and freed on the way."""
+    """By request and by key: the id that each entry created or deleted. Names are given and freed on the way."""
     owner: dict[str, str] = {}
     results = {}
     for entry in entries:

@@ -46,7 +46,7 @@ def _try(folder: Path, at: str, passing: int) -> None:
 
 
 def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None:
-    """How often each failpoint was passed; None: it was killed there."""
+    """How often each failpoint was passed, or None if the process was killed there."""
     (folder / "source").mkdir(parents=True, exist_ok=True)
     for number in range(COUNT):
         if not (folder / "source" / f"{number}").exists():

@@ -103,7 +103,7 @@ def _all_tried(folder: Path, spread: int) -> set[str]:
 
 
 def _try(folder: Path, at: str, passing: int) -> str:
-    """Where it died; nowhere, if chance let it pass there less often this time."""
+    """The failpoint at which it died, or "" if it was passed less often this time."""
     died = _live(folder, at, passing) is None
     try:
         _judge(folder)
@@ -114,7 +114,7 @@ def _try(folder: Path, at: str, passing: int) -> str:
 
 
 def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None:
-    """How often each failpoint was passed; None: it was killed there."""
+    """How often each failpoint was passed, or None if the process was killed there."""
     folder.mkdir(exist_ok=True)
     order = Order(str(folder), str(folder / "reports"), seed=1, life=0, at=at, passing=passing)
     command = [sys.executable, "-m", "tests.kill.versioned_child", msgspec.json.encode(order).decode()]
@@ -183,7 +183,7 @@ class _Judge:
         return Answer(line.kind, await self._reader.name(self._repository, refs, line.commit))
 
     async def commit_everywhere(self) -> None:
-        """No seal, no turn and no hold of the dead is in the way for longer than they may be."""
+        """No seal, turn or hold of a dead process is in the way for longer than allowed."""
         branches = list(self.state.branches)
         requests = [Request("put", (branch, "after", "the end")) for branch in branches]
         requests += [Request("commit", (branch, (), False)) for branch in branches]

@@ -27,7 +27,7 @@ def _staging(life: int) -> list[Step]:
 
 
 def _commits(life: int) -> list[Step]:
-    """At once, so that one is refused and takes a turn."""
+    """Two at once, so that one is refused and takes a turn."""
     return [
         [Request("commit", ("main", ("a/**",), False))],
         [Request("commit", ("main", (), True)), Request("commit", ("main", (), True))],

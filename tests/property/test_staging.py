@@ -42,7 +42,7 @@ LIMITS = st.integers(1, 7)
 
 
 def run(coroutine: Coroutine[object, None, T]) -> T:
-    """To its end without an event loop: nothing here ever has to wait."""
+    """Runs to the end without an event loop: nothing here ever has to wait."""
     try:
         coroutine.send(None)
     except StopIteration as ended:
@@ -145,7 +145,7 @@ class Staging(RuleBasedStateMachine):
     @precondition(lambda self: self.head)
     @rule(data=st.data(), as_run=st.booleans())
     def put_again(self, data: st.DataObject, as_run: bool) -> None:
-        """What the head holds, come again from elsewhere: no change to a commit, but readers see it."""
+        """Puts what the head already holds: no change to a commit, but readers see it."""
         self.tag += 1
         there = self.head[data.draw(st.sampled_from(sorted(self.head)))]
         blocks = tuple(Block(f"again/{self.tag}", 0, block.size, block.sha256) for block in there.blocks)
@@ -158,7 +158,7 @@ class Staging(RuleBasedStateMachine):
 
     @rule(paths=st.lists(PATHS, max_size=5))
     def move_head(self, paths: list[str]) -> None:
-        """Somebody's import lands: never on a path that is staged (S5), and no seal is left."""
+        """An import of another client lands: never on a staged path (S5), and no seal is left."""
         staged = run(self.view().paths_staged(pa.array(paths, pa.string()))).to_pylist()
         self.tag += 1
         new = {path: entry(path, self.tag) for path in paths if path not in staged}
@@ -214,7 +214,7 @@ class Staging(RuleBasedStateMachine):
     @precondition(lambda self: self.sealed)
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:
-        """Of everything below a seal, or of a part of it: the leftovers stay staged."""
+        """Commits everything below a seal, or a part of it: the rest stays staged."""
         seal = data.draw(st.sampled_from(sorted(self.sealed)))
         below = run(View(self.layers.below(seal), self.base, self.runs).changes())
         changes = changes_of(below)
@@ -282,7 +282,7 @@ class Staging(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """From a checkpoint."""
+        """Restarts from a checkpoint."""
         data = msgspec.msgpack.encode(self.layers.dump())
         again = load(msgspec.msgpack.decode(data, type=DumpedLayers))
         assert again.dump() == self.layers.dump()
@@ -322,7 +322,7 @@ class Staging(RuleBasedStateMachine):
 
     @rule(prefix=PREFIXES)
     def changes(self, prefix: str) -> None:
-        """What is staged turns the base into the model, and names no path twice."""
+        """The staged changes turn the base into the model, and name no path twice."""
         staged, *others = [changes_of(run(view.changes(prefix))) for view in self.views()]
         assert all(other == staged for other in others)
         paths = [change.path for change in staged]

@@ -40,7 +40,7 @@ def decoders(pid: int) -> list[Process]:
 
 
 def workers(pid: int) -> list[Process]:
-    """All but those that decode."""
+    """All processes except decoders."""
     return [each for each in descendants(pid) if FORK_SERVER not in each.command]
 
 

@@ -18,7 +18,7 @@ class Call(NamedTuple):
 
 
 def command(trace: Path) -> list[str]:
-    """To be put in front of a program, which stays our child: every thread and child of it is followed."""
+    """A prefix for a command, which stays our child. All its threads and children are followed."""
     if shutil.which("strace") is None:
         subprocess.run(["apt-get", "install", "-y", "-q", "strace"], check=True, capture_output=True)
     return ["strace", "-D", "-f", "-y", "-s", "64", "-e", f"trace={CALLS}", "-o", str(trace)]

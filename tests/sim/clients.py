@@ -25,7 +25,7 @@ from tests.sim.plants import Plant
 
 @dataclass(slots=True)
 class Lake:
-    """What all machines of one run have in common."""
+    """The state that all machines of one run share."""
 
     oracle: JournalOracle
     plant: Plant

@@ -123,7 +123,7 @@ class Life:
             await machine.clock.sleep(self.random.choice(pauses))
 
     def _future(self) -> None:
-        """Somebody comes with nothing in hand and reads it all."""
+        """A new client without any state reads everything."""
         self.store.faulty = None
         machine = self.world.machine("new")
         machine.spawn(self._read_cold(machine))

@@ -175,7 +175,7 @@ class SimTask(asyncio.Task[_T]):
 
 
 class SimFuture(asyncio.Future[_T]):
-    """As SimTask."""
+    """Like SimTask."""
 
     _number = 0
 

@@ -49,7 +49,7 @@ NONE = Plant(ShortDay())
 
 
 def _without(name: str, value: Callable[..., Any]) -> Plant:
-    """All rules but one, whose decision becomes `value`."""
+    """All rules except one, whose decision becomes `value`."""
     return Plant(type("Planted", (ShortDay,), {name: value})())
 
 

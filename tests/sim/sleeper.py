@@ -57,7 +57,8 @@ class Sleeper(Life):
         await client.read()
 
     def _slow_later(self, machine: Machine) -> Callable[[str], float]:
-        """From then on either every read takes long, or every append is on its way for hours, on a disk for a bit."""
+        """From then on, either every read takes long, or every append takes hours to arrive, on a disk a little
+        less."""
         verb_slow, delay_s = self.random.choice((("get", 25.0 * MINUTE), ("put_if_absent", 3.0 * HOUR)))
         if not self.lake.bucket:
             verb_slow, delay_s = "put_if_absent", 20.0

@@ -204,7 +204,7 @@ class World:
         self.note("----", f"clock +{seconds} s")
 
     def stall(self, machine: Machine, seconds: float) -> None:
-        """No answer and no timer reaches the machine for so long. What it has sent still lands."""
+        """For that long, no answer and no timer reaches the machine. What it has sent still lands."""
         machine.stalled_until_us = max(machine.stalled_until_us, self.now_us + round(seconds * 1_000_000))
         self._current = None
         self.note(machine.name, f"stalls for {seconds} s")

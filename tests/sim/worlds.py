@@ -46,7 +46,7 @@ def _catch_in_versioning(name: str, seeds: int) -> str:
 
 
 def _catch_in_pools(name: str, seeds: int) -> str:
-    """By the scene that was written for it."""
+    """By the scene that was written for the plant."""
     where = pool_scenes.CATCHES[name]
     explored = pool_scenes.explore_scene(where, pool_plants.PLANTS[name], seconds=60)
     return f"run {explored.runs} of {where!r}" if explored.violation is not None else ""

@@ -43,7 +43,7 @@ class Cluster:
 
     @property
     def options(self) -> dict[str, str]:
-        """Of a driver on this machine."""
+        """The options of a driver on this machine."""
         return {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

@@ -71,7 +71,7 @@ class Day:
 
 
 def shipped(day: Day) -> list[str]:
-    """Where executors have Lochan from."""
+    """Where executors get Lochan from."""
 
     def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import lochan.pools.layout
@@ -83,7 +83,7 @@ def shipped(day: Day) -> list[str]:
 
 
 def loaded(day: Day) -> Any:
-    """Of files in the bucket. What the executor had shuffled goes with it, and is done again."""
+    """Loads files of the bucket. What the executor had shuffled is lost with it, and done again."""
     from lochan.jobs.load import load
     from lochan.jobs.load.tasks import cut, load_part
 

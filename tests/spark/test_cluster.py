@@ -132,7 +132,7 @@ def test_a_lake_in_a_bucket(there: Cluster, store: MinioServer, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def day(there: Cluster, store: MinioServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a program saw that has all its work done by executors which die, and tasks that are run twice."""
+    """The results of a program whose executors die and whose tasks run twice."""
     bucket = store.bucket("day")
     client = store.boto3()
     for number in range(3):
@@ -163,7 +163,7 @@ def test_executors_import_what_the_driver_has(day: dict[str, Any]) -> None:
 
 
 def test_a_load_whose_executors_die(day: dict[str, Any]) -> None:
-    """Of files in a bucket, into a new pool."""
+    """Files in a bucket are loaded into a new pool."""
     found = day["loaded"]
     assert found["flags"] == HURT, found
     assert (found["rows"], found["found"]) == (len(ROWS), list(range(len(ROWS))))

@@ -113,7 +113,7 @@ def test_a_frame_and_a_stream(how: RunOptions, tmp_path: Path) -> None:
 
 
 def test_times_are_what_they_were_in_any_zone(how: RunOptions, tmp_path: Path) -> None:
-    """Behind Connect a frame is looked at when it runs: by then the session is in its own zone again."""
+    """Behind Connect, a frame is planned when it runs: by then the session is in its own zone again."""
     from pyspark.sql import SparkSession
 
     async def made() -> None:

@@ -83,7 +83,7 @@ def copied(whole: Path, tmp_path: Path) -> Path:
 
 
 async def _damage(lake: Lake) -> None:
-    """Where DuckDB and Spark notice nothing by themselves: two objects exchanged."""
+    """Damage that DuckDB and Spark do not notice by themselves: two objects exchanged."""
     one, two = await QueryLake(lake).files("logs")
     first, second = one.read_bytes(), two.read_bytes()
     one.write_bytes(second)

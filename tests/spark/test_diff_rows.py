@@ -38,7 +38,7 @@ def stopped() -> Iterator[None]:
 
 
 async def both(lake: QueryLake, name: str, request: RowDiffRequest) -> dict[str, Any]:
-    """What both engines find."""
+    """The result, which must be the same on both engines."""
     found = []
     for how in (DUCKDB, SPARK):
         with await lake.lake.diff_rows(name, request, how) as diff:

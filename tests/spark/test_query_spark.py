@@ -211,7 +211,7 @@ def _jvm() -> Any:
 
 
 def running_classes(spark: Any) -> list[str]:
-    """What the threads of tasks are just about, the innermost call of each."""
+    """The innermost call of each task thread."""
     traces = spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces()
     tasks = [thread for thread in traces.keySet() if thread.getName().startswith("Executor task launch worker")]
     return [trace[0].getClassName() for trace in map(traces.get, tasks) if len(trace)]

@@ -165,7 +165,7 @@ def test_a_stream_with_its_checkpoints(long: Played) -> None:
 
 @pytest.mark.full
 def test_over_tls(secure: LochanServer, trusted: Identity, tmp_path: Path) -> None:
-    """Where the SDK sends a checksum behind the body, and does not sign it."""
+    """There, the SDK sends a checksum after the body and does not sign it."""
     store = tmp_path / "trusted.p12"
     words = f"-importcert -noprompt -file {trusted.authority} -keystore {store} -storepass trusted"
     subprocess.run(["keytool", *words.split()], check=True, capture_output=True)
@@ -180,7 +180,7 @@ def test_over_tls(secure: LochanServer, trusted: Identity, tmp_path: Path) -> No
 
 @pytest.mark.full
 def test_on_a_lake_in_a_bucket(tmp_path: Path) -> None:
-    """Where what one process wrote is not on the other's disk."""
+    """There, what one process wrote is not on the other's disk."""
     with minio() as store:
         env = {
             "LOCHAN_BLOCKSTORE__S3__REGION": "us-east-1",

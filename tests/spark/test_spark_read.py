@@ -45,7 +45,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Of all tests that change nothing of it."""
+    """One lake for all tests that do not change it."""
     folder = tmp_path_factory.mktemp("lake")
 
     async def made() -> None:

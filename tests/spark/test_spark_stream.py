@@ -78,14 +78,14 @@ def keys() -> list[int]:
 
 
 def put(name: str, first: int, last: int) -> None:
-    """At once, as files must come to a folder that is followed."""
+    """Puts the file in one step, as a followed folder needs it."""
     text = "".join(f'{{"k": {number}, "text": "row {number}"}}\n' for number in range(first, last))
     Path("in", f".{name}").write_text(text)
     Path("in", f".{name}").rename(Path("in", name))
 
 
 def batches() -> list[tuple[str, int]]:
-    """Of the commits, the newest first."""
+    """The batch numbers of the commits, newest first."""
     found = [each["metadata"] for each in json.loads(fine("log", "logs", "-f", "json"))]
     return [(each["lochan-job"], int(each["lochan-batch"])) for each in found if "lochan-job" in each]
 
@@ -102,7 +102,7 @@ def ended(count: int) -> list[dict[str, Any]]:
 
 
 def forget_last(checkpoint: Path) -> None:
-    """As if Spark had been killed when the batch had landed, and it had not written that down."""
+    """As if Spark had been killed after the batch landed and before it recorded that."""
     done = max((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     for path in (done, done.with_name(f".{done.name}.crc")):
         path.unlink(missing_ok=True)

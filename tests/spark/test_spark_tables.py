@@ -117,7 +117,7 @@ def file_of(columns: dict[str, pa.Array], **how: bool) -> bytes:
 
 
 def put_files(lake: str, files: dict[str, bytes], *, whole: bool) -> None:
-    """As files of their own, or all of them in one pack, which Spark does not read by itself."""
+    """As separate files, or all in one pack, which Spark does not read by itself."""
 
     async def upload(repository: OpenRepository) -> None:
         if whole:

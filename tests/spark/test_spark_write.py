@@ -226,7 +226,7 @@ def test_columns_of_any_name_and_maps_of_any_key(spark: SparkSession, lake: str)
 
 
 def test_columns_that_differ_in_case_alone(spark: SparkSession, lake: str) -> None:
-    """In a session that takes x and X for one, as most do."""
+    """In a session that treats x and X as one, as most do."""
     spark.conf.set("spark.sql.caseSensitive", "false")
     try:
         lochan.spark.write(spark.sql("select 1 k, 5 x, 6 X"), "pool", lake=lake)

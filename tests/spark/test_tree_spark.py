@@ -22,7 +22,7 @@ PATHS = [f"a//{number:06d}\n🐟" for number in range(COUNT - 1)] + ["z"]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """By Spark's own scan, and nothing around it."""
+    """Spark's own scan, and nothing around it."""
     folder: Path = tmp_path_factory.mktemp("tree")
     (folder / "range.parquet").write_bytes(DATA)
     (folder / "metarange.parquet").write_bytes(metarange.encode([REF], 3).data)

@@ -38,7 +38,7 @@ READ: dict[str, Any] = {
 
 
 def check_times(spark: SparkSession, lake: str) -> None:
-    """In a session of the user's, to an empty pool, with the data source registered."""
+    """In a user's session, with an empty pool and the data source registered."""
     before = spark.conf.get(_ZONE) or ""
     spark.conf.set(_ZONE, WEST)
     try:

@@ -169,7 +169,7 @@ def _straight_sleeps(nodes: list[ast.stmt]) -> Iterator[ast.Call]:
 
 
 def _is_real_sleep(call: ast.Call) -> bool:
-    """By the machine's own clock, and not only to let others have their turn."""
+    """A sleep by the machine's own clock, not one that only yields."""
     match call:
         case ast.Call(args=[ast.Constant(value=0)]):
             return False

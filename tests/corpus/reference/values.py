@@ -134,7 +134,7 @@ def identity(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """As it is printed."""
+    """The value as it is printed."""
     match value:
         case Time() | Duration():
             return value.text()

@@ -49,7 +49,7 @@ class Client(NamedTuple):
             connection.close()
 
     def sent(self, text: str, accept: str = "", **fields: Any) -> http.client.HTTPConnection:
-        """Nothing of the answer was read."""
+        """A request whose answer has not been read."""
         connection = http.client.HTTPConnection(self.address, timeout=60)
         head = {**self.authorization, "content-type": "application/json", **({"accept": accept} if accept else {})}
         connection.request("POST", QUERY, json.dumps({"query": text, **fields}), head)

@@ -69,7 +69,7 @@ def test_every_file_is_answered_in_words(hostile: LochanServer, admin: Client) -
 
 
 def _asked(server: LochanServer, admin: Client, each: Hostile) -> str:
-    """What is wrong with the answer."""
+    """Returns what is wrong with the answer, or nothing."""
     answer = admin.query(f"from hostile@main/{each.path} | head 100", memory="256MiB")
     text = answer.body.decode()
     left = decoders(server.process.pid)

@@ -136,7 +136,7 @@ def test_what_each_source_takes(person: Made) -> None:
 
 
 def test_what_may_not_be_read_is_in_no_metadata(server: LochanServer, person: Made, tmp_path: Path) -> None:
-    """Of commits, of what is staged, of ranges and of events too."""
+    """This includes commits, staged changes, ranges and events."""
     (tmp_path / "b").write_text("b")
     fine("--lake", server.lake, "branch", "create", "demo@rights")
     for folder in ("open", "shut"):

@@ -254,7 +254,7 @@ def test_parts_copied_from_an_object(s3: Any, bucket: str) -> None:
 
 @pytest.mark.parametrize("algorithm, kind", [("SHA256", "COMPOSITE"), ("CRC32C", "FULL_OBJECT")])
 def test_parts_copied_into_an_upload_that_wants_a_checksum(s3: Any, bucket: str, algorithm: str, kind: str) -> None:
-    """From the same repository and from another, beside a part that was put."""
+    """Parts from the same repository and from another, beside a part that was put."""
     other = f"{bucket}-other"
     s3.create_bucket(Bucket=other)
     for each in (bucket, other):

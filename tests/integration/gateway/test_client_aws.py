@@ -35,7 +35,7 @@ def aws_of(server: LochanServer, endpoint: str, home: Path) -> Aws:
 
 
 def _said(output: str) -> list[str]:
-    """What was done, without the progress that is written over."""
+    """The report of what was done, without the progress lines."""
     return sorted(line.split()[0] for line in output.splitlines() if "Completed" not in line)
 
 

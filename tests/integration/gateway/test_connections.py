@@ -84,7 +84,7 @@ def test_who_signs_is_served_beside_a_crowd_of_strangers(
 
 
 def trickled(address: str, begin: bytes, more: bytes = b"x") -> Answer | None:
-    """What comes of it when the rest is sent byte by byte, without ever standing still; None: it was hung up."""
+    """The answer if the rest is sent byte by byte, without a pause; None if the connection was closed."""
     with Wire(address, PATIENCE_S) as wire:
         wire.send(begin)
         deadline = time.monotonic() + PATIENCE_S

@@ -84,7 +84,7 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Identity:
 
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory, trusted: Identity) -> Iterator[LochanServer]:
-    """By settings alone."""
+    """TLS configured by settings alone."""
     env = {"LOCHAN_TLS__CERT": str(trusted.certificate), "LOCHAN_TLS__KEY": str(trusted.key)}
     with lochan_server(tmp_path_factory.mktemp("secure") / "lake", env=env) as running:
         yield running

@@ -22,7 +22,7 @@ LONG = "k" * 1_025
 
 @pytest.fixture
 def flat(server: LochanServer) -> Iterator[Any]:
-    """There a key is the path alone."""
+    """The flat listener, where a key is only a path."""
     with closing(server.boto3(flat=True)) as client:
         yield client
 

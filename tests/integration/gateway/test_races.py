@@ -50,7 +50,7 @@ def clients(pair: Pair) -> Iterator[tuple[Any, Any]]:
 
 
 def at_once(calls: Sequence[Callable[[], T]]) -> list[T | BaseException]:
-    """All of them from threads that start together; what each gave or raised."""
+    """Runs all of them in threads that start together. Returns what each returned or raised."""
     gate = threading.Barrier(len(calls))
     found: list[T | BaseException] = [RuntimeError("did not run")] * len(calls)
 
@@ -188,7 +188,7 @@ def test_a_revoked_key_is_refused_at_once_by_the_other_server(pair: Pair) -> Non
 
 
 def killed(server: LochanServer) -> None:
-    """All of its processes, at once and without a word."""
+    """Kills all of its processes at once."""
     for pid in reversed(family(server.process.pid)):
         os.kill(pid, signal.SIGKILL)
     server.process.wait()

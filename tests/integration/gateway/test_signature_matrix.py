@@ -107,7 +107,7 @@ def new_target(server: LochanServer, s3: Any, bucket: str) -> Target:
 
 
 def snapshot(s3: Any, target: Target) -> Any:
-    """All that a refused request could have changed."""
+    """Everything that a refused request could have changed."""
     bucket = {"Bucket": target.bucket}
     return (
         [each["Name"] for each in s3.list_buckets()["Buckets"]],
@@ -146,7 +146,7 @@ UNSIGNED_BY_V2 = {"v2 header": _NEWER, "v2 query": {**_NEWER, **dict.fromkeys(LI
 
 @pytest.mark.parametrize("form", FORMS)
 def test_unspoiled_they_are_carried_out(server: LochanServer, s3: Any, form: str) -> None:
-    """Else the matrix below would show nothing."""
+    """Otherwise the matrix below would prove nothing."""
     own = new_target(server, s3, f"unspoiled-{form.replace(' ', '-')}")
     last = ("CompleteMultipartUpload", "AbortMultipartUpload", "DeleteObjects", "DeleteObject", "DeleteBucket")
     expected = {"AbortMultipartUpload": "NoSuchUpload", "DeleteBucket": "BucketNotEmpty", **ABSENT}

@@ -59,7 +59,7 @@ def _answers(traced: list[Call]) -> list[list[Call]]:
 
 
 def _placed(before: list[Call], pattern: str) -> int:
-    """Where a file got its name, with the sync of its content before that and of its folder after."""
+    """The call that named a file, with the sync of its content before it and of its folder after it."""
     for at, call in enumerate(before):
         if call.name not in ("rename", "renameat2", "link", "linkat") or not re.search(pattern, call.rest):
             continue

@@ -38,14 +38,14 @@ def files(folder: Path) -> Tree:
 
 
 def objects(s3: Any, bucket: str, prefix: str) -> Tree:
-    """By their keys behind the prefix, read whole."""
+    """Whole objects, by their keys after the prefix."""
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
     keys = [each["Key"] for page in pages for each in page.get("Contents", [])]
     return {key[len(prefix) :]: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
 
 
 def staged(server: LochanServer, bucket: str, prefix: str = "") -> dict[str, int]:
-    """What the command line lists on `main`, a process of its own on the same lake: paths and sizes."""
+    """Paths and sizes that the command line, as a separate process on the same lake, lists on `main`."""
     rows = json.loads(server.lochan("fs", "ls", "-r", "-f", "json", f"{bucket}@main/"))
     return {row["path"][len(prefix) :]: row["size"] for row in rows if row["path"].startswith(prefix)}
 

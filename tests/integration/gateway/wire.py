@@ -199,7 +199,7 @@ def signed(
     ago: timedelta = timedelta(0),
     token: str | None = None,
 ) -> Sent:
-    """As botocore signs it. `ago`: when it was; `token`: that of a session."""
+    """A request as botocore signs it. `ago`: how long ago it was signed; `token`: a session token."""
     url = f"http://{server.s3}{path}" + (f"?{query}" if query else "")
     request = AWSRequest(method, url, {"Host": server.s3, **(headers or {})}, b"" if form.endswith("query") else body)
     moment = datetime.now(UTC) - ago

@@ -30,7 +30,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Left(msgspec.Struct):
-    """On `main`, under this process' own prefix."""
+    """What is left on `main` under this process's own prefix."""
 
     files: dict[str, str] = {}
     commits: list[str] = []

@@ -74,7 +74,7 @@ CALM = Storm(0, False, 0, StoreFault.UNAVAILABLE)
 
 
 class Weather:
-    """Of one lake's way to the store."""
+    """The faults on one lake's connection to the store."""
 
     def __init__(self) -> None:
         self.storm = CALM
@@ -134,7 +134,7 @@ class Place:
         self.repositories[number] = opened
 
     async def keep_up(self, number: int, days: float) -> None:
-        """What a lake does by night: a checkpoint, segments, and slots that go when they are old enough."""
+        """Nightly upkeep of a lake: a checkpoint, segments, and deletion of slots that are old enough."""
         self.clock.pass_days(days)
         journal = self.repositories[number].journal
         await journal.fresh()

@@ -16,7 +16,7 @@ _FINISH: Mapping[str, Callable[..., list[Result]]] = {verb: land for each in _AL
 
 
 def begin(state: State, request: Request) -> Any:
-    """What it sees; raises No."""
+    """What the request sees. Raises No."""
     look = _BEGIN.get(request.verb)
     return None if look is None else look(state, *request.words)
 

@@ -51,7 +51,7 @@ _ONE: Mapping[str, Callable[[str], bool]] = {
 
 
 class On(NamedTuple):
-    """What a move is computed on."""
+    """The state that a move is computed on."""
 
     state: State
     branch: str

@@ -40,13 +40,13 @@ def _put_workspace(state: State, seen: str, name: str, path: str, data: str) -> 
 
 
 def _see_path(state: State, path: str) -> tuple[str, str | None]:
-    """What is there."""
+    """What is at the path."""
     found = _workspace(state, _see_workspace(state))
     return found.note, applied(state.files(found.fork), found.changes).get(path)
 
 
 def _delete_workspace(state: State, seen: tuple[str, str | None], name: str, path: str) -> list[Result]:
-    """What came since it was looked for may stay: it was put at the same time."""
+    """A file that was put after the look may stay: it was put at the same time."""
     note, there = seen
     if there is None:
         return [Result(state, ())]

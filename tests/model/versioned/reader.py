@@ -95,7 +95,7 @@ class LakeReader:
         return self._names[id]
 
     async def files(self, at: OpenRepository, ref: str) -> Files:
-        """As its readers list and read it."""
+        """The files of a ref, as its readers list and read them."""
         page = await objects.list_objects(at, ref)
         assert page.next is None
         return {entry.path: await self._body(at, entry) for entry in page.entries}
@@ -141,7 +141,7 @@ async def check_readers(
 
 
 async def check_workspaces(at: OpenRepository, reader: LakeReader, state: State) -> None:
-    """As their readers see them: the files over what is staged over the commit below."""
+    """As their readers see them: the files over the staged changes over the commit below."""
     refs, _ = await at.refs()
     refs_of = {each.note: each.ref for each in refs.workspaces.all()}
     for each in state.workspaces:

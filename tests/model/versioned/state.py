@@ -116,7 +116,7 @@ class State:
         )
 
     def with_workspace(self, workspace: Workspace) -> "State":
-        """In its place, or as the newest."""
+        """Replaces the workspace, or adds it as the newest."""
         if all(each.note != workspace.note for each in self.workspaces):
             return replace(self, workspaces=(*self.workspaces, workspace))
         changed = tuple(workspace if each.note == workspace.note else each for each in self.workspaces)

@@ -32,7 +32,7 @@ _JUMPS = (0.5, 1.05)  # within the second that a probe is trusted for, and beyon
 
 @dataclass(slots=True)
 class Gate:
-    """What all machines of one run have in common, and what became of the key."""
+    """The state that all machines of one run share, and the fate of the key."""
 
     world: World
     plant: Plant
@@ -74,7 +74,7 @@ class Server:
         self.gate.revoked = min(self.gate.revoked, self.gate.now())
 
     async def let_in(self) -> None:
-        """Somebody comes with the key."""
+        """A client arrives with the key."""
         came, arrived = self.gate.now(), self.machine.clock.boot()
         try:
             state = await self.freshness.authorised_state(arrived)

@@ -44,7 +44,7 @@ class FilesClient(Client):
 
     # --- files of a workspace ----------------------------------------------------------------------------------------
     async def put_at(self, workspace: str, path: str, *, slow: bool = False, noted: bool = False) -> None:
-        """As a plain file, if the path is new; `noted`, so that it is staged in any case."""
+        """As a plain file if the path is new; with `noted`, staged in any case."""
         body = self._body()
         pieces = self._slowly(body) if slow else _pieces(body)
         metadata = {"k": "v"} if noted else {}
@@ -76,7 +76,7 @@ class FilesClient(Client):
             )
 
     async def put_outside(self, workspace: str, path: str) -> None:
-        """As a program does that knows the store alone."""
+        """Like a program that knows only the store."""
         body = self._body()
         [write] = self._begun(workspace, {path: md5(body, usedforsecurity=False).hexdigest()})
         await self.repository.store.put(self.repository.folder(workspace).address(path), body)
@@ -90,7 +90,8 @@ class FilesClient(Client):
         *,
         unsure: bool = False,
     ) -> None:
-        """What was not there is not deleted, and what is unknown may be either; `unsure`: if it did nothing, too."""
+        """A missing file is not deleted, and an unknown one may be either; with `unsure`, even if the request did
+        nothing."""
         writes = self._begun(workspace, changes)
         nothing: list[bool] = []
 

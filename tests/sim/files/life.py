@@ -134,7 +134,7 @@ class FilesLife:
                 await client.collect()
 
     async def _end(self, machine: Machine) -> None:
-        """Somebody comes with nothing in hand, and commits what is left."""
+        """A new client without any state commits what is left."""
         client = FilesClient(self.place, machine, await self.place.open(machine), "new")
         refs, _ = await client.repository.refs()
         for workspace in refs.workspaces.all():

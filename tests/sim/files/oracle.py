@@ -45,7 +45,7 @@ class FileWrite:
 
 
 class FilesModel(Model):
-    """What a workspace's commit holds is judged by its writes, not by its events: plain files have none."""
+    """A workspace's commit is judged by its writes, not by its events: plain files have none."""
 
     def _land(self, commit: Commit, branch: Branch, request: ClientRequest) -> None:
         if request.verb != "workspace":

@@ -22,7 +22,7 @@ from tests.sim.plants import Plant, ShortDay
 
 
 def _without(*names: str) -> Plant:
-    """All rules but these."""
+    """All rules except these."""
     planted = type("Planted", (RefsRules,), {name: lambda self: False for name in names})()
     return Plant(ShortDay(), ((Refs, "rules", planted),))
 

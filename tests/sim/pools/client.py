@@ -75,7 +75,7 @@ class PoolClient(BaseClient):
         )
 
     async def put(self, branch: str) -> bool | None:
-        """As a program does that takes it for a repository of files."""
+        """Like a program that mistakes the pool for a repository of files."""
         made = [self.place.object(["x"])]
         return await self.ask(
             ClientRequest("put", branch), lambda actor: objects.put_many(self.repository, branch, made, actor=actor)

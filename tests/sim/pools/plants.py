@@ -21,7 +21,7 @@ async def _there_or_not(*_: Any) -> None:
 
 
 async def _by_name(joins: Any, on: MoveBase, base: Tree, theirs: Tree) -> JoinResult:
-    """As if objects were paths."""
+    """Merges as if objects were paths."""
     repository = joins._repository
     ours = await repository.tree(on.head)
     merged = await merge(repository.trees, base, ours, theirs, mint=on.mint, strategy=Strategy(SOURCE))

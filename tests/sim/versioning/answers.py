@@ -51,7 +51,7 @@ def _reason(model: Model, request: ClientRequest, error: LochanError, now: Now) 
 
 
 def effective(model: Model, branch: Branch) -> dict[str, str | None]:
-    """What is staged and makes a difference."""
+    """The staged changes that make a difference."""
     return changes(model.trees[branch.head], branch.view)
 
 

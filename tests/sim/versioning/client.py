@@ -31,7 +31,7 @@ class Client(Reader):
         )
 
     async def put_run(self, branch: str, puts: tuple[str, ...], deletes: tuple[str, ...] = ()) -> bool | None:
-        """As a smart client does: the file first, then one event that names it."""
+        """Like a smart client: first the file, then one event that names it."""
 
         async def stage(actor: Actor) -> None:
             table = changes_table([*map(self.entry, puts), *map(Tombstone, deletes)])
@@ -79,7 +79,7 @@ class Client(Reader):
         )
 
     async def merge_committing(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
-        """What is staged on the branch is committed first, in the same event."""
+        """The branch's staged changes are committed first, in the same event."""
         first = commit.CommitRequest("first")
         return await self.ask(
             ClientRequest("merge", branch, source=source, strategy=strategy, commits_first=True),

@@ -128,7 +128,7 @@ def live_with_dead_queues(seeds: range, plant: Plant = NONE) -> Result:
 
 # --- planted bugs ----------------------------------------------------------------------------------------------------
 def _first_alone(self: BranchQueue, turns: Sequence[Turn], ahead: Sequence[Turn], now: float) -> Iterable[TurnOver]:
-    """Only the first in the queue ages, from when it came to be the first."""
+    """Only the first in the queue ages, from the moment when it became the first."""
     if self._ages.at_front_s(now) > branch_queue.SILENT_S:
         yield TurnOver(self._branch, ahead[0].request)
 

@@ -122,7 +122,7 @@ class Life:
             await self.doer.do(client, draw.choices(names, weights)[0])
 
     def _future(self) -> None:
-        """Somebody comes with nothing in hand, reads it all, and commits what is left."""
+        """A new client without any state reads everything and commits what is left."""
         self.store.faulty = None
         machine = self.world.machine("new")
         machine.spawn(self._end(machine))

@@ -140,7 +140,7 @@ class Model:
         self._go(branch, commit.id, request)
 
     def _rebase(self, event: Moved, branch: Branch, request: ClientRequest) -> None:
-        """What the branch has and `onto` has not, done once more; only of a line without merges it is known how."""
+        """Replays what the branch has and `onto` does not. This is known only for a line without merges."""
         onto = event.commits[0].parents[0] if event.commits else event.target
         self.check_source(onto, request)
         if dict(branch.view) != dict(self.trees[branch.head]):
@@ -155,7 +155,7 @@ class Model:
         self._go(branch, event.target, request)
 
     def _go(self, branch: Branch, target: str, request: ClientRequest) -> None:
-        """To another head, with everything that is staged."""
+        """Moves to another head, with everything that is staged."""
         moved = changes(self.trees[branch.head], self.trees[target])
         for path in sorted(moved):
             if branch.view.get(path) != self.trees[branch.head].get(path):

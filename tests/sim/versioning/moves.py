@@ -49,7 +49,7 @@ def expected_trees(model: "Model", commit: Commit, branch: Branch, request: Clie
 
 
 def replayed(model: "Model", line: list[str], onto: str) -> Content | None:
-    """None: that is a conflict, and nothing should have moved."""
+    """Returns None on a conflict: then nothing should have moved."""
     content = model.trees[onto]
     for id in line:
         try:

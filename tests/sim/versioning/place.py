@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Place:
-    """What all machines of one run have in common."""
+    """The state that all machines of one run share."""
 
     oracle: RepositoryOracle
     aged: bool = True  # an object store, with the journal's fast path; else a disk
@@ -83,7 +83,7 @@ class Place:
 
 
 class Here(Threads):
-    """No thread at all."""
+    """Runs work at once, without a thread."""
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
         return work(*arguments)

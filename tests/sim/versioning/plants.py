@@ -29,7 +29,7 @@ from tests.sim.plants import Plant, ShortDay
 
 
 def _without(*names: str, more: tuple[tuple[Any, str, Any], ...] = ()) -> Plant:
-    """All rules but these."""
+    """All rules except these."""
     planted = type("Planted", (RefsRules,), {name: lambda self: False for name in names})()
     return Plant(ShortDay(), ((Refs, "rules", planted), *more))
 
@@ -70,7 +70,7 @@ def _seals_above(self: Layers, inputs: Inputs, outputs: Any) -> Layers:
 
 
 def _across(layers: Layers, inputs: Inputs) -> tuple[int, int, tuple[Seal, ...], tuple[Layer, ...]]:
-    """Where the inputs are, the seals between them, and what came to the newest of them meanwhile."""
+    """The place of the inputs, the seals between them, and what came to the newest of them meanwhile."""
     start, stop = _span_with_seals(layers, inputs)
     newest = layers.items[stop - 1]
     grown = newest.beyond(dict(inputs.spans)[newest.first]) if isinstance(newest, Inline) else None

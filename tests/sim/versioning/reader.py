@@ -54,7 +54,7 @@ class Reader(BaseClient):
         self.oracle.saw(self.name, f"{told} is staged on {branch}", since, lambda now: self._kinds(now, branch) == told)
 
     async def diff(self, left: str, right: str) -> None:
-        """Of two heads; each may be of another moment."""
+        """Compares two heads; each may be of another moment."""
         since = self.oracle.floor
         try:
             found = [each async for each in diff_module.diff(self.repository, left, right)]

@@ -93,7 +93,7 @@ class Steady:
         await client.repository.close()
 
     def overtaken(self) -> int:
-        """How many landed after the commit was refused once and queued: those before it in the queue may."""
+        """How many landed after the commit was refused once and queued. Those before it in the queue may."""
         count, queued = 0, False
         for type, tag in self.oracle.events:
             if "slow" in tag:

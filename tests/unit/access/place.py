@@ -13,7 +13,7 @@ ACTOR = Actor("ada", "test/1", "127.0.0.1")
 
 
 def apply(access: AccessState, *events: Event, number: int = 1) -> Any:
-    """What the last of them gave."""
+    """Returns the result of the last event."""
     results = [access.apply(event, EventPosition(number, 1_000_000 * number, "ada")) for event in events]
     return results[-1]
 

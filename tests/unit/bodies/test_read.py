@@ -155,7 +155,7 @@ def test_a_block_without_a_digest_is_not_checked() -> None:
 
 @pytest.mark.parametrize("damaged", range(4))
 def test_damage_on_the_way_is_read_again_or_told(damaged: int) -> None:
-    """Of four pieces one comes wrong, once. The last can still be exchanged, the others are out already."""
+    """One of four pieces is wrong, once. The last can still be replaced; the others are already out."""
 
     async def play() -> None:
         store = MemoryStore()

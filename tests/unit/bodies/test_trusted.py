@@ -27,7 +27,7 @@ BODY = [bytes([number]) * 100_000 for number in range(3)]
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many bytes were, and how often."""
+    """How many bytes were hashed, and how often."""
     sizes: list[int] = []
     sha256 = hashlib.sha256
 
@@ -47,14 +47,14 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 class Later(SystemClock):
-    """As if the files were not as new as they are."""
+    """As if the files were older than they are."""
 
     def wall(self) -> int:
         return super().wall() + 60_000_000
 
 
 def _tick(file: Path) -> None:
-    """Until the file system's clock has moved on from when this was written."""
+    """Waits until the file system's clock has moved on since this was written."""
     beside = file.with_name("beside")
     while not beside.exists() or beside.stat().st_mtime_ns == file.stat().st_mtime_ns:
         time.sleep(0.001)

@@ -175,7 +175,7 @@ def test_a_store_that_does_not_answer_gives_the_keyboard_back() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts(shell: str) -> None:
-    """Nothing that goes wrong is seen on the line, and words may go on."""
+    """Errors do not show on the line, and words can be continued."""
     script = lochan("completion", shell).stdout
     assert "_LOCHAN_COMPLETE" in script
     assert "2>/dev/null" in script

@@ -50,7 +50,7 @@ def _not_advice(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _text(node: ast.expr) -> str:
-    """As it will be, with something in place of what is filled in."""
+    """The text with something in place of each value."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     assert isinstance(node, ast.JoinedStr)

@@ -42,7 +42,7 @@ def test_every_verb_has_help(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words, verb", [pytest.param(words, verb, id=" ".join(words)) for words, verb in verbs()])
 def test_every_verb_shows_an_example(words: tuple[str, ...], verb: click.Command) -> None:
-    """Which the parser takes."""
+    """The parser accepts it."""
     message = lochan(*words, "--help").output
     lines = re.findall(r"^ +(lochan .*)|\$\((lochan [^)]*)\)", message, re.MULTILINE)
     examples = [re.sub(r" [<>] [^'\s]+$", "", whole or inner) for whole, inner in lines]

@@ -118,7 +118,7 @@ def test_a_disk_that_fails_is_not_an_absent_lake(tmp_path: Path, monkeypatch: py
 
 
 def test_a_folder_of_somebody_else_is_not_an_absent_lake(tmp_path: Path) -> None:
-    """As a user for whom permissions hold: in a child process, where the test runs as root."""
+    """As a user for whom permissions hold: in a child process if the test runs as root."""
     here = tmp_path / "here"
     (here / ".lochan").mkdir(parents=True)
     (here / ".lochan" / "lake.json").write_text("")

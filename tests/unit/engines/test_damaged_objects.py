@@ -36,7 +36,7 @@ ROWS: list[dict[str, Any]] = [{"k": number, "x": number * 7, "text": f"row {numb
 
 
 class Later(SystemClock):
-    """As if the files were not as new as they are."""
+    """As if the files were older than they are."""
 
     def wall(self) -> int:
         return super().wall() + 60_000_000

@@ -136,7 +136,7 @@ def test_a_time_is_what_it_is_written_as(tmp_path: Path) -> None:
 
 
 def texts_of(rows: Rows) -> Counter[str]:
-    """As rows in columns are written, or kept as text where no columns hold them."""
+    """As rows in columns are written, or as text if no columns hold them."""
     with DuckSession(ordered=False) as session:
         loader = Loader(session, BY_K, Faults(FAIL))
         loader.take_rows(rows)

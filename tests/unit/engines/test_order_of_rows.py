@@ -37,7 +37,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.mark.thorough
 def test_rows_by_themselves(tmp_path: Path) -> None:
-    """As one object has them, which a load has sorted."""
+    """As in one object, which a load has sorted."""
 
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
@@ -116,7 +116,7 @@ def ordered_text(value: Any) -> str:
 
 
 def place(row: dict[str, Any], settings: PoolSettings) -> bytes:
-    """Where the row belongs, as the bytes of its key have it."""
+    """The position of the row, by the bytes of its key."""
     found = b""
     for key in settings.keys:
         value = row.get(key.path[0])

@@ -46,7 +46,7 @@ QUERIES: list[tuple[str, list[Any]]] = [
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """All queries above, in one lake."""
+    """All queries above, on one lake."""
 
     async def asked() -> dict[str, list[Any]]:
         async with query_lake(tmp_path_factory.mktemp("queries")) as lake:

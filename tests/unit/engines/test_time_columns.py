@@ -51,7 +51,7 @@ def rows_of(*texts: Any) -> Rows:
 
 
 def column_names(folder: Path, rows: Rows) -> dict[str, pa.DataType]:
-    """Of the one object that they make."""
+    """The columns of the one object that they make."""
 
     async def written() -> pa.Schema:
         async with query_lake(folder) as lake:
@@ -303,7 +303,7 @@ def test_both_sides_of_a_merge_mean_one_moment(earlier: Sequence[bool], tmp_path
 
 
 def place(text: Any) -> tuple[Any, ...]:
-    """In the order of keys: numbers, times, strings, null."""
+    """The position in the order of keys: numbers, times, strings, null."""
     if not isinstance(text, str):
         return (3,) if text is None else (0, text)
     if times.format_of(text) is None and times.micros_in(text) is None:

@@ -26,7 +26,7 @@ class JobPool:
         self.repository = repository
 
     async def target(self, branch: str = "main", **more: Any) -> PoolTarget:
-        """As an executor gets it."""
+        """The target as an executor gets it."""
         made = await pool_target(self.repository, self.lake.lake.place, branch, **more)
         sent: PoolTarget = pickle.loads(pickle.dumps(made))
         return sent

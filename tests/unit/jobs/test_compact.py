@@ -43,12 +43,12 @@ SMALL = PoolSettings((PoolKey(("k",)),), size_bytes=4 << 10)
 
 
 def packed(tasks: list[MergeTask]) -> list[pa.RecordBatch]:
-    """As Spark gives them to a task."""
+    """Objects as Spark gives them to a task."""
     return [pa.record_batch({"task": [msgspec.msgpack.encode(task)]}) for task in tasks]
 
 
 def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage]:
-    """As `compact.merged`, without Spark."""
+    """Like `compact.merged`, without Spark."""
     several = split(groups)
     found = list(sample(Merging(target, tuple(groups)), packed(several)))
     if found:
@@ -64,7 +64,7 @@ def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage
 
 
 async def compacted(lake: QueryLake, repository: OpenRepository, request: CompactRequest) -> int:
-    """How many groups were cut up, in the first round."""
+    """Returns how many groups were split in the first round."""
     plan = await planned(repository, "main", request)
     limits = Limits(memory_bytes=64 << 20, threads=1)
     target = PoolTarget(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)

@@ -81,7 +81,7 @@ def test_after_a_lost_race_it_lands_on_the_new_head(tmp_path: Path, monkeypatch:
 
 
 def test_the_twin_that_lands_between_two_tries_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To look once, before, would not do."""
+    """A single look beforehand would not be enough."""
 
     async def play() -> None:
         async with job_pool(tmp_path) as pool:

@@ -24,7 +24,7 @@ LANDED = LandResult("c", rows=5, put_bytes=700)
 
 
 class Place:
-    """As each process of a job opens it."""
+    """The lake as each process of a job opens it."""
 
     def __init__(self, folder: Path) -> None:
         self.store = CountingStore(LocalStore(str(folder), create=True), RequestCounts())

@@ -80,7 +80,7 @@ class Pool:
         return (await rebase(self.repository, branch, onto, actor=ANN)).head
 
     async def computed(self, repository: OpenRepository, merge: RowMerge, mint: int) -> list[Entry]:
-        """What an engine does, with rows that are texts."""
+        """What an engine computes, with rows that are texts."""
         base, ours, theirs = [Counter(await self.rows_of(side)) for side in merge[:3]]
         counts = {row: _count(base[row], ours[row], theirs[row]) for row in sorted(ours | theirs)}
         rows = [row for row, count in counts.items() for _ in range(count)]
@@ -101,7 +101,7 @@ class Pool:
         return {object_id(entry.path) for entry in await self.objects(ref)}
 
     async def rows(self, ref: str) -> str:
-        """All of them, in order."""
+        """All rows, in order."""
         return " ".join(await self.rows_of(await self.objects(ref)))
 
     async def rows_of(self, entries: Iterable[Entry]) -> list[str]:

@@ -50,7 +50,7 @@ def folded(*events: Event) -> Repositories:
 
 
 def again(part: Repositories) -> Repositories:
-    """As a checkpoint keeps it."""
+    """The state as a checkpoint keeps it."""
     loaded = Repositories()
     loaded.load(msgspec.Raw(msgspec.msgpack.encode(part.dump())))
     return loaded

@@ -16,7 +16,7 @@ def step(text: str) -> Step:
 
 
 def side(*held: str) -> Side:
-    """What it held, one commit after the other."""
+    """What one side held, commit after commit."""
     *before, now = map(objects, held)
     return Side(now, before, frozenset().union(*before) - now)
 

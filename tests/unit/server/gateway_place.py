@@ -115,7 +115,7 @@ class Protocol:
 
 
 class NoVerifiers(VerifierCache):
-    """Nobody is known by sight: every request goes the general way."""
+    """Knows no verifier: every request takes the general path."""
 
     def learn(self, *known: object) -> None:
         pass

@@ -41,7 +41,7 @@ class Servers:
         return self
 
     async def ask(self, form: str, token: str | None = None) -> str:
-        """As whom it is let in, or why it is not."""
+        """The user, or the reason for the refusal."""
         claim = claimed(sign(form, token=token).request(), REALM, NOW)
         assert claim is not None
         request = cast(S3Request, SimpleNamespace(arrived=self.clock.boot(), identity=None, user="", source=""))

@@ -148,7 +148,7 @@ def _kept(store: LocalStore, used: list[Scribe]) -> Callable[[], None]:
 
 
 async def _lose_patience(scribe: Scribe) -> None:
-    """As if that time had passed since the last request was sent."""
+    """As if that much time had passed since the last request."""
     while not scribe._waiting:  # noqa: ASYNC110 - nobody tells when a request was sent
         await asyncio.sleep(0.01)
     for _ in range(4):
@@ -190,7 +190,7 @@ def test_of_one_that_cannot_be_killed_nobody_knows_what_it_will_do(root: Path, m
     dead = threading.Event()
 
     class Hanging:
-        """In the system, for a disk."""
+        """Hangs in the kernel, as on a bad disk."""
 
         def kill(self) -> None:
             pass

@@ -39,7 +39,7 @@ class Slow(Wrapper):
 
 
 class Failing(Wrapper):
-    """From a moment on, ranges are neither read nor written."""
+    """After some time, ranges are neither read nor written."""
 
     reads = writes = False
 

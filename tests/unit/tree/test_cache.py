@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def cache(folder: str, bytes_max: int = 1 << 20, clock: Time | None = None) -> ArrowCache:
-    """As another process would see it."""
+    """The cache as another process sees it."""
     return ArrowCache(folder, bytes_max, clock or Time())
 
 

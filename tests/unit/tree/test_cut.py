@@ -14,7 +14,7 @@ PATHS = pa.array([f"warehouse/events/part-{number:07d}.parquet" for number in ra
 
 
 def sizes(cut: RangeCut, paths: pa.StringArray) -> list[int]:
-    """By the rule itself, with nothing of what makes trees."""
+    """Computed by the rule itself, without the code that makes trees."""
     found, start = [], 0
     while start < len(paths):
         first = cut.first(paths[start + cut.least - 1 : start + cut.most])

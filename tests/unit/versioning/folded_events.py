@@ -49,7 +49,7 @@ class Story:
         return self.refs.apply(event, EventPosition(self.number, 0, "ann"))
 
     def refuses(self, event: Event, kind: type[LochanError]) -> None:
-        """And nothing of it stays."""
+        """The event is refused, and nothing of it stays."""
         before = msgspec.msgpack.encode(self.refs.dump())
         with pytest.raises(kind):
             self.tell(event)

@@ -128,7 +128,7 @@ def test_an_entry_left_by_a_living_writer_is_dropped_too(monkeypatch: pytest.Mon
 
 
 async def _stay(repository: object) -> None:
-    """In the queue, alive, for longer than anybody may be silent."""
+    """Stays in the queue, alive, for longer than a writer may be silent."""
     queue = BranchQueue(repository, "main", ANN)  # type: ignore[arg-type]
     await queue._enter()
     await asyncio.sleep(1)

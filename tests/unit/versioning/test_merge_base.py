@@ -39,7 +39,7 @@ async def base_of(repo: History, one: str = "main", other: str = "dev") -> tuple
 
 
 async def merged(repo: History, base: Tree) -> str:
-    """What a merge over that base makes; or which paths it asks about."""
+    """The result of a merge over that base, or its conflicting paths."""
     refs, mint = await repo.repository.refs()
     sides = [await repo.repository.tree(refs.commit(refs.branch(name).head)) for name in ("main", "dev")]
     result = await merge(repo.repository.trees, base, *sides, mint=mint)

@@ -133,7 +133,7 @@ def test_a_held_key_is_not_forgotten() -> None:
 
 
 def forget(keys: Any, user: str) -> None:
-    """As if very many had come."""
+    """As if very many keys had come."""
     found = keys._own(user)
     found.evict(len(found.known))
 

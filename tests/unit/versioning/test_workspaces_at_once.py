@@ -309,7 +309,7 @@ def test_a_put_is_in_the_commit_or_refused(at: int) -> None:
         await write_file(one, workspace, "a", "1")
 
         class Behind(Wrapper):
-            """What it lists was so a moment ago."""
+            """Lists what was there a moment ago."""
 
             async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
                 found = [stat async for stat in self.inner.list(prefix, after)]

@@ -18,7 +18,7 @@ async def with_handle() -> tuple[OpenRepository, WorkspaceHandle]:
 
 
 async def write_at(repository: OpenRepository, url: str, text: str) -> None:
-    """As a program that was given the path alone."""
+    """Writes like a program that got only the path."""
     await repository.store.put(url.removeprefix("memory:///"), text.encode())
 
 

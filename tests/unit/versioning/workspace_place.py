@@ -46,7 +46,7 @@ async def opened(repository: OpenRepository, branch: str = "main") -> WorkspaceS
 
 
 async def write_file(repository: OpenRepository, workspace: WorkspaceState, path: str, text: str) -> None:
-    """As another program would, which knows the store alone."""
+    """Writes like another program, which knows only the store."""
     await repository.store.put(f"{repository.repository.id}/workspaces/{workspace.id}/{path}", text.encode())
 
 
@@ -58,7 +58,7 @@ async def commit_all(repository: OpenRepository, workspace: WorkspaceState, mess
 
 
 async def read(repository: OpenRepository, ref: str) -> dict[str, str]:
-    """All that is there."""
+    """Everything that is there."""
     found: dict[str, str] = {}
     after: str | None = ""
     while after is not None:

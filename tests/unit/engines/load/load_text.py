@@ -51,7 +51,7 @@ def load_bytes(data: bytes, pool: PoolSettings, *, faults: Faults | None = None)
 
 
 def load_file(name: str, data: bytes, pool: PoolSettings, how: LoaderOptions | None = None) -> list[Made]:
-    """By its format, as a file of this name."""
+    """Loads a file of this name, by its format."""
     how = how or LoaderOptions()
     with DuckSession(LIMITS, ordered=False) as session:
         loader = Loader(session, pool, Faults(how.on_error))

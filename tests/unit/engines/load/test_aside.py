@@ -34,7 +34,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _logs(rows: int) -> list[Row]:
-    """Of two shapes, the second of which comes late; in no order; every tenth has no key."""
+    """Rows of two shapes, the second of which comes late; unsorted; every tenth has no key."""
     found: list[Row] = []
     for number in range(rows):
         row: Row = {"k": number * 7919 % rows, "host": f"h{number % 5}"}

@@ -185,7 +185,7 @@ def test_arrow_and_parquet_of_every_type() -> None:
 
 @pytest.mark.parametrize("names", [["id", "f", "s", "at", "day", "obj", "list", "none"], ["id"], ["id", "obj"]])
 def test_typed_columns_are_taken_as_they_are(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """And give the same as row by row."""
+    """They give the same rows as one by one."""
     from lochan.engines.duckdb.load import loader
 
     monkeypatch.setattr(loader, "rows_of", lambda batch: pytest.fail("read row by row"))

@@ -131,7 +131,7 @@ def test_a_format_that_is_given_counts_more_than_the_content() -> None:
 
 
 def test_texts_that_only_look_like_numbers_stay_texts() -> None:
-    """What engines turn without a word: "7" into 7, 1.5 into 2, true into 1, an int into a float."""
+    """Engines silently turn "7" into 7, 1.5 into 2, true into 1, and an int into a float."""
     texts = [f'{{"k":{n},"v":{n}}}' for n in range(1_000)]
     odd = ['{"k":2000,"v":"7"}', '{"k":2001,"v":1.5}', '{"k":2002,"v":true}', '{"k":2003,"v":9007199254740993}']
     (made,) = load_texts([*texts, *odd], parse(["k"]))

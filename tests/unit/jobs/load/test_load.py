@@ -107,7 +107,7 @@ async def same(pool: JobPool, folder: Path, names: list[str], how: LoaderOptions
 
 
 def _keys(rows: list[Any], pool: PoolSettings) -> list[list[Any]]:
-    """Of rows with scalars there."""
+    """The keys of rows that have scalars there."""
     found = [[reduce(_field, key.path, row) for key in pool.keys if key.path] for row in rows]
     return [key for key in found if not any(isinstance(value, dict | list) for value in key)]
 

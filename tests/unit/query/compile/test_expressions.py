@@ -205,7 +205,7 @@ def test_expression(at: int) -> None:
 
 @functools.cache
 def errors() -> dict[str, bool]:
-    """Of those that have no value: whether they know it."""
+    """The errors of those that have no value."""
     failing = [(at, expression) for at, (expression, value) in enumerate(CASES) if value is E]
     fields = ", ".join(f"v{at}: is_error({expression})" for at, expression in failing)
     row: dict[str, bool] = ask(f"from p | yield {{{fields}}}", [ROW])[0]

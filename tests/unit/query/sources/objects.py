@@ -27,7 +27,7 @@ _SCALARS = (BOOL, INT, FLOAT, STRING)
 
 
 def snapshot(folder: Path, *objects: Sequence[Row], settings: PoolSettings = BY_K) -> Snapshot:
-    """Of these objects, each with its rows."""
+    """A snapshot of these objects, each with its rows."""
     entries = [write(folder, f"o{number}", rows, settings) for number, rows in enumerate(objects, 1)]
     return Snapshot([Owner("logs", "c" * 64)], settings, [table_of(entries)])
 

@@ -31,7 +31,7 @@ from tests.unit.server.wire.signers import REALM, authenticate, secrets
 
 @dataclass
 class Seen:
-    """What a request was found to be."""
+    """What the server saw of a request."""
 
     method: str
     bucket: str

@@ -207,7 +207,7 @@ EXAMPLE_HEADERS = {
 
 
 def example_body(signature: str, headers: dict[str, str]) -> ChunkedBody:
-    """Of the request that AWS shows, signed with this seed."""
+    """The body of AWS's example, signed with this seed."""
     credential = f"Credential={KEY_ID}/20130524/us-east-1/s3/aws4_request"
     signed_headers = f"SignedHeaders={';'.join(sorted(headers))}"
     authorization = ("authorization", f"AWS4-HMAC-SHA256 {credential},{signed_headers},Signature={signature}")
