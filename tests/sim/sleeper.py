@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from tests.sim.chooser import Chooser
 from tests.sim.clients import Client
-from tests.sim.journal_walk import Life
+from tests.sim.explore import Result, Run, walk
+from tests.sim.journal_walk import BUDGETS, RATES, Life
 from tests.sim.machine import Machine
-from tests.sim.plants import Plant
+from tests.sim.plants import NONE, Plant
 from tests.sim.world import DAY, HOUR, MINUTE
 
 _SOON_S = 2.5
@@ -83,3 +84,17 @@ class Sleeper(Life):
         for _ in range(3):
             await client.tidy()
             await machine.clock.sleep(62 * MINUTE)
+
+
+def life(plant: Plant = NONE) -> Run:
+    """One seed, one life: two in three are any life, the third is one that falls behind."""
+
+    def run(chooser: Chooser) -> None:
+        kind = Sleeper if chooser.seed % 3 == 2 else Life
+        kind(chooser, plant).run()
+
+    return run
+
+
+def live(seeds: range, plant: Plant = NONE) -> Result:
+    return walk(life(plant), seeds, budgets=BUDGETS, rates=RATES)

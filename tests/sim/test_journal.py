@@ -3,9 +3,9 @@
 import pytest
 
 from tests.sim.explore import replay
-from tests.sim.lives import life, live
 from tests.sim.plants import PLANTS
 from tests.sim.scenarios import SCENES, explore_scene, scene
+from tests.sim.sleeper import life, live
 
 
 def test_two_hundred_lives() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.sim.explore import replay
-from tests.sim.versioning.lives import life, live
+from tests.sim.versioning.life import life, live
 from tests.sim.versioning.plants import PLANTS, RARE, STARVING
 from tests.sim.versioning.scenes import CATCHES, SCENES, explore_scene, scene
 from tests.sim.versioning.steady_writes import live_steadily

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tests.sim import lives, pending_scenes, plants, scenarios
+from tests.sim import pending_scenes, plants, scenarios, sleeper
 from tests.sim.access import plants as access_plants
 from tests.sim.access import scenes as access_scenes
 from tests.sim.explore import Result, Run
@@ -14,7 +14,7 @@ from tests.sim.plants import Plant
 from tests.sim.pools import plants as pool_plants
 from tests.sim.pools import scenes as pool_scenes
 from tests.sim.versioning import dead_queues, scenes, steady_writes
-from tests.sim.versioning import lives as versioning_lives
+from tests.sim.versioning import life as versioning_life
 from tests.sim.versioning import plants as versioning_plants
 
 Lives = tuple[str, Callable[[range], Result], Run]
@@ -38,7 +38,7 @@ def _catch_in_versioning(name: str, seeds: int) -> str:
     if name in versioning_plants.STARVING:
         return _by_life(steady_writes.live_steadily(range(seeds), versioning_plants.STARVING[name]))
     plant = versioning_plants.PLANTS[name]
-    found = _by_life(versioning_lives.live(range(seeds), plant))
+    found = _by_life(versioning_life.live(range(seeds), plant))
     where = scenes.CATCHES[name]
     explored = scenes.explore_scene(where, plant, seconds=60)
     by_scene = f"run {explored.runs} of {where!r}" if explored.violation is not None else ""
@@ -66,15 +66,15 @@ def _by_scene(
 
 WORLDS: dict[str, Both] = {
     "journal": Both(
-        (("lives", lives.live, lives.life()),),
+        (("lives", sleeper.live, sleeper.life()),),
         scenarios.SCENES,
         lambda name, seconds: scenarios.explore_scene(name, seconds=seconds),
         plants.PLANTS,
-        lambda name, seeds: _by_life(lives.live(range(seeds), plants.PLANTS[name])),
+        lambda name, seeds: _by_life(sleeper.live(range(seeds), plants.PLANTS[name])),
     ),
     "versioning": Both(
         (
-            ("lives", versioning_lives.live, versioning_lives.life()),
+            ("lives", versioning_life.live, versioning_life.life()),
             (
                 "lives under a steady stream",
                 lambda seeds: steady_writes.live_steadily(seeds[:20]),

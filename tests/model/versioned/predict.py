@@ -7,8 +7,7 @@ from typing import Any
 
 from tests.model.versioned import predict_moves, predict_objects, predict_refs, predict_workspaces
 from tests.model.versioned.requests import Request
-from tests.model.versioned.result import Result
-from tests.model.versioned.state import State
+from tests.model.versioned.state import Result, State
 
 _ALL = (predict_objects, predict_moves, predict_refs, predict_workspaces)
 _BEGIN = {verb: look for each in _ALL for verb, look in each.BEGIN.items()}

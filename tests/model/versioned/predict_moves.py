@@ -5,8 +5,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tests.model.versioned.requests import FOLDERS, Request
-from tests.model.versioned.result import Result, guard
-from tests.model.versioned.state import Branch, Changes, Commit, Files, No, State, applied
+from tests.model.versioned.state import Branch, Changes, Commit, Files, No, Result, State, applied, guard
 from tests.sim.versioning.three_way import Clash, ancestors, base_trees, changes, three_way
 
 

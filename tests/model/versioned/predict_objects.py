@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tests.model.versioned.result import Result, guard
-from tests.model.versioned.state import Changes, Files, No, State
+from tests.model.versioned.state import Changes, Files, No, Result, State, guard
 
 
 def _see_branch(state: State, branch: str, *_: object) -> None:

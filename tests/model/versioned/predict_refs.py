@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.model.versioned.requests import DEFAULT
-from tests.model.versioned.result import Result, guard
-from tests.model.versioned.state import Branch, No, Stash, State
+from tests.model.versioned.state import Branch, No, Result, Stash, State, guard
 from tests.sim.versioning.three_way import changes
 
 

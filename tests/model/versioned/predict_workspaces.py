@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.model.versioned.predict_moves import On
-from tests.model.versioned.result import Result, guard
-from tests.model.versioned.state import No, State, Workspace, applied
+from tests.model.versioned.state import No, Result, State, Workspace, applied, guard
 from tests.sim.versioning.three_way import Clash, three_way
 
 

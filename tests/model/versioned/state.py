@@ -6,6 +6,7 @@ lake, whose ids nobody can predict.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
@@ -177,3 +178,15 @@ def _kept(state: State) -> tuple[object, ...]:
     }
     stashes = [each._replace(staged=without_idle(state.files(each.head), each.staged)) for each in state.stashes]
     return deleted, stashes, state.workspaces
+
+
+class Result(NamedTuple):
+    """A possible effect of a request."""
+
+    state: State
+    value: object = ""
+
+
+def guard(state: State, branch: str, action: str) -> None:
+    if any(action in blocked and fnmatchcase(branch, pattern) for pattern, blocked in state.rules.items()):
+        raise No("protected")

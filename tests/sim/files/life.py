@@ -12,7 +12,7 @@ from tests.sim.files.client import FilesClient
 from tests.sim.files.oracle import FilesOracle
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
-from tests.sim.versioning.cached_codecs import remembered
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.place import WHOLE, Place
 from tests.sim.world import MINUTE, World
 
@@ -62,7 +62,7 @@ class FilesLife:
             self.actions["put"] += 1
 
     def run(self) -> None:
-        with remembered(), self.plant.planted():
+        with cache_codecs(), self.plant.planted():
             self._quietly("old", self._begin)
             self._present()
             self.store.faulty = None

@@ -13,7 +13,7 @@ from tests.sim.files.oracle import FilesOracle
 from tests.sim.files.place import BODIES, FilesPlace
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
-from tests.sim.versioning.cached_codecs import remembered
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.place import WHOLE
 from tests.sim.world import MINUTE, World
 
@@ -37,7 +37,7 @@ def scene(name: str, plant: Plant = NONE) -> Run:
 
 
 def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
-    with remembered():
+    with cache_codecs():
         return deepen(scene(name, plant), ladder(**dict(SCENES[name].budgets)), seconds=seconds)
 
 

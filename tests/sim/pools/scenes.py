@@ -10,7 +10,7 @@ from tests.sim.plants import NONE, Plant
 from tests.sim.pools.client import Act, PoolClient, compact, create, delete, load, merge, pick, put, revert
 from tests.sim.pools.oracle import PoolOracle
 from tests.sim.pools.place import PoolPlace
-from tests.sim.versioning.cached_codecs import remembered
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.world import World
 
 
@@ -29,7 +29,7 @@ def scene(name: str, plant: Plant = NONE) -> Run:
 
 
 def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
-    with remembered():
+    with cache_codecs():
         return deepen(scene(name, plant), ladder(**dict(SCENES[name].budgets)), seconds=seconds)
 
 

@@ -21,7 +21,7 @@ _MEMORY = [(where, name, getattr(where, name), lru_cache(8_192)(getattr(where, n
 
 
 @contextmanager
-def remembered() -> Iterator[None]:
+def cache_codecs() -> Iterator[None]:
     for where, name, _, remembering in _MEMORY:
         setattr(where, name, remembering)
     try:

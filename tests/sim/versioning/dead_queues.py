@@ -18,7 +18,7 @@ from tests.sim.chooser import WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant, ShortDay
-from tests.sim.versioning.cached_codecs import remembered
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.client import Client
 from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import WHOLE, Place
@@ -38,7 +38,7 @@ class DeadQueue:
         self.place = Place(self.oracle, instant=True, cut=WHOLE)
 
     def run(self) -> None:
-        with remembered(), self.plant.planted():
+        with cache_codecs(), self.plant.planted():
             self._all_at_once([("old", self._begin)])
             if self.random.random() < 0.5:
                 self._slow_and_alive()

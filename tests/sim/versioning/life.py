@@ -10,9 +10,10 @@ from lochan.staging.compaction import CompactionLimits
 from lochan.versioning.state import refs_fold
 from lochan.versioning.upkeep import StagingUpkeep
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
+from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
-from tests.sim.plants import Plant
-from tests.sim.versioning.cached_codecs import remembered
+from tests.sim.plants import NONE, Plant
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.client import Client
 from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import EAGER, Place
@@ -50,7 +51,7 @@ class Life:
         self.actions["put"] = self.actions.get("put", 0) + 1
 
     def run(self) -> None:
-        with remembered(), self.seals.planted(), self.plant.planted():
+        with cache_codecs(), self.seals.planted(), self.plant.planted():
             self._past()
             self._present()
             self._future()
@@ -135,3 +136,14 @@ class Life:
             await client.read(branch.name)
             await client.commit(branch.name)
             await client.read(branch.name)
+
+
+def life(plant: Plant = NONE) -> Run:
+    def run(chooser: Chooser) -> None:
+        Life(chooser, plant).run()
+
+    return run
+
+
+def live(seeds: range, plant: Plant = NONE) -> Result:
+    return walk(life(plant), seeds, budgets=BUDGETS, rates=RATES)

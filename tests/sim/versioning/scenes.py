@@ -10,7 +10,7 @@ from tests.sim.chooser import Chooser
 from tests.sim.explore import Result, Run, deepen, ladder
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
-from tests.sim.versioning.cached_codecs import remembered
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.client import Client
 from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import WHOLE, Place
@@ -59,7 +59,7 @@ def scene(name: str, plant: Plant = NONE) -> Run:
 
 
 def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
-    with remembered():
+    with cache_codecs():
         return deepen(scene(name, plant), ladder(**dict(SCENES[name].budgets)), seconds=seconds)
 
 

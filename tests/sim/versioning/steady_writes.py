@@ -12,7 +12,7 @@ from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
-from tests.sim.versioning.cached_codecs import remembered
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.client import Client
 from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import WHOLE, Place
@@ -37,7 +37,7 @@ class Steady:
         self.landed = False
 
     def run(self) -> None:
-        with remembered(), self.seals.planted(), self.plant.planted():
+        with cache_codecs(), self.seals.planted(), self.plant.planted():
             begun = self.world.machine("old")
             begun.spawn(self._begin(begun))
             self.world.run(jumps=())
