@@ -1,4 +1,4 @@
-"""All benchmarks, or those whose name begins with an argument: `python -m bench journal ref`."""
+"""Runs all benchmarks, or those whose name begins with an argument: `python -m bench journal ref`."""
 
 import argparse
 import os

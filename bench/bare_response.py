@@ -1,4 +1,4 @@
-"""A bare Granian app that answers with so many bytes as the path says, and what its answer takes one client."""
+"""A bare Granian app that answers with as many bytes as the path says, and the time of its answer for one client."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a command costs before it does anything: `lochan ls` against a Python that only imports the libraries."""
+"""The cost of a command before it does anything: `lochan ls` against a Python that only imports the libraries."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What one way of doing a thing takes, over several rounds."""
+"""The cost of one way to do something, over several rounds."""
 
 from collections.abc import Callable
 from time import perf_counter

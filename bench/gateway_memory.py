@@ -1,4 +1,4 @@
-"""What a server holds in memory after many PUTs of as many keys: `python -m bench gateway_memory --puts 1000000`."""
+"""The memory of a server after many PUTs of as many keys: `python -m bench gateway_memory --puts 1000000`."""
 
 import os
 import tempfile

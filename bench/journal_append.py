@@ -1,4 +1,4 @@
-"""Appends per second through group commit, against one bare put-if-absent after the other on the same store."""
+"""Appends per second through group commit, against one bare put-if-absent after another on the same store."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""How fast a journal is folded, and how soon a process is ready on a journal of a million events with a checkpoint."""
+"""The speed of folding a journal, and the start of a process on a journal of a million events with a checkpoint."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""A million messages of Kafka into a pool, with a commit each second: as fast as one process can.
+"""A million messages of Kafka into a pool, with a commit each second, as fast as one process can.
 
 Processor time is that of the whole process, from its start to its end with the merging of small objects; that of the
 broker is not in it. The same rows by `lochan load`, from a file and in one commit, are what it is compared with.

@@ -1,4 +1,4 @@
-"""A history of a hundred thousand commits: how soon its first commit is shown, and where the time goes."""
+"""A history of a hundred thousand commits: the time until its first commit is shown, and where it goes."""
 
 import asyncio
 import os

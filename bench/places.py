@@ -1,4 +1,4 @@
-"""Where a benchmark's journal is kept: a folder of this machine's disk, or a MinIO on it."""
+"""Where a benchmark's journal is: in a folder on this machine's disk, or in a MinIO on it."""
 
 import tempfile
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""How long a fresh read takes: one that sees every write acknowledged before it, from any process."""
+"""The time of a fresh read: one that sees every write acknowledged before it, from any process."""
 
 import asyncio
 import json

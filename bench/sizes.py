@@ -1,4 +1,4 @@
-"""How many entries a benchmark is taken with, where one may choose: `python -m bench versioning --entries 10000000`."""
+"""The number of entries of a benchmark, if it can be chosen: `python -m bench versioning --entries 10000000`."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Reading and compacting what is staged: a million changes, in runs, over nothing or over a base of a million."""
+"""Reads and compacts staged changes: a million of them, in runs, over nothing or over a base of a million."""
 
 import asyncio
 import tempfile

@@ -45,7 +45,7 @@ from lochan.versioning import branches, objects
 from lochan.versioning.heads import moves as head_moves
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.revisions import diff as differing
+from lochan.versioning.revisions import diff as diff_module
 from lochan.versioning.upkeep import compact, cover
 
 _ROUNDS = 3
@@ -194,7 +194,7 @@ class _Subject:
                 _ = [len(table) async for table in trees_diff.diff(repository.trees, *trees)]
             opened, written = self.verbs()
             with values:
-                _ = [each async for each in differing.diff(repository, left, right)]
+                _ = [each async for each in diff_module.diff(repository, left, right)]
             with bare:
                 _read(files)
         self.add(f"diff, {title}", 2, tables, bare, opened, written)

@@ -1,4 +1,4 @@
-"""For every test: the long forms are left out unless FULL is set; `--update-golden` writes expected output anew."""
+"""Settings for every test: long forms run only if FULL is set, and `--update-golden` rewrites expected output."""
 
 import os
 

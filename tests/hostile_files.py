@@ -1,7 +1,7 @@
-"""Files that lie: small valid ones with a place changed, and others that no writer would write.
+"""Hostile files: small valid files with one place changed, and files that no writer would write.
 
-Each is `Hostile(path, data)`; `said` is a part of the message that it must be refused with, empty where any words do,
-and None where the file is odd but right, so that it is read.
+Each is `Hostile(path, data)`. `said` is part of the error message that the file must cause. It is empty if any message
+will do, and None if the file is odd but valid and must be read.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def dictionary_bomb(rows: int = 80_000, size: int = 25_000) -> bytes:
 
 
 def _page_sizes() -> bytes:
-    """The header of a page says that it is larger, as it lies there and unpacked."""
+    """The header of a page claims a larger size, both stored and unpacked."""
     data = bytearray(parquet_file(pa.table({"n": list(range(5_000))}), compression="zstd", use_dictionary=False))
     # A page begins with its header in Thrift's compact form: type, size unpacked, size packed.
     assert data[4:7] == b"\x15\x00\x15"
@@ -299,7 +299,7 @@ def packed() -> Iterator[Hostile]:
 
 
 def wide(fields: int = 20_000) -> Iterator[Hostile]:
-    """Not hostile at all: rows with very many fields."""
+    """A file that is not hostile: rows with very many fields."""
     names = [f"f{n}" for n in range(fields)]
     yield Hostile("wide.ndjson", json.dumps(dict.fromkeys(names, 1)).encode() + b"\n", None)
     yield Hostile("wide.csv", ",".join(names).encode() + b"\n" + ",".join("1" * fields).encode() + b"\n", None)

@@ -1,4 +1,4 @@
-"""Where a test's journal is kept, and what a test may do to it behind the journal's back."""
+"""The location of a test's journal, and what a test can do to it behind the journal's back."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class ObjectPlace(Place):
 
 
 class Interposed:
-    """Slots with somebody in between, who may do something else than was asked. Each hook is called in place of the
-    real call and is given it."""
+    """Slots with hooks in between that may do something else than the request. Each hook is called in place of the real
+    call, which it gets as an argument."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ def create(name: str, key: str = "", fingerprint: bytes = b"") -> AppendRequest:
 
 
 async def tried(journal: Journal, request: AppendRequest) -> str | None:
-    """The new repository's id; None: the name was taken."""
+    """The new repository's id, or None if the name was taken."""
     try:
         result = await journal.submit(request)
     except AlreadyExists:
@@ -171,7 +171,7 @@ async def tried(journal: Journal, request: AppendRequest) -> str | None:
 
 
 async def fill(journal: Journal, count: int, prefix: str = "repo") -> None:
-    """So many records, one request each."""
+    """Appends that many records, one request each."""
     for index in range(count):
         await journal.submit(create(f"{prefix}-{index}"))
 

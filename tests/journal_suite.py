@@ -1,4 +1,4 @@
-"""What every journal keeps, wherever its records are. A kind of slots adopts both suites in a few lines:
+"""The tests that every journal must pass, wherever its records are. A kind of slots adopts both suites in a few lines:
 
 class TestMemory(JournalSuite, TrimSuite):
     def place(self) -> Place:
@@ -485,7 +485,7 @@ class JournalSuite(_Suite):
     @pytest.mark.parametrize("error", [Refused, NotFound, DiskFull])
     @pytest.mark.parametrize("landed", [True, False])
     def test_what_cannot_be_read_back_is_unknown(self, landed: bool, error: type[LochanError]) -> None:
-        """J2: a put whose answer was lost, and then a password that was changed. It may be there: nobody may be told
+        """J2: a put whose answer was lost, and then a changed password. The record may be there, so nobody may learn
         that it failed."""
 
         @story
@@ -528,7 +528,7 @@ class JournalSuite(_Suite):
 
     @story
     async def test_a_key_re_sent_in_the_batch_of_a_doubtful_one_is_unknown_too(self, place: Place) -> None:
-        """It shares the fate of the first: nobody may be told that nothing was written."""
+        """It shares the outcome of the first: nobody may learn that nothing was written."""
 
         async def lost(slots: Slots, number: int, data: bytes) -> None:
             raise Transient("lost")
@@ -602,7 +602,7 @@ class TrimSuite(_Suite):
 
     @story
     async def test_a_writer_that_holds_an_old_number(self, place: Place) -> None:
-        """Its put lands in a slot that was trimmed. The segment says who has that number, so it lands again."""
+        """Its put lands in a slot that was trimmed. The segment shows who has that number, so it lands again."""
         writer, stalled = await place.journal(), await place.journal()
         await fill(writer, 5)
         await stalled.fresh()

@@ -1,4 +1,4 @@
-"""`make test` and the lanes it is made of: python -m tests.lanes unit|thorough|integration|sim|spark|all [--full]
+"""`make test` and its lanes: python -m tests.lanes unit|thorough|integration|sim|spark|all [--full]
 
 Each lane is one run of pytest over its folders, so each prints its own closing lines; a summary stands at the end.
 """

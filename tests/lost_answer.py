@@ -1,4 +1,4 @@
-"""An append whose answer is lost, as if the process had been killed behind it."""
+"""An append whose answer is lost, as if the process had been killed right after it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,8 @@ from lochan import failpoints
 
 @contextmanager
 def lost_answer(number: int) -> Iterator[list[str]]:
-    """Of the append of that number, as if the process had been killed behind it; 0: of none. Yields what was passed."""
+    """Loses the answer to the append of that number, as if the process had been killed right after it; 0 loses none.
+    Yields what was passed."""
     passed: list[str] = []
 
     def act(name: str) -> None:

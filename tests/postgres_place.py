@@ -1,4 +1,4 @@
-"""A test's journal in PostgreSQL: a lake of its own in a database that many may share."""
+"""A test's journal in PostgreSQL: its own lake in a database that many tests may share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store and every wrapper keeps. An implementation adopts it in a few lines:
+"""The tests that every store and every wrapper must pass. An implementation adopts them in a few lines:
 
 class TestMemory(StoreContract):
     def make_store(self) -> Store:

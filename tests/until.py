@@ -1,4 +1,4 @@
-"""Waits for something that happens by itself, however busy the machine is."""
+"""Waits for a condition, however busy the machine is."""
 
 import asyncio
 import time

@@ -17,7 +17,7 @@ class Case(NamedTuple):
 
     @property
     def ordered(self) -> bool:
-        """Whether the language says in which order the rows come."""
+        """Whether the language defines the order of the rows."""
         return self.file == "order"
 
 

@@ -1,4 +1,4 @@
-"""Whether two answers are the same rows: in any order, floats to nine digits, times however they are written."""
+"""Compares two answers as rows: in any order, floats to nine digits, times in any notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the queries of the corpus use: operators, functions, aggregates, kinds of literals, forms of sources."""
+"""Finds what the queries of the corpus use: operators, functions, aggregates, kinds of literals, forms of sources."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The rows that the corpus asks about: pools of clean rows, of two shapes, and of every shape there is.
+"""The rows of the corpus: pools of clean rows, of two shapes, and of every shape there is.
 
-Made by rule and not by chance, so that a failure today is a failure tomorrow.
+They follow rules, not chance, so a failure today is a failure tomorrow.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _mixed() -> list[Row]:
 
 
 def _numbers() -> list[Row]:
-    """What neither 64 bits nor a double hold, beside what they do: as fields, nested, in lists, and as keys."""
+    """Numbers that neither 64 bits nor a double hold, beside others: as fields, nested, in lists, and as keys."""
     long = Decimal("33.33333333333333333333")
     hair = Decimal("0.1000000000000000055")  # its digits begin with those of the nearest float
     rows: list[Row] = [
@@ -220,6 +220,6 @@ def _unless(test: Any, value: Any) -> Any:
 
 
 def _words() -> list[Row]:
-    """No key: the whole row is."""
+    """Rows without a key: the whole row is the key."""
     texts = ("apple", "Banana", "cherry pie", "  padded  ", "a-b-c", "kitten", "sitting", "x=1;y=2", "100", "", "été")
     return [{"text": text, "n": number} for number, text in enumerate(texts)] + [{"text": "apple", "n": 0}]

@@ -67,7 +67,7 @@ async def make(folder: Path) -> None:
 
 
 class LakeRows(Pools):
-    """What the reference knows of this lake: pools at every ref, and files. Not its metadata."""
+    """The rows of this lake for the reference: pools at every ref, and files, without metadata."""
 
     def __init__(self) -> None:
         super().__init__(pools())
@@ -120,7 +120,7 @@ async def _files(lake: Lake) -> None:
 
 
 def file_sizes() -> dict[str, int]:
-    """Of those that are committed, in bytes."""
+    """The sizes of the committed files, in bytes."""
     return {path: len(_written(path, rows)) for path, rows in _file_rows().items()}
 
 

@@ -1,6 +1,8 @@
-"""What the corpus's lake must say of itself, by the name of the query; from what `tests.corpus.lake` does to make it.
+"""The metadata that the corpus's lake must have, by the name of the query. It follows from how `tests.corpus.lake`
+builds the lake.
 
-People's seven rows come in loads of three, two and two whose keys overlap; logs in three that do not.
+The seven rows of people come in loads of three, two and two, whose keys overlap. Logs come in three loads whose keys do
+not.
 """
 
 from __future__ import annotations

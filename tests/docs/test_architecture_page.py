@@ -1,4 +1,4 @@
-"""docs/architecture.md names files and rooms that are there, and each file of a walk leads to the next."""
+"""docs/architecture.md names files and layers that exist, and each file of a list imports the next one."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
 
 def walks() -> dict[str, list[str]]:
-    """The files of each act, by what the act is called."""
+    """The files of each request, by its heading."""
     found: dict[str, list[str]] = {}
     for line in PAGE.partition("## Following")[2].splitlines():
         if act := re.match(r"\*\*(.+?)\*\*", line):

@@ -1,4 +1,4 @@
-"""The pages of the query language are true: every example parses, every function is listed as it is called."""
+"""The pages of the query language are right: every example parses, and every function has its row."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The example of docs/api/python.md runs as it stands, and the page names every verb."""
+"""The example of docs/api/python.md runs as printed, and the page names every verb."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The page about security: what it names is there, and the defaults that it tells are those of the code."""
+"""The security page names things that exist, and its defaults are those of the code."""
 
 import re
 from pathlib import Path
@@ -24,8 +24,8 @@ def test_every_setting_on_the_page_exists() -> None:
 
 
 def test_every_setting_of_the_listeners_is_on_the_page() -> None:
-    wanted = {key for key in KEYS if key.startswith(("server.", "tls.", "auth.encrypt.")) or key.endswith("listen")}
-    assert wanted <= set(SPANS), wanted - set(SPANS)
+    expected = {key for key in KEYS if key.startswith(("server.", "tls.", "auth.encrypt.")) or key.endswith("listen")}
+    assert expected <= set(SPANS), expected - set(SPANS)
 
 
 def test_the_limits_are_those_of_the_code() -> None:

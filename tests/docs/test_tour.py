@@ -1,4 +1,4 @@
-"""The README's tour works as printed, and what it made is served."""
+"""The README's tour works as printed, and the server serves the lake that it made."""
 
 import subprocess
 import sys
@@ -18,8 +18,7 @@ ANSWERS = {
 
 
 def test_the_tour_is_played_and_its_lake_served_as_told(tmp_path: Path) -> None:
-    """What `make run` starts: every command works, the printed keys do at the printed address, and it stops when told
-    to."""
+    """`make run`: every command works, the printed keys work at the printed address, and it stops when asked to."""
     assert len(commands()) >= 6
     s3, api = (f"127.0.0.1:{port}" for port in free_ports(2))
     command = [sys.executable, "-m", "docs.tour", "--folder", str(tmp_path / "sample")]

@@ -1,4 +1,4 @@
-"""Writes a lake with something of everything, to be kept in the tree as today's code has written it.
+"""Writes a lake that contains something of everything, to keep in the tree as today's code has written it.
 
     python -m tests.golden.make_lake NAME
 
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import lochan as library
-from tests.golden.lake_reading import BOB_KEY, BOB_SECRET, read_by_s3, read_everything
 from tests.golden.play import alone, lochan
+from tests.golden.read_lake import BOB_KEY, BOB_SECRET, read_by_s3, read_everything
 from tests.servers.lochan import LochanServer, lochan_server
 
 LAKES = Path(__file__).parent / "lakes"
@@ -198,7 +198,7 @@ def _part(upload: dict[str, Any], number: int, body: bytes) -> dict[str, Any]:
 
 
 def _leave_open(folder: Path) -> None:
-    """What was begun and not ended: a stash, workspaces, staged changes."""
+    """Leaves work unfinished: a stash, workspaces, staged changes."""
     _put("shop@dev/stashed.txt", "stashed\n")
     _do("stash", "push", "shop@dev", "-m", "not yet")
     opened = json.loads(_do("workspace", "create", "shop@main", "--note", "new prices", "-f", "json"))
@@ -210,7 +210,7 @@ def _leave_open(folder: Path) -> None:
 
 
 def _make_long_journal(folder: Path) -> None:
-    """So many records that there are checkpoints, and segments whose slots are gone; and a run of staged changes."""
+    """Enough records for checkpoints and for segments whose slots are gone, and a run of staged changes."""
     for number in range(1_500):
         (folder / "many" / f"{number % 10}" / f"{number:05}").parent.mkdir(parents=True, exist_ok=True)
         (folder / "many" / f"{number % 10}" / f"{number:05}").write_text("the same\n")

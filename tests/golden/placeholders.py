@@ -1,4 +1,4 @@
-"""Puts words in the place of what differs from run to run: ids, times, keys, folders.
+"""Replaces what differs from run to run by placeholders: ids, times, keys, folders.
 
 A placeholder with a number stands for one thing throughout a script: `<commit:1>` is the first commit that was printed,
 wherever it shows up again, whole or shortened (`<commit:1…>`). Commands may name it too.
@@ -59,7 +59,7 @@ class Placeholders:
         return _NUMBERED.sub(lambda found: _in_column(self._name(found), found), text)
 
     def fill(self, command: str) -> str:
-        """The command with what its placeholders stand for. Raises ValueError for one that nobody has printed yet."""
+        """The command with the values of its placeholders. Raises ValueError if one has not been printed yet."""
         for known, word in self.texts.items():
             command = command.replace(word, known)
         return _NAMED.sub(self._value, command)
@@ -84,7 +84,7 @@ class Placeholders:
 
 
 def _in_column(word: str, found: re.Match[str]) -> str:
-    """As wide as what it replaces, where that stands in a column of a table."""
+    """The placeholder, as wide as the text it replaces if that is in a column of a table."""
     kept = found.group(1) if found.re in _KEEPING else ""
     word = kept + word
     return word.ljust(len(found.group())) if found.string[found.end() : found.end() + 2] == "  " else word

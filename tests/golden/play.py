@@ -1,4 +1,4 @@
-"""Plays a golden script with the real command line, in this process, in a folder of its own."""
+"""Plays a golden script with the real command line, in this process, in its own folder."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _run(step: Step, words: Placeholders) -> Step:
 
 
 def _output(command: list[str], given: list[str]) -> tuple[str, str, int]:
-    """What the command prints, on stdout and stderr, and its exit code."""
+    """The output of a command, on stdout and stderr, and its exit code."""
     match command:
         case ["write", file]:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def lochan(words: Sequence[str], stdin: bytes = b"") -> tuple[str, str, int]:
 
 @contextmanager
 def alone(folder: Path, env: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
-    """Nothing of the machine is seen: neither its configuration nor who sits there."""
+    """Isolates a script from the machine: its configuration and its user."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_", "XDG_"))}
     ours |= {"HOME": str(folder), "COLUMNS": "100", "TZ": "UTC", **env}
     someone = pwd.struct_passwd((USER, "x", os.getuid(), os.getgid(), "", str(folder), "/bin/sh"))

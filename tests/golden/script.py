@@ -22,7 +22,7 @@ COMMAND, INPUT, SAID = "$ ", "> ", "! "
 
 @dataclass
 class Step:
-    """One command. `line` is where it stands in the script, for messages."""
+    """One command. `line` is its line in the script, for messages."""
 
     command: str
     line: int
@@ -88,7 +88,7 @@ def _shown(step: Step) -> list[str]:
 
 
 def output_lines(stdout: str, stderr: str, code: int) -> list[str]:
-    """What a command printed, as a script shows it. Raises ValueError for what a script could not be read back from."""
+    """The output of a command, as a script shows it. Raises ValueError if it could not be read back from a script."""
     lines = stdout.splitlines()
     for line in lines:
         if line.startswith((COMMAND, SAID)):

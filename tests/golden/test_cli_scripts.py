@@ -1,4 +1,4 @@
-"""Every script in `cli/` prints what it says, on a new lake in a folder. `--update-golden` writes what it prints."""
+"""Every script in `cli/` prints what it says, on a new lake in a folder. `--update-golden` records what it prints."""
 
 from pathlib import Path
 

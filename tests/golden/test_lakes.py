@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import lochan as library
-from tests.golden.lake_reading import answer, missing, read_everything
 from tests.golden.play import alone, lochan
+from tests.golden.read_lake import answer, missing, read_everything
 
 LAKES = sorted((Path(__file__).parent / "lakes").iterdir())
 
@@ -48,7 +48,8 @@ def test_everything_is_read_as_it_was(place: Path, lake: Path, tmp_path: Path, p
 
 @pytest.mark.thorough
 def test_work_goes_on_where_it_was_left(place: Path, lake: Path, tmp_path: Path) -> None:
-    """What was staged is committed, what was put aside is taken up, what was open is closed, and the past stays."""
+    """Staged changes are committed, stashes popped, open uploads and workspaces closed, and the past does not
+    change."""
     before = json.loads((place / "expected.json").read_text())
     with alone(tmp_path, {"LOCHAN_LAKE": str(lake)}):
         [workspace] = answer("workspace", "list", "shop")
@@ -114,7 +115,7 @@ def test_what_is_missing_is_found() -> None:
 
 
 def _files(lake: Path) -> dict[str, int]:
-    """But those of a scratch folder, which are nobody's."""
+    """All files except those of a scratch folder."""
     files = (file for file in lake.rglob("*") if file.is_file() and ".tmp" not in file.parts)
     return {str(file): file.stat().st_mtime_ns for file in files}
 

@@ -1,4 +1,4 @@
-"""Golden scripts themselves: how they are read and written, what placeholders stand for, and that none is forgotten."""
+"""Golden scripts themselves: how they are read and written, what placeholders stand for, and that no verb lacks one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One of several processes that append to one journal at once; says on its standard output what was acknowledged.
+"""One of several processes that append to one journal at once. It prints what was acknowledged.
 
 python -m tests.integration.append_worker '{"store": …, "options": …, "journal_url": …, "worker": …, …}'
 """

@@ -1,4 +1,4 @@
-"""The command line as a person uses it, in this process: what it said, and how it ended."""
+"""Runs the command line in this process and returns its output and exit code."""
 
 from click.testing import CliRunner, Result
 

@@ -1,4 +1,4 @@
-"""What a user sees when something is wrong: one line that says what and what to do, an exit code, nothing changed."""
+"""Bad input: the user gets one line that says what is wrong and what to do, an exit code, and nothing changes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Bodies on a real S3 server: blocks, tags as another client reads them, imports of what another client wrote."""
+"""Bodies on a real S3 server: blocks, tags as another client reads them, imports of another client's objects."""
 
 import hashlib
 from collections.abc import AsyncIterator, Callable
@@ -139,7 +139,7 @@ def test_import_of_what_another_client_wrote(minio_server: MinioServer) -> None:
         run(play())
 
 
-def test_the_lake_itself_is_no_source(minio_server: MinioServer, place: str) -> None:
+def test_the_lake_itself_cannot_be_a_source(minio_server: MinioServer, place: str) -> None:
     async def play() -> None:
         store = _lake(minio_server, place)
         await store.put("lake.json", b"{}")

@@ -1,4 +1,4 @@
-"""Addresses and tags that tell the logical path, from the configuration to what a policy or a rule of a bucket sees."""
+"""Addresses and tags with the logical path, from the configuration to what a bucket's policy or rule sees."""
 
 import json
 import re

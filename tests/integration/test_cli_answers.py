@@ -161,12 +161,12 @@ def verb_of(words: list[str]) -> str:
 
 
 def test_the_story_has_every_verb() -> None:
-    told = {verb_of(words) for words in story()}
-    assert told == {" ".join(name) for name, _ in verbs()} - OTHER - (ELSEWHERE - told)
+    played = {verb_of(words) for words in story()}
+    assert played == {" ".join(name) for name, _ in verbs()} - OTHER - (ELSEWHERE - played)
 
 
 def test_every_verb_answers_in_json(folder: Path) -> None:
-    for words, result in told("-f", "json"):
+    for words, result in played_story("-f", "json"):
         check_shape(words, result.stdout)
 
 
@@ -204,20 +204,20 @@ def test_no_table_is_wider_than_the_terminal(folder: Path, monkeypatch: pytest.M
     for name, value in {"COLUMNS": "60", "TERM": "dumb", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(click.testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
-    for words, result in told():
+    for words, result in played_story():
         lines = result.stdout.splitlines()
         if len(lines) > 1 and words[0] not in ("explain", "bisect", "events"):
             assert max(map(cell_len, lines)) <= 60, (words, result.stdout)
 
 
 def test_every_table_has_times_of_the_same_form(folder: Path) -> None:
-    for words, result in told():
+    for words, result in played_story():
         if verb_of(words) not in OF_ROWS:
             for found in re.findall(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*\S*", result.stdout):
                 assert _TIME.match(found), (words, found)
 
 
-def told(*options: str) -> Iterator[tuple[list[str], Result]]:
+def played_story(*options: str) -> Iterator[tuple[list[str], Result]]:
     """The story, and what each of its commands has answered."""
     assert lochan("init").exit_code == 0
     workspace = ""

@@ -59,9 +59,9 @@ def story(tmp_path: Path) -> None:
 
     put("Demo", POLICY, tmp_path)
     assert answer("auth", "attach", "bob", "Demo") == {"user": "bob", "policies": ["Demo"]}
-    told = answer("auth", "can", "bob", "fs:ReadObject", A_CSV)
-    assert (told["allowed"], told["policy"], told["number"]) == (True, "Demo", 1)
-    assert told["statement"]["resources"] == ["repository/demo/*"]
+    decision = answer("auth", "can", "bob", "fs:ReadObject", A_CSV)
+    assert (decision["allowed"], decision["policy"], decision["number"]) == (True, "Demo", 1)
+    assert decision["statement"]["resources"] == ["repository/demo/*"]
     shut = lochan("auth", "can", "bob", "fs:ReadObject", "repository/demo/tag/v1/object/secret/x")
     assert (shut.exit_code, shut.stdout.split(":")[0]) == (REFUSED, "denied")
     assert "statement 2 of policy Demo" in shut.stdout
@@ -86,7 +86,7 @@ def story(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lake")
-def test_what_is_said_to_mistakes(tmp_path: Path) -> None:
+def test_mistakes(tmp_path: Path) -> None:
     fine("auth", "users", "create", "ada")
     fine("auth", "attach", "ada", "Admin")
     wrong(CONFLICT, "auth", "users", "create", "ada")
@@ -160,7 +160,7 @@ def test_the_secrets_key_can_be_given(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("lake")
-def test_without_the_package_it_is_said_what_is_missing(tmp_path: Path) -> None:
+def test_without_the_package_the_error_names_it(tmp_path: Path) -> None:
     fine("auth", "users", "create", "bob")
     script = "import sys; sys.modules['cryptography'] = None\nfrom lochan.cli.main import main; main()"
     words = [sys.executable, "-c", script, "auth", "keys", "create", "bob"]
@@ -192,7 +192,7 @@ def test_it_runs_as_a_process() -> None:
 
 
 @pytest.mark.usefixtures("lake")
-def test_a_revocation_that_is_killed_at_any_step_is_done_or_not_done_and_never_told_falsely() -> None:
+def test_a_revocation_that_is_killed_at_any_step_is_done_or_not_and_never_misreported() -> None:
     fine("auth", "users", "create", "bob")
     fine("auth", "keys", "create", "bob", "--access-key-id", "key0")
     steps = list(dict.fromkeys(revoke("key0", "").stderr.split()))
@@ -212,7 +212,7 @@ def test_a_revocation_that_is_killed_at_any_step_is_done_or_not_done_and_never_t
 
 
 def revoke(id: str, step: str) -> "subprocess.CompletedProcess[str]":
-    """In a process that is killed at `step`; it tells which steps it passed."""
+    """Runs in a process that is killed at `step`, and reports the steps it passed."""
     script = (
         "import os, sys\n"
         "from lochan.failpoints import arm\n"

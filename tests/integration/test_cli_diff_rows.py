@@ -81,7 +81,7 @@ def test_files_of_a_repository_and_what_the_right_has_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    "code, words, said",
+    "code, words, message",
     [
         (6, "--rows users@main users@dev --key name", 'lacks the key name, or has null in it, such as {"id":3}'),
         (6, "--rows users@main users@dev --key a..b", "a name is missing"),
@@ -97,11 +97,11 @@ def test_files_of_a_repository_and_what_the_right_has_changed() -> None:
         (6, "--rows users@main users@dev --memory much", "--memory"),
     ],
 )
-def test_what_is_refused(code: int, words: str, said: str) -> None:
+def test_what_is_refused(code: int, words: str, message: str) -> None:
     fine("repo", "create", "files")
     result = run("diff", *words.split())
     assert result.exit_code == code, result.output
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_from_python() -> None:

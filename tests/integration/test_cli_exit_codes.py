@@ -1,4 +1,4 @@
-"""Every exit code of the table in docs/operations/cli.md, by something that really happens."""
+"""Every exit code of the table in docs/operations/cli.md, caused by a real situation."""
 
 import os
 import shlex
@@ -121,7 +121,7 @@ def test_a_store_that_does_not_answer_is_9(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_ctrl_c_is_130(lake: Path) -> None:
-    """Nothing is said, and nothing is left behind."""
+    """Nothing is printed, and nothing is left behind."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or a child of a background job would ignore it
     try:
         process = subprocess.Popen([*LOCHAN, "events", "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -130,9 +130,9 @@ def test_ctrl_c_is_130(lake: Path) -> None:
     assert process.stdout is not None
     process.stdout.readline()  # it follows from now on
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE_S)
+    _, output = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert said == b""
+    assert output == b""
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_reader_that_has_left_is_141(lake: Path, words: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_leaves_in_the_middle(lake: Path, unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `| head -1` does: the rest does not fit into the pipe. Without a buffer Python itself would say nothing."""
+    """Like `| head -1`: the rest does not fit into the pipe. Without a buffer, Python itself would print nothing."""
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     for words in (("query", "from rows"), ("fs", "cat", "demo@dev~1/big")):
         process = subprocess.Popen([*LOCHAN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

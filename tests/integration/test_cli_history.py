@@ -44,7 +44,7 @@ def answer(*words: str) -> Any:
 
 
 def wrong(code: int, *words: str) -> str:
-    """What it said."""
+    """Returns the error message."""
     result = lochan(*words)
     assert result.exit_code == code, (words, result.output)
     assert "lochan: " in result.stderr
@@ -292,8 +292,8 @@ def test_time_travel() -> None:
     assert "had been deleted" in wrong(3, "fs", "cat", "demo@old@{now}/data/a")
 
 
-def test_an_author_may_be_claimed_but_a_committer_is_who_it_is(tmp_path: Path) -> None:
-    """By every verb that makes a commit, and from Python."""
+def test_an_author_may_be_claimed_but_not_a_committer(tmp_path: Path) -> None:
+    """With every verb that makes a commit, and from Python."""
     own = system_user()
     claim = ("-s", "user=somebody-else")
     fine("fs", "upload", "-", "demo/b", *claim, stdin=b"x")

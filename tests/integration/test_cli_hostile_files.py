@@ -1,4 +1,4 @@
-"""Files that lie, at every door but HTTP: commands and Python say what is wrong, and nothing is changed."""
+"""Hostile files through every door but HTTP: commands and Python say what is wrong, and nothing changes."""
 
 from __future__ import annotations
 

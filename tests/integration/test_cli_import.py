@@ -1,4 +1,4 @@
-"""Files of folders and buckets come in without a copy: imported once, or followed as they change."""
+"""Files of folders and buckets are imported without a copy, once or repeatedly as they change."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def assert_gone(where: str) -> None:
 
 
 def bytes_written() -> int:
-    """In the folders of bodies."""
+    """The number of bytes in the folders of bodies."""
     return sum(file.stat().st_size for file in Path(".lochan").glob("*/data/**/*") if file.is_file())
 
 
@@ -103,7 +103,7 @@ def test_an_ingest_follows_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, code, message",
     [
         ("import none demo", NOT_FOUND, "there is nothing to import under file://"),
         ("import file demo", NOT_FOUND, "links one file"),
@@ -120,17 +120,17 @@ def test_an_ingest_follows_a_folder(tmp_path: Path) -> None:
         ("ingest diff --from-path folder --to-path demo@none", NOT_FOUND, "no branch 'none'"),
     ],
 )
-def test_a_mistake_is_one_clear_line(words: str, code: int, said: str, tmp_path: Path) -> None:
+def test_a_mistake_is_one_clear_line(words: str, code: int, message: str, tmp_path: Path) -> None:
     for name in ("empty", "folder"):
         (tmp_path / name).mkdir()
     for name in ("file", "folder/x"):
         (tmp_path / name).write_text("x")
     before = answer("branch", "list", "demo")
-    assert said in wrong(code, *words.split())
+    assert message in wrong(code, *words.split())
     assert answer("branch", "list", "demo") == before
 
 
-def test_a_name_that_is_no_text_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf8_is_not_skipped(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "good").write_bytes(b"")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/in/b\xffd")).write_bytes(b"")

@@ -93,8 +93,8 @@ def test_a_load_that_fails_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "good.ndjson").write_bytes(ndjson(ROWS))
     (tmp_path / "bad.ndjson").write_bytes(ndjson(ROWS[:3]) + b'{"ts": oops}\n')
     before = commits()
-    said = wrong(INVALID, "load", "logs", "good.ndjson", "bad.ndjson")
-    assert "bad.ndjson:4:8: expecting value" in said and "oops" in said and "nothing was loaded" in said
+    message = wrong(INVALID, "load", "logs", "good.ndjson", "bad.ndjson")
+    assert "bad.ndjson:4:8: expecting value" in message and "oops" in message and "nothing was loaded" in message
     assert wrong(NOT_FOUND, "load", "logs", "good.ndjson", "nobody.ndjson") == "lochan: no file nobody.ndjson\n"
     assert "no file matches" in wrong(NOT_FOUND, "load", "logs", "x*.csv")
     (tmp_path / "empty").mkdir()
@@ -107,7 +107,7 @@ def test_a_load_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lake")
-def test_faults_are_skipped_or_kept_and_told(tmp_path: Path) -> None:
+def test_faults_are_skipped_or_kept_and_reported(tmp_path: Path) -> None:
     data = ndjson(ROWS[:2]) + b"nope\n" + ndjson(ROWS[2:4]) + b'{"a":1,"a":1}\n'
     result = lochan("load", "logs", "-", "--on-error", "skip", input=data)
     assert result.exit_code == 0
@@ -120,7 +120,7 @@ def test_faults_are_skipped_or_kept_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lake")
-def test_values_that_are_no_times_are_counted() -> None:
+def test_values_that_are_not_times_are_counted() -> None:
     fine("create", "declared", "--key", "ts:time")
     data = ndjson([{"ts": "2026-11-01T10:00:00+01:00"}, {"ts": "n/a"}, {"ts": "2026-02-30"}, {"ts": None}])
     result = lochan("load", "declared", "-", input=data)
@@ -135,8 +135,8 @@ def test_values_that_are_no_times_are_counted() -> None:
 def test_a_pool_is_made_by_its_first_load(tmp_path: Path) -> None:
     fine("init")
     (tmp_path / "a.ndjson").write_bytes(ndjson(ROWS))
-    said = wrong(NOT_FOUND, "load", "logs", "a.ndjson")
-    assert "no pool 'logs'" in said and "lochan create logs --key ts:time" in said
+    message = wrong(NOT_FOUND, "load", "logs", "a.ndjson")
+    assert "no pool 'logs'" in message and "lochan create logs --key ts:time" in message
     wrong(INVALID, "load", "logs", "-", "--create", input=b"{nope\n")
     assert lochan("load", "logs", "-", "--key", "k", input=b"\n").exit_code != 0
     assert answer("ls") == []
@@ -169,7 +169,7 @@ def test_a_packed_source_may_not_become_too_large(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lake")
-def test_a_process_of_its_own_says_nothing_but_the_answer(tmp_path: Path) -> None:
+def test_a_separate_process_prints_only_the_answer(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_bytes(ndjson(ROWS))
     command = [str(Path(sys.executable).with_name("lochan")), "load", "logs", "a.ndjson"]
     done = subprocess.run(command, capture_output=True, check=True)

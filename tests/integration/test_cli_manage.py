@@ -39,7 +39,7 @@ def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_round_trims_the_journals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a lake where nobody did so behind the writers."""
+    """The journals of a lake whose writers did not trim."""
 
     async def keep(self: Journal) -> None:
         await self.checkpoint()
@@ -93,7 +93,7 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-def test_a_round_and_everything_that_can_be_said_wrongly() -> None:
+def test_a_round_and_every_mistake() -> None:
     fine("init")
     fine("repo", "create", "files")
     for name in ("logs", "scratch"):
@@ -118,7 +118,7 @@ def test_a_round_and_everything_that_can_be_said_wrongly() -> None:
     assert "vacuum is not implemented yet" in wrong(5, "manage", "--once", "--policy", "policy.yaml")
 
 
-def test_what_fails_is_told_and_the_rest_is_done() -> None:
+def test_a_failure_is_reported_and_the_rest_is_done() -> None:
     fine("init")
     for name in ("aaa", "bbb"):
         pool_with_overlaps(name)

@@ -1,4 +1,4 @@
-"""Objects from the command line: folders copied, moved and removed, other repositories, links, and vanished bytes."""
+"""Objects from the command line: folders copied, moved and removed, other repositories, links, missing bytes."""
 
 import hashlib
 from pathlib import Path
@@ -27,7 +27,7 @@ def assert_gone(where: str) -> None:
 
 
 def files_of(where: str) -> list[Path]:
-    """Where the bytes of an object lie."""
+    """The files with the bytes of an object."""
     return [Path(".lochan") / each["address"] for each in answer("fs", "stat", where)["blocks"]]
 
 
@@ -147,7 +147,7 @@ def test_a_file_outside_is_linked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, code, message",
     [
         ("fs link none.csv demo/a", NOT_FOUND, "none.csv"),
         ("fs link http://x/y demo/a", INVALID, "is not a place to read from"),
@@ -165,7 +165,7 @@ def test_a_file_outside_is_linked(tmp_path: Path) -> None:
         ("fs mv -r demo@main~1/data demo/b", INVALID, "is not a branch"),
     ],
 )
-def test_a_mistake_is_one_clear_line(words: str, code: int, said: str, tmp_path: Path) -> None:
+def test_a_mistake_is_one_clear_line(words: str, code: int, message: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert said in wrong(code, *words.split())
+    assert message in wrong(code, *words.split())
     assert answer("status", "demo")["staged"] == []

@@ -1,4 +1,4 @@
-"""Pools from the command line: their settings, branches and data objects, and everything that can be said wrongly."""
+"""Pools from the command line: settings, branches, data objects, and every kind of wrong input."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def answer(*words: str) -> Any:
 
 
 def wrong(code: int, *words: str) -> str:
-    """What it said."""
+    """Returns the error message."""
     result = lochan(*words)
     assert result.exit_code == code, (words, result.output)
     assert result.stderr.startswith("lochan: ")
@@ -87,7 +87,7 @@ def test_a_pool_is_created_with_all_its_settings_and_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "code, words, said",
+    "code, words, message",
     [
         (6, "create logs --key a..b", "a name is missing"),
         (6, "create logs --key a:sideways", "'sideways' was not expected"),
@@ -123,11 +123,11 @@ def test_a_pool_is_created_with_all_its_settings_and_shown() -> None:
         (5, "import file:///tmp/ taken@main/x/", "a pool holds rows"),
     ],
 )
-def test_what_is_refused(code: int, words: str, said: str) -> None:
+def test_what_is_refused(code: int, words: str, message: str) -> None:
     Path("lochan.yaml").write_text("user: ann\n")
     fine("create", "taken")
     fine("repo", "create", "files")
-    assert said in wrong(code, *words.split())
+    assert message in wrong(code, *words.split())
 
 
 def test_a_pool_is_renamed_with_all_that_it_holds_and_dropped() -> None:
@@ -272,7 +272,7 @@ def test_a_pool_is_compacted_once() -> None:
     Path("rows.ndjson").write_text('{"k": 1000}\n{"v": "no key"}\n')
     fine("load", "logs", "rows.ndjson")
     planned = [("overlapping", 3)]
-    for words, wanted in (
+    for words, expected in (
         ("", planned),
         ("--upkeep", []),
         ("--from 500", []),
@@ -280,7 +280,7 @@ def test_a_pool_is_compacted_once() -> None:
         ("--up-to before~1", planned),
     ):
         groups = answer("compact", "logs", "--dry-run", *words.split())["groups"]
-        assert [(each["why"], each["objects"]) for each in groups] == wanted, words
+        assert [(each["why"], each["objects"]) for each in groups] == expected, words
     assert answer("status", "logs")["objects"] == 4
     done = answer("compact", "logs", "-m", "tidy")
     assert (done["before"], done["after"], done["rows"]) == (4, 1, 302)

@@ -1,4 +1,4 @@
-"""Queries from the command line: every format, every option, and what can be said wrongly."""
+"""Queries from the command line: every format, every option, and wrong input."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def test_a_field_that_no_row_has_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, code, message",
     [
         (["--memory", "much"], INVALID, "--memory 'much'"),
         (["--timeout", "soon"], INVALID, "--timeout 'soon'"),
@@ -110,10 +110,10 @@ def test_a_field_that_no_row_has_is_warned_of() -> None:
         (["--memory", "1MB"], REFUSED, "needs more than its"),
     ],
 )
-def test_limits(words: list[str], code: int, said: str) -> None:
+def test_limits(words: list[str], code: int, message: str) -> None:
     query = "from logs | join (from logs) on host=host | sort ts | count() by host"
     result = lochan("query", query, *words)
-    assert (result.exit_code, said in result.stderr) == (code, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
 
 
 def test_an_object_that_is_gone() -> None:

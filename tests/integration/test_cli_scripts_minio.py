@@ -1,4 +1,4 @@
-"""The golden scripts of the command line once more, on lakes in a bucket: they must print the same."""
+"""The golden scripts of the command line again, on lakes in a bucket: the output must be the same."""
 
 from pathlib import Path
 

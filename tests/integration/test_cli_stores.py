@@ -23,7 +23,7 @@ def lochan(*words: str, config: Path) -> subprocess.CompletedProcess[str]:
 
 
 def configuration(folder: Path, server: MinioServer, bucket: str, **changed: str) -> Path:
-    """As the documentation has it."""
+    """A configuration file as in the documentation."""
     values = {"endpoint": server.endpoint, "key": server.access_key, "secret": server.secret_key, **changed}
     file = folder / "lochan.yaml"
     file.write_text(f"""
@@ -41,7 +41,7 @@ blockstore:
 
 
 def play(config: Path) -> None:
-    """A small life: made once, used, and seen by whoever comes after."""
+    """A small life: a lake is created once, used, and read by a later process."""
     assert "made a lake" in _fine(lochan("init", config=config))
     again = lochan("init", config=config)
     assert again.returncode == BY_KIND["already-exists"]

@@ -1,4 +1,4 @@
-"""Versioned repositories from the command line: one long story, and everything that can be said wrongly."""
+"""Versioned repositories from the command line: one long story, and every kind of wrong input."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def answer(*words: str) -> Any:
 
 
 def wrong(code: int, *words: str) -> str:
-    """What it said."""
+    """Returns the error message."""
     result = lochan(*words)
     assert result.exit_code == code, (words, result.output)
     assert result.stderr.startswith("lochan: ")
@@ -224,12 +224,12 @@ def test_an_object_and_a_folder_of_one_name(demo: None, tmp_path: Path) -> None:
         fine("fs", "upload", "-", f"demo/{path}", stdin=b"x")
     done = lochan("fs", "download", "-r", "demo", "out")
     assert done.exit_code == 5
-    said = done.stderr.splitlines()
-    assert [line for line in said if "is an object too" in line] == [
+    message = done.stderr.splitlines()
+    assert [line for line in message if "is an object too" in line] == [
         f"lochan: '{path}' was not downloaded: 'data/a.csv' is an object too, and a file cannot be a folder"
         for path in ("data/a.csv/inner", "data/a.csv/inner/deep")
     ]
-    assert "lochan: 2 objects were not downloaded" in said
+    assert "lochan: 2 objects were not downloaded" in message
     assert contents(tmp_path / "out") == {"data/a.csv": b"one\n", "data/a.csv-more": b"x"}
 
 
@@ -255,7 +255,7 @@ def test_nothing_is_downloaded_through_a_link_to_elsewhere(demo: None, tmp_path:
     assert contents(tmp_path / "elsewhere") == {}
 
 
-def test_links_out_of_a_folder_are_followed_only_when_told(demo: None, tmp_path: Path) -> None:
+def test_links_out_of_a_folder_are_followed_only_on_request(demo: None, tmp_path: Path) -> None:
     outside, folder = tmp_path / "outside", tmp_path / "in"
     for each in (outside, folder):
         (each / "deep").mkdir(parents=True)
@@ -295,7 +295,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(demo: None, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, code, message",
     [
         ("fs ls demo@none", 3, "no branch, tag or commit 'none'"),
         ("fs ls none@main", 3, "no repository 'none'"),
@@ -349,16 +349,16 @@ def test_a_file_that_is_there_is_replaced_only_by_force(demo: None, tmp_path: Pa
         ("reset demo --hard none --yes", 3, "no branch, tag or commit 'none'"),
     ],
 )
-def test_a_mistake_is_one_clear_line(words: str, code: int, said: str, demo: None, tmp_path: Path) -> None:
+def test_a_mistake_is_one_clear_line(words: str, code: int, message: str, demo: None, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
-    assert said in wrong(code, *words.split())
+    assert message in wrong(code, *words.split())
     assert len(answer("log", "demo")) == 2
     assert answer("status", "demo")["staged"] == []
 
 
 def test_bytes_go_through_pipes_as_they_are(demo: None) -> None:
-    """As processes of their own, which CliRunner does not show."""
+    """With real processes, because CliRunner does not show this."""
     data = bytes(range(256)) * 100_000
     subprocess.run([LOCHAN, "fs", "upload", "-", "demo/bin"], input=data, capture_output=True, check=True, timeout=120)
     read = subprocess.run([LOCHAN, "fs", "cat", "demo/bin"], capture_output=True, check=True, timeout=120)
@@ -370,7 +370,7 @@ def test_bytes_go_through_pipes_as_they_are(demo: None) -> None:
 def test_trees_of_a_bucket_are_kept_on_the_disk(
     minio_server: MinioServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And what is kept there may be deleted or damaged at any time."""
+    """The copies there may be deleted or damaged at any time."""
     monkeypatch.setenv("LOCHAN_LAKE", f"s3://{minio_server.bucket('cached')}/lake")
     monkeypatch.setenv("AWS_ENDPOINT_URL", minio_server.endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", minio_server.access_key)

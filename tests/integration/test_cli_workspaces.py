@@ -41,7 +41,7 @@ def answer(*words: str) -> Any:
 
 
 def wrong(code: int, *words: str) -> str:
-    """What it said."""
+    """Returns the error message."""
     result = lochan(*words)
     assert result.exit_code == code, (words, result.output)
     assert result.stderr.startswith("lochan: ")
@@ -63,7 +63,7 @@ def workspace() -> str:
 
 
 def file_of(id: str, path: str) -> Path:
-    """Where another program would write."""
+    """The path at which another program would write."""
     file = Path(fine("workspace", "path", f"demo@main+{id}/{path}").rstrip("\n"))
     file.parent.mkdir(parents=True, exist_ok=True)
     return file
@@ -217,16 +217,16 @@ def test_a_commit_asked_for_twice_with_one_key(workspace: str) -> None:
         (6, ("workspace", "commit", "demo", "17-00000000", "-m", "x", "--meta", "none")),
     ],
 )
-def test_what_is_said_wrongly(workspace: str, code: int, words: tuple[str, ...]) -> None:
+def test_mistakes(workspace: str, code: int, words: tuple[str, ...]) -> None:
     wrong(code, *words)
 
 
 def test_names_that_no_file_can_have(workspace: str) -> None:
     ref = f"main+{workspace}"
     for path in ("../x", "a//b", "line\nbreak", "a/./b"):
-        said = wrong(6, "fs", "upload", __file__, f"demo@{ref}/{path}")
-        assert "cannot be a file of a workspace" in said
-        assert "write other paths to the branch" in said
+        message = wrong(6, "fs", "upload", __file__, f"demo@{ref}/{path}")
+        assert "cannot be a file of a workspace" in message
+        assert "write other paths to the branch" in message
     assert "cannot be a file of a workspace" in wrong(6, "workspace", "path", f"demo@{ref}/a/../../b")
     fine("fs", "cp", "demo@main/data/a.csv", f"demo@{ref}/a//b")  # what is staged has any name
     assert paths(ref) == ["a//b", "data/a.csv", "data/b.csv"]
@@ -252,7 +252,7 @@ def test_nothing_that_a_file_held_is_lost_by_an_upload_or_a_delete(workspace: st
     assert fine("fs", "cat", "demo@main/a") == "second"
 
 
-def test_a_file_with_a_name_that_is_no_text_is_not_lost_in_silence(workspace: str) -> None:
+def test_a_file_whose_name_is_not_utf8_is_not_silently_lost(workspace: str) -> None:
     file_of(workspace, "fine").write_text("1")
     root = os.fsencode(file_of(workspace, "fine").parent)
     Path(os.fsdecode(root + b"/bad-\xff")).write_text("2")

@@ -1,4 +1,4 @@
-"""Every query of the corpus, asked of a real lake: DuckDB gives what the reference gives, where it has one."""
+"""Every query of the corpus on a real lake: DuckDB gives what the reference gives, if there is one."""
 
 from __future__ import annotations
 

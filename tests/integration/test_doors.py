@@ -1,4 +1,4 @@
-"""The same acts through the command line, Python and S3: the same objects, checksums, notes and errors come of them."""
+"""The same actions through the command line, Python and S3 give the same objects, checksums, metadata and errors."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def doors(server: LochanServer, client: Any) -> Iterator[list[Door]]:
         yield [CommandLine(server), python, S3(client, python)]
 
 
-def told(client: Any, branch: str, path: str) -> dict[str, Any]:
-    """What S3 tells of an object, but for when it was written."""
+def object_status(client: Any, branch: str, path: str) -> dict[str, Any]:
+    """What S3 reports about an object, except the time of its write."""
     found = client.head_object(**_key(branch, path), ChecksumMode="ENABLED")
     names = [name for name in found if name.startswith("Checksum")]
     return {name: found[name] for name in ("ContentLength", "ETag", "ContentType", "Metadata", *names)}
@@ -149,7 +149,7 @@ def _played(client: Any, door: Door) -> dict[str, Any]:
     client.create_bucket(Bucket=other)
     main, elsewhere = f"{one}@main", f"{other}@main"
     door.put(main, "fruit.csv", b"1,pear\n")
-    answer: dict[str, Any] = {"put": told(client, main, "fruit.csv")}
+    answer: dict[str, Any] = {"put": object_status(client, main, "fruit.csv")}
     client.put_object(**_key(main, "summed"), Body=b"x" * 100, ChecksumAlgorithm="SHA256", Metadata=NOTES)
     _upload(client, main, "parts")
     for path in ("fruit.csv", "summed", "parts"):
@@ -167,13 +167,13 @@ def _played(client: Any, door: Door) -> dict[str, Any]:
 
 def _copied(client: Any, door: Door, branch: str, path: str, to_branch: str, to: str) -> dict[str, Any]:
     door.copy(branch, path, to_branch, to)
-    copied = told(client, to_branch, to)
-    assert copied == told(client, branch, path), "a copy is told of as its source is"
+    copied = object_status(client, to_branch, to)
+    assert copied == object_status(client, branch, path), "a copy is told of as its source is"
     return copied
 
 
 def _upload(client: Any, branch: str, path: str) -> None:
-    """In two parts, whose ETag and checksums are made of those of the parts."""
+    """Uploads in two parts; ETag and checksums are composed from those of the parts."""
     upload = client.create_multipart_upload(**_key(branch, path), ChecksumAlgorithm="CRC32", Metadata=NOTES)["UploadId"]
     parts = []
     for number, data in enumerate((b"a" * PART, b"b"), start=1):

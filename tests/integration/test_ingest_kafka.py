@@ -78,11 +78,11 @@ def test_each_message_is_one_row_and_comes_once(broker: Broker) -> None:
     assert rows("from logs@dev | count()") == rows("from logs | count()") == [{"count": 60}]
 
 
-def test_messages_that_are_no_rows(broker: Broker) -> None:
+def test_messages_that_are_not_rows(broker: Broker) -> None:
     broker.create("mixed")
     broker.send("mixed", [b'{"k":1}', b'{"k":', b'{"k":2}'])
-    said = wrong(6, *stream(broker, "mixed", "--once"))
-    assert "mixed/0:1" in said
+    message = wrong(6, *stream(broker, "mixed", "--once"))
+    assert "mixed/0:1" in message
     assert rows("from logs | count()") == [{"count": 0}]
     broker.send("mixed", [b"\xff\xfe"])
     [done] = records(fine(*stream(broker, "mixed", "--once", "--on-error", "skip", "-f", "json")))
@@ -94,7 +94,7 @@ def test_messages_that_are_no_rows(broker: Broker) -> None:
 
 
 def test_what_is_not_there_any_more(broker: Broker) -> None:
-    """A topic that was made anew counts from 0: that is no reason to read it all again, nor to wait for what never
+    """A topic that was created again counts from 0: the stream neither reads it all again nor waits for what never
     comes."""
     broker.create("short")
     broker.send("short", numbered(0, 9))
@@ -104,8 +104,8 @@ def test_what_is_not_there_any_more(broker: Broker) -> None:
     until(lambda: lochan(*stream(broker, "short", "--once")).exit_code == 3)
     broker.create("short")
     broker.send("short", numbered(100, 102))
-    said = wrong(10, *stream(broker, "short", "--once"))
-    assert "message 9 comes next" in said and "--go-on" in said
+    message = wrong(10, *stream(broker, "short", "--once"))
+    assert "message 9 comes next" in message and "--go-on" in message
     fine(*stream(broker, "short", "--once", "--go-on"))
     assert rows("from logs | count()") == [{"count": 11}]
 
@@ -131,7 +131,7 @@ blockstore:
     assert records(fine(*afar, "query", "from logs | count(), most := max(k)")) == [{"count": 30, "most": 29}]
 
 
-def test_what_can_be_said_wrongly(broker: Broker, tmp_path: Path) -> None:
+def test_mistakes(broker: Broker, tmp_path: Path) -> None:
     fine("repo", "create", "files")
     base = ("ingest", "stream", "logs", "--from")
     kafka = (*base, "kafka", "--brokers", broker.address, "--topic", "nowhere")
@@ -228,7 +228,7 @@ class Ingest:
         self.process.wait()
 
     def rows(self) -> int:
-        """That it said to have landed."""
+        """The number of rows that it reported as landed."""
         whole = self.log.read_text().rpartition("\n")[0]
         assert "lochan:" not in whole, whole
         return sum(each["rows"] for each in records(whole))

@@ -1,4 +1,6 @@
-"""The journal over a real S3 server: by the fast path, as it is used there; and trimmed, which else takes a day."""
+"""The journal over a real S3 server: with the fast path, as it is used there, and with trimming, which otherwise takes
+a day.
+"""
 
 from itertools import count
 

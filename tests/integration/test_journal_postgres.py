@@ -1,4 +1,4 @@
-"""The journal in a real PostgreSQL: the suites that every journal passes, and what only a database can do to one."""
+"""The journal in a real PostgreSQL: the suites of every journal, and what only a database can do to one."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_large_record_comes_back_as_it_was(postgres_server: PostgresServer) ->
 
 
 # --- being refused ---------------------------------------------------------------------------------------------------
-def test_who_is_not_let_in_is_told_why_and_the_password_is_told_to_nobody(postgres_server: PostgresServer) -> None:
+def test_a_refused_login_says_why_without_the_password(postgres_server: PostgresServer) -> None:
     secret = "do-not/tell%anybody"
     server = postgres_server
     cases: dict[str, tuple[str, type[LochanError]]] = {
@@ -133,10 +133,10 @@ def test_who_is_not_let_in_is_told_why_and_the_password_is_told_to_nobody(postgr
         error = run(error_of(url))
         assert type(error) is kind
         assert error.hint
-        told = "".join(traceback.format_exception(error))
-        assert "do-not" not in told
-        assert "odd+letters" not in told
-        assert "odd%2Bletters" not in told
+        text = "".join(traceback.format_exception(error))
+        assert "do-not" not in text
+        assert "odd+letters" not in text
+        assert "odd%2Bletters" not in text
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_who_is_not_let_in_is_told_why_and_the_password_is_told_to_nobody(postgr
         "do-not tell",
     ],
 )
-def test_a_url_that_cannot_be_read_is_told_to_nobody_either(url: str) -> None:
+def test_an_invalid_url_is_not_shown_either(url: str) -> None:
     with pytest.raises(Invalid) as caught:
         PostgresConnection(url)
     assert "do-not" not in "".join(traceback.format_exception(caught.value))
@@ -259,7 +259,7 @@ def test_a_cancelled_caller_does_not_cancel_the_append(postgres_server: Postgres
     run(play())
 
 
-def test_a_session_that_was_ended_is_opened_anew(postgres_server: PostgresServer) -> None:
+def test_a_session_that_was_ended_is_opened_again(postgres_server: PostgresServer) -> None:
     async def play() -> None:
         place = PostgresPlace(url)
         journal = await place.journal()
@@ -324,7 +324,7 @@ def test_a_server_that_dies_and_comes_back_loses_and_doubles_nothing(postgres_se
     run(play())
 
 
-def test_a_caller_is_told_unknown_while_the_server_is_away(postgres_server: PostgresServer) -> None:
+def test_the_outcome_is_unknown_while_the_server_is_away(postgres_server: PostgresServer) -> None:
     server = postgres_server
 
     async def play() -> None:

@@ -1,5 +1,6 @@
-"""One table of keys, each played through everything that takes one: kept byte for byte, or refused by the same Invalid;
-and never a file outside of where it belongs."""
+"""One table of keys, each passed through everything that takes a key: kept byte for byte, or refused by the same
+Invalid, and never a file outside its folder.
+"""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -93,7 +94,7 @@ async def paths(repository: OpenRepository, ref: str, prefix: str = "") -> list[
 
 @pytest.mark.parametrize("style", ["id", "path"])
 def test_all_keys_side_by_side(style: Style, tmp_path: Path) -> None:
-    """In one repository: no two are taken for each other, and after everything a fresh process sees the same."""
+    """All in one repository: none is mistaken for another, and at the end a fresh process sees the same."""
     inside = tmp_path / "lake"
     keys = sorted(KEPT.values(), key=str.encode)
     world = LakeOptions(bodies=BodySettings(style))
@@ -210,7 +211,7 @@ async def _all(found: AsyncIterator[object]) -> list[object]:
 
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x7fb", os.fsdecode(b"a\xffb")], ids=ascii)
 def test_a_file_that_no_store_could_be_asked_for_is_not_imported(name: str, tmp_path: Path) -> None:
-    """Nothing is: an import without it would be one that lost a file."""
+    """Nothing is imported, because an import without it would have lost a file."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "good").write_bytes(b"")
     (tmp_path / "in" / name).write_bytes(b"")

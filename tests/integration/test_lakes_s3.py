@@ -1,4 +1,4 @@
-"""Lakes that code of an earlier day has written, over S3: read as they were, and an upload of that day is finished."""
+"""Lakes that earlier code has written, over S3: they read as before, and an upload that was left open is finished."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.lake_reading import BOB_KEY, BOB_SECRET, missing, read_by_s3
+from tests.golden.read_lake import BOB_KEY, BOB_SECRET, missing, read_by_s3
 from tests.servers.lochan import lochan_server
 
 LAKES = sorted((Path(__file__).parents[1] / "golden" / "lakes").iterdir())

@@ -1,4 +1,4 @@
-"""Tasks of a load read pieces of objects from a bucket: no file comes by the driver."""
+"""Tasks of a load read pieces of objects from a bucket: no file goes through the driver."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from lochan.store.open import StoreLocation
 from tests.run import run
 from tests.servers.minio import MinioServer
 from tests.unit.engines.lake import ANN
-from tests.unit.jobs.load.playing import load_here
+from tests.unit.jobs.load.local_load import load_here
 from tests.unit.jobs.load.test_load import FILES, MIXED, ndjson
 from tests.unit.jobs.place import JobPool, job_pool
 

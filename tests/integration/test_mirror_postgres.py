@@ -139,7 +139,7 @@ def test_another_history_in_the_bucket_stops_the_trimmer(postgres_server: Postgr
 
 
 def test_a_mirror_behind_and_then_the_database_is_gone(postgres_server: PostgresServer, bucket: Store) -> None:
-    """As a process does it: mirrored in the background after every twenty records, and the last ones never."""
+    """As in a real process: mirrored in the background after every twenty records, and the last ones never."""
 
     async def play() -> None:
         alarms: list[str] = []

@@ -1,5 +1,6 @@
-"""Every command that changes something can be sent again with its key (rule J8): whatever answer was lost, it is done
-once, and says what it said, or would have said, the first time."""
+"""Every command that changes something can be repeated with its key (rule J8): whichever answer was lost, it is carried
+out once, and prints what it printed, or would have printed, the first time.
+"""
 
 import json
 import os
@@ -155,16 +156,16 @@ def prepared(place: Path, before: tuple[str, ...]) -> str:
     workspace = ""
     start = ("init", "repo create demo", "fs upload a.csv demo/data/a.csv", "commit demo -m one")
     for command in (*start, *before):
-        said = fine(*words_of(command, workspace, place))
+        output = fine(*words_of(command, workspace, place))
         if command.startswith("workspace create"):
-            found = re.search(r"created workspace (\S+):", said)
+            found = re.search(r"created workspace (\S+):", output)
             assert found is not None
             workspace = found[1]
     return workspace
 
 
 def events(place: Path) -> Counter[str]:
-    """Of all journals that have a name: which changes have been made."""
+    """The changes in all journals that have a name."""
     found: Counter[str] = Counter()
     names = [each["name"] for each in json.loads(fine("repo", "list", "-f", "json"))]
     for name in ("", *names):
@@ -173,10 +174,10 @@ def events(place: Path) -> Counter[str]:
     return Counter({kind: count for kind, count in found.items() if kind not in PREPARING})
 
 
-def bare(said: str) -> str:
-    """Without what is drawn anew each time: ids, tokens and secrets."""
-    said = re.sub(r"/(once|lost-[0-9])/", "/LAKE/", said)
-    return re.sub(r"[0-9a-zA-Z_\-.:=]{12,}", "ID", re.sub(r"\b[0-9]+-[0-9a-f]{8}\b", "ID", said))
+def bare(output: str) -> str:
+    """Without what differs each time: ids, tokens and secrets."""
+    output = re.sub(r"/(once|lost-[0-9])/", "/LAKE/", output)
+    return re.sub(r"[0-9a-zA-Z_\-.:=]{12,}", "ID", re.sub(r"\b[0-9]+-[0-9a-f]{8}\b", "ID", output))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.command for case in CASES])
@@ -213,24 +214,24 @@ def test_sent_again_it_is_done_once(case: Case, tmp_path: Path, monkeypatch: pyt
 def test_a_key_of_another_request_is_refused(tmp_path: Path) -> None:
     prepared(tmp_path, ())
     fine("branch", "create", "demo@dev", "--key", KEY)
-    said = lochan("branch", "create", "demo@other", "--key", KEY)
-    assert said.exit_code == 4
-    assert "was used for another request" in said.stderr
-    assert "take a new key" in said.stderr
+    output = lochan("branch", "create", "demo@other", "--key", KEY)
+    assert output.exit_code == 4
+    assert "was used for another request" in output.stderr
+    assert "take a new key" in output.stderr
 
 
 @pytest.mark.parametrize("key", ["", "a b", "k" * 256, "schlüssel", "a\x1bb"])
-def test_what_is_no_key_is_refused_before_anything_is_done(key: str, tmp_path: Path) -> None:
-    said = lochan("repo", "create", "demo", "--key", key)
-    assert (said.exit_code, said.stderr.split("\n")[0].endswith("is not an idempotency key")) == (6, True)
+def test_an_invalid_key_is_refused_before_anything_is_done(key: str, tmp_path: Path) -> None:
+    output = lochan("repo", "create", "demo", "--key", key)
+    assert (output.exit_code, output.stderr.split("\n")[0].endswith("is not an idempotency key")) == (6, True)
 
 
-def test_a_key_is_drawn_and_said_where_nobody_can_tell(tmp_path: Path) -> None:
+def test_a_key_is_made_and_printed_if_the_outcome_is_unknown(tmp_path: Path) -> None:
     prepared(tmp_path, POOL)
     with lost_answer(1):
-        said = lochan("load", "logs", "rows.json")
-    assert said.exit_code == 9
-    drawn = re.search(rf"repeat the command with {OPTION} (\d{{16}}-[0-9a-f]+)", said.stderr)
+        output = lochan("load", "logs", "rows.json")
+    assert output.exit_code == 9
+    drawn = re.search(rf"repeat the command with {OPTION} (\d{{16}}-[0-9a-f]+)", output.stderr)
     assert drawn is not None
     fine("load", "logs", "rows.json", OPTION, drawn[1])
     assert json.loads(fine("query", "from logs | count()"))["count"] == 4

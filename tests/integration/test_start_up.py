@@ -1,4 +1,4 @@
-"""A command imports what it uses and nothing else: that is most of the time that a short one takes."""
+"""A command imports only what it uses, because imports are most of the time that a short one takes."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def modules(*words: str) -> set[str]:
 
 
 def modules_at_the_end(*words: str) -> set[str]:
-    """Of a command that leaves before Python is taken down."""
+    """The modules of a command that exits before Python is shut down."""
     script = (
         "import os, sys\nleave = os._exit\n"
         "os._exit = lambda code: (print(*sorted(sys.modules), file=sys.stderr, flush=True), leave(code))\n"

@@ -1,4 +1,4 @@
-"""The store over a real S3 server: the contract, and what its errors look like."""
+"""The store over a real S3 server: the contract, and its errors."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,7 +1,8 @@
 """The process that is killed. It opens a lake twice, as two rival writers, and lets several clients work on each at
-once, so that batches, lost races, checkpoints and trims all happen; a failpoint then ends it where the parent said.
+once. So batches, lost races, checkpoints and trims all happen, until a failpoint ends the process where the parent
+chose.
 
-A later life of the same lake first sends again every request that had a key, as clients do after a server has died.
+A later life of the same lake first repeats every request that had a key, as clients do after a server has died.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from lochan.journal.group import AppendRequest
 from lochan.lake import Lake
 from tests.kill import place, plants, report
 from tests.kill.place import CLOCK, IDS
-from tests.kill.report import DONE, REFUSED, UNKNOWN, Alarmed, Asked, Finished, Told
+from tests.kill.report import DONE, REFUSED, UNKNOWN, Alarmed, Answered, Finished, SentRequest
 
 _LAKES, _CLIENTS, _STEPS = 2, 4, 6
 _TRIM_PAUSE_S = 0.01
@@ -34,7 +35,7 @@ _TRIM_PAUSE_S = 0.01
 
 class Order(msgspec.Struct, frozen=True):
     folder: str
-    told: str  # the file with what earlier lives have told
+    reports: str  # the file with what earlier lives have told
     seed: int
     life: int
     at: str = ""  # the failpoint to end at; "": none
@@ -60,14 +61,14 @@ class Trap:
 
 
 class Client:
-    """Wants a few things of the lake, one after the other; which, the seed says."""
+    """Sends a few requests to the lake, one after the other; the seed decides which."""
 
     def __init__(self, lake: Lake, order: Order, number: int) -> None:
         self._lake = lake
         self._who = f"{order.life}-{number}"
         self._random = random.Random(f"{order.seed}-{self._who}")
         self._sent = 0
-        self._keyed: list[Asked] = []
+        self._keyed: list[SentRequest] = []
 
     async def work(self) -> None:
         for step in range(_STEPS):
@@ -87,20 +88,20 @@ class Client:
                     await self._send_again()
 
     async def send(self, verb: str, name: str, key: str = "") -> None:
-        asked = Asked(f"{self._who}-{self._sent}", verb, name, key)
+        asked = SentRequest(f"{self._who}-{self._sent}", verb, name, key)
         self._sent += 1
         if key:
             self._keyed.append(asked)
         report.write(asked)
         report.write(await self._answer(asked))
 
-    async def _answer(self, asked: Asked) -> Told:
+    async def _answer(self, asked: SentRequest) -> Answered:
         try:
-            return Told(asked.request, DONE, await _VERBS[asked.verb](self._lake, asked))
+            return Answered(asked.request, DONE, await _VERBS[asked.verb](self._lake, asked))
         except Unknown as error:
-            return Told(asked.request, UNKNOWN, str(error))
+            return Answered(asked.request, UNKNOWN, str(error))
         except LochanError as error:
-            return Told(asked.request, REFUSED, f"{error.kind}: {error}")
+            return Answered(asked.request, REFUSED, f"{error.kind}: {error}")
 
     async def _send_again(self) -> None:
         if self._keyed:
@@ -111,8 +112,8 @@ class Client:
         return IDS.idempotency_key(CLOCK.wall()) if self._random.random() < 0.7 else ""
 
 
-async def _create(lake: Lake, asked: Asked) -> str:
-    """By the journal itself: the event alone, and no journal of its own for the repository."""
+async def _create(lake: Lake, asked: SentRequest) -> str:
+    """Through the journal itself: only the event, without a journal for the repository."""
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), asked.name, "files", "main")
     fingerprint = sha256(f"create {asked.name}".encode()).digest()
     id = await (await lake.journal()).submit(
@@ -121,20 +122,20 @@ async def _create(lake: Lake, asked: Asked) -> str:
     return str(id)
 
 
-async def _repository(lake: Lake, asked: Asked) -> str:
+async def _repository(lake: Lake, asked: SentRequest) -> str:
     return (await lake.create_repository(asked.name, actor=_actor(asked), key=asked.key)).id
 
 
-async def _delete(lake: Lake, asked: Asked) -> str:
+async def _delete(lake: Lake, asked: SentRequest) -> str:
     await lake.delete_repository(asked.name, actor=_actor(asked), key=asked.key)
     return ""
 
 
-def _actor(asked: Asked) -> Actor:
+def _actor(asked: SentRequest) -> Actor:
     return Actor("ada", "kill/1", asked.request)
 
 
-_VERBS: dict[str, Callable[[Lake, Asked], Awaitable[str]]] = {
+_VERBS: dict[str, Callable[[Lake, SentRequest], Awaitable[str]]] = {
     "create": _create,
     "repository": _repository,
     "delete": _delete,
@@ -159,7 +160,7 @@ async def live(order: Order) -> None:
 
 async def _send_all_again(lakes: list[Lake], order: Order) -> None:
     """Through both writers at once: a client that is impatient asks the next server too."""
-    keyed = {line.key: line for line in report.read(Path(order.told)) if isinstance(line, Asked) and line.key}
+    keyed = {line.key: line for line in report.read(Path(order.reports)) if isinstance(line, SentRequest) and line.key}
     clients = [Client(lake, order, number) for number, lake in enumerate(lakes, 100)]
     await asyncio.gather(*(client.send(one.verb, one.name, one.key) for client in clients for one in keyed.values()))
 

@@ -1,5 +1,5 @@
 """A disk that may lose what was not synced. It watches the calls that change a folder, and can then build every folder
-that a power cut at any moment could have left behind.
+that a power cut could have left behind at any moment.
 
     a file's bytes   there once the file was synced; before that none, some or all of them
     a name           there (or gone) once its folder was synced; before that each change may or may not have happened
@@ -90,7 +90,7 @@ class Disk:
                 setattr(os, name, real[name])
 
     def cut(self, moment: int, *, ordered: bool = False) -> Iterator[Remains]:
-        """Temporary files are all there or all gone: nobody reads them, and there are too many to take each in turn."""
+        """Temporary files are all there or all gone: nothing reads them, and there are too many to try each."""
         top = self._replay(moment)
         for temps in (True, False):
             yield from _remains(top, b"", temps, _beginnings if ordered else _subsets)

@@ -1,4 +1,5 @@
-"""The parent: lets a child work on a lake until a failpoint ends it, starts others in its place, and has it judged.
+"""The parent process: lets a child work on a lake until a failpoint ends it, starts others in its place, and checks the
+result.
 
 python -m tests.kill.harness local.after_link 3 17      again: the third passing, with seed 17
 """
@@ -59,12 +60,12 @@ def failpoints_in_source() -> set[str]:
 
 
 def try_out(trial: Trial, url: str = "") -> Outcome:
-    """In a folder of its own, which is kept when something is wrong."""
+    """In its own folder, which is kept if something is wrong."""
     folder = Path(tempfile.mkdtemp(prefix="lochan-kill-", dir=_FOLDERS))
     outcome = Outcome(trial)
     try:
         _live_and_die(trial, folder, url, outcome)
-        asyncio.run(oracle.judge(folder / "lake", url, report.read(folder / "told")))
+        asyncio.run(oracle.judge(folder / "lake", url, report.read(folder / "reports")))
     except Exception as error:
         outcome.violation = f"{trial} ({folder}): {type(error).__name__}: {error}"
     if trial.plant or not outcome.violation:
@@ -73,7 +74,7 @@ def try_out(trial: Trial, url: str = "") -> Outcome:
 
 
 def passings(seed: int, url: str = "") -> Counter[str]:
-    """How often each failpoint is passed at most by a life of a new lake, and by one after it."""
+    """How often each failpoint is passed at most, in a life of a new lake and in a later one."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="lochan-kill-", dir=_FOLDERS) as name:
         for life in (0, 1):
@@ -110,16 +111,16 @@ def _live_and_die(trial: Trial, folder: Path, url: str, outcome: Outcome) -> Non
 
 
 class _Life:
-    """A process. What it tells is appended to one file for all lives of its lake."""
+    """A process. Its reports are appended to one file for all lives of its lake."""
 
     def __init__(self, order: Order, folder: Path) -> None:
-        self._told = folder / "told"
-        self._order = msgspec.structs.replace(order, folder=str(folder / "lake"), told=str(self._told))
+        self._report_file = folder / "reports"
+        self._order = msgspec.structs.replace(order, folder=str(folder / "lake"), reports=str(self._report_file))
         self._process: subprocess.Popen[bytes] | None = None
         self.killed = False
 
     def run(self) -> Finished | None:
-        """None: it was killed, as it was told to be. Raises Violation if it ended in any other way."""
+        """Returns None if it was killed as intended. Raises Violation if it ended in any other way."""
         self._start()
         return self._wait()
 
@@ -140,9 +141,9 @@ class _Life:
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "tests.kill.child", msgspec.json.encode(self._order).decode()]
-        with self._told.open("ab") as told:
-            self._begun = told.tell()
-            self._process = subprocess.Popen(command, stdout=told, stderr=subprocess.PIPE, cwd=ROOT)
+        with self._report_file.open("ab") as reports:
+            self._begun = reports.tell()
+            self._process = subprocess.Popen(command, stdout=reports, stderr=subprocess.PIPE, cwd=ROOT)
         return self._process
 
     def _wait(self) -> Finished | None:
@@ -158,7 +159,7 @@ class _Life:
             return None
         what = errors.decode().strip().splitlines()[-1:] or [""]
         oracle.check(self._process.returncode == 0, f"life {self._order.life} failed: {what[0]}")
-        return _last_finished(report.read(self._told))
+        return _last_finished(report.read(self._report_file))
 
 
 def _last_finished(lines: Sequence[Line]) -> Finished:

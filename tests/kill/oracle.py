@@ -1,4 +1,4 @@
-"""The judge: what the journal holds after all lives of a lake, against what its clients were told.
+"""Compares what the journal holds after all lives of a lake with the answers that its clients got.
 
 durable    what was acknowledged is in the journal, once, with the result that was told, also when sent again
 atomic     what was refused is not in it; what was not answered is in it at most once
@@ -25,7 +25,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories
 from lochan.versioning.state.refs import Refs
 from tests.kill import place
-from tests.kill.report import DONE, REFUSED, Alarmed, Asked, Line, Told
+from tests.kill.report import DONE, REFUSED, Alarmed, Answered, Line, SentRequest
 
 
 class Violation(AssertionError):
@@ -37,19 +37,21 @@ def check(holds: bool, what: str) -> None:
         raise Violation(what)
 
 
-async def judge(folder: Path, url: str, told: Sequence[Line]) -> None:
-    """Raises Violation, or whatever keeps the lake from being opened."""
-    alarms = [line.text for line in told if isinstance(line, Alarmed)]
+async def judge(folder: Path, url: str, reports: Sequence[Line]) -> None:
+    """Raises Violation, or any error that keeps the lake from being opened."""
+    alarms = [line.text for line in reports if isinstance(line, Alarmed)]
     store = place.lake_store(str(folder))
     lake = await place.open_lake(store, url, alarms.append)
     try:
         journal = await lake.journal()
         history = [sealed async for sealed in journal.records()]
         check_chain(history)
-        check_answers(history, told)
+        check_answers(history, reports)
         await check_state(journal, history)
         await check_slots(journal, history)
-        await check_repositories(lake, {line.request for line in told if isinstance(line, Asked) and _whole(line)})
+        await check_repositories(
+            lake, {line.request for line in reports if isinstance(line, SentRequest) and _whole(line)}
+        )
         if url:
             await check_mirror(store, history)
         await check_left_over(folder, journal, store)
@@ -59,7 +61,7 @@ async def judge(folder: Path, url: str, told: Sequence[Line]) -> None:
 
 
 def check_chain(history: Sequence[SealedRecord]) -> None:
-    """By hand, not by the journal's own check."""
+    """Checks by itself, without the journal's own check."""
     before = GENESIS
     for number, sealed in enumerate(history, 1):
         check(sealed.record.number == number, f"record {sealed.record.number} stands at {number}")
@@ -68,9 +70,9 @@ def check_chain(history: Sequence[SealedRecord]) -> None:
         before = sealed.data[-32:]
 
 
-def check_answers(history: Sequence[SealedRecord], told: Sequence[Line]) -> None:
+def check_answers(history: Sequence[SealedRecord], reports: Sequence[Line]) -> None:
     entries = [entry for sealed in history for entry in sealed.record.entries]
-    asked = {line.request: line for line in told if isinstance(line, Asked)}
+    asked = {line.request: line for line in reports if isinstance(line, SentRequest)}
     by_request = Counter(entry.actor.source for entry in entries)
     by_key = Counter(entry.key for entry in entries if entry.key)
     _check_each_once(by_request, "request")
@@ -79,10 +81,10 @@ def check_answers(history: Sequence[SealedRecord], told: Sequence[Line]) -> None
     made = _results(entries)
     done_before: dict[str, bool] = {}  # by request: whether its key had been acknowledged when it was sent
     acknowledged: set[str] = set()
-    for line in told:
-        if isinstance(line, Asked):
+    for line in reports:
+        if isinstance(line, SentRequest):
             done_before[line.request] = line.key in acknowledged
-        if not isinstance(line, Told):
+        if not isinstance(line, Answered):
             continue
         key = asked[line.request].key
         if line.outcome == DONE:
@@ -102,7 +104,7 @@ def _check_each_once(counts: Counter[str], what: str) -> None:
 
 
 def _results(entries: Sequence[RecordEntry]) -> dict[str, str]:
-    """By request, and by key: the id that each entry made or ended. Names are given and freed on the way."""
+    """By request and by key: the id that each entry created or deleted. Names are given and freed on the way."""
     owner: dict[str, str] = {}
     results = {}
     for entry in entries:
@@ -158,7 +160,7 @@ async def check_slots(journal: Journal, history: Sequence[SealedRecord]) -> None
 
 
 async def check_repositories(lake: Lake, whole: set[str]) -> None:
-    """Whoever has a name has a journal of its own with the branch that was asked for."""
+    """Every repository that has a name has its own journal with the requested branch."""
     journal = await lake.journal()
     async for sealed in journal.records():
         for entry in sealed.record.entries:
@@ -184,5 +186,5 @@ async def check_left_over(folder: Path, journal: Journal, store: Store) -> None:
     check((await journal.fresh()).number > 0, "nothing was written")
 
 
-def _whole(asked: Asked) -> bool:
+def _whole(asked: SentRequest) -> bool:
     return asked.verb == "repository"

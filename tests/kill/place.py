@@ -1,5 +1,6 @@
-"""The lake that is killed: shipped modules only, with small groups and frequent checkpoints so that little work passes
-every step."""
+"""The lake of the kill tests: shipped modules only, with small groups and frequent checkpoints, so that little work
+passes every step.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Bugs to plant into a child, each of a kind that was once shipped by somebody. The harness must catch every one."""
+"""Bugs to plant into a child. Each is of a kind that somebody once shipped. The harness must catch every one."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ def _links_before_writing() -> None:
 
 
 def _skips_writing() -> None:
-    """Now and then the bytes are not written, as on a full disk whose error nobody looked at."""
+    """Sometimes the bytes are not written, as on a full disk whose error was ignored."""
     write = local_files.TemporaryFile.write
     written = count(1)
 

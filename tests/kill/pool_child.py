@@ -1,4 +1,4 @@
-"""The process that is killed while rows come to a pool, are deleted, compacted and merged: one after the other."""
+"""The process that is killed while it loads, deletes, compacts and merges rows of a pool, one step after the other."""
 
 import asyncio
 import sys
@@ -37,7 +37,7 @@ STATES = [
 
 
 async def work(order: Order) -> None:
-    """A step that an earlier life has done is not done again: its commit says so."""
+    """A step that an earlier life has done is not repeated: its commit shows that it is done."""
     lake = await opened(order.folder)
     with suppress(AlreadyExists):
         await lake.create_pool("logs", PoolSettings((PoolKey(("n",)),)), actor=ANN)

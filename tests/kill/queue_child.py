@@ -1,4 +1,4 @@
-"""The process that dies in the queue of a branch, or is stopped there: see `test_dead_queue.py`."""
+"""The process that dies, or is stopped, in the queue of a branch: see `test_dead_queue.py`."""
 
 import asyncio
 import sys

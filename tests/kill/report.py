@@ -1,4 +1,6 @@
-"""What a child tells its parent, one line each, written before the child goes on: the parent knows what was known."""
+"""The report of a child to its parent, a line for each step. A line is written before the child goes on, so the parent
+knows what the child knew.
+"""
 
 import os
 from pathlib import Path
@@ -8,7 +10,7 @@ import msgspec
 DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
 
 
-class Asked(msgspec.Struct, frozen=True, tag=True):
+class SentRequest(msgspec.Struct, frozen=True, tag=True):
     """Before the request is sent."""
 
     request: str  # unique; the journal holds it as the source of the request
@@ -17,7 +19,7 @@ class Asked(msgspec.Struct, frozen=True, tag=True):
     key: str
 
 
-class Told(msgspec.Struct, frozen=True, tag=True):
+class Answered(msgspec.Struct, frozen=True, tag=True):
     """When the answer has come."""
 
     request: str
@@ -35,7 +37,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     passed: dict[str, int]  # how often each failpoint was passed
 
 
-Line = Asked | Told | Alarmed | Finished
+Line = SentRequest | Answered | Alarmed | Finished
 
 
 def write(line: Line) -> None:
@@ -43,7 +45,7 @@ def write(line: Line) -> None:
 
 
 def read(file: Path) -> list[Line]:
-    """Whole lines: the last may have been cut by the kill, and then it was not told."""
+    """Whole lines: the kill may have cut the last one, which then does not count."""
     lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
     return [_decoder.decode(line) for line in lines]
 

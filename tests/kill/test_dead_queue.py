@@ -1,5 +1,6 @@
-"""Processes that are killed, or stand still, in the queue of a branch: they hold the next commit up once, not each in
-turn, and who goes on after others have taken over lands behind them, or is refused before it is answered."""
+"""Processes that are killed, or stand still, in the queue of a branch delay the next commit once, not one after the
+other. A process that goes on after others have taken over lands after them, or is refused before it is answered.
+"""
 
 import os
 import signal
@@ -45,7 +46,7 @@ async def make(folder: Path) -> None:
 
 
 async def commit_behind_them(folder: Path) -> Counter[str]:
-    """How often each event stands in the journal then."""
+    """Returns how often each event is in the journal afterwards."""
     lake = await Lake.open(open_store(str(folder)))
     repository = await lake.open_repository(REPOSITORY)
     await commit(repository, "main", CommitRequest("of the one who lives"), actor=ANN)
@@ -81,10 +82,10 @@ def test_a_process_that_stood_still_in_the_queue_goes_on_behind_those_who_took_o
     assert run(commit_behind_them(tmp_path))["turn-over"] == 2
     run(_stage_more(tmp_path))
     os.kill(stopped.pid, signal.SIGCONT)
-    told, _ = stopped.communicate(timeout=_PATIENCE_S)
+    output, _ = stopped.communicate(timeout=_PATIENCE_S)
     assert stopped.returncode == 0
     assert run(_messages(tmp_path)) == ["of life 1", "of the one who lives", "Repository created"]
-    assert told.strip(), "it was told of its commit"
+    assert output.strip(), "it was told of its commit"
 
 
 async def _queue_up_somebody(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A lake survives the end of its process at every named failpoint, and whoever was told anything was told the truth."""
+"""A lake survives the end of its process at every named failpoint, and every answer that was given is true."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import pytest
 
 from tests.kill.harness import Outcome, Trial, choose, failpoints_in_source, passings, summary, try_out
 from tests.kill.plants import PLANTS
-from tests.kill.test_brought_in import PREFIXES as BROUGHT_IN
+from tests.kill.test_imports import PREFIXES as BROUGHT_IN
 from tests.kill.test_versioned import PREFIXES  # killed at in their own stories
 from tests.servers.postgres import postgres
 
@@ -25,7 +25,7 @@ def database() -> Iterator[str]:
 
 
 def test_killed_at_every_failpoint(database: str) -> None:
-    """At the first, a middle and the last passing; and no failpoint of the source is left out."""
+    """At the first, a middle and the last passing; no failpoint of the source is left out."""
     outcomes = _all_tried(_every_passing(passings(seed=1), seed=1))
     outcomes += _all_tried(_every_passing(_of_postgres(passings(1, database)), seed=1), database)
     _judge(outcomes)
@@ -66,7 +66,7 @@ _PLANTED = [
 
 @pytest.mark.parametrize("plant, at, passings", _PLANTED)
 def test_a_planted_bug_is_caught(plant: str, at: str, passings: tuple[int, ...]) -> None:
-    """Not each time: which writer comes first is chance."""
+    """Not each time, because chance decides which writer comes first."""
     for seed in range(4):
         outcomes = _all_tried([Trial(at, passing, seed, plant=plant) for passing in passings])
         caught = [outcome.violation for outcome in outcomes if outcome.violation]

@@ -1,4 +1,4 @@
-"""What changes a pool survives the end of its process at every step: no row is lost, none comes twice, none is back."""
+"""Changes of a pool survive the end of its process at every step: no row is lost, duplicated or restored."""
 
 import asyncio
 import subprocess
@@ -48,7 +48,7 @@ def _try(folder: Path, at: str, passing: int) -> None:
 
 
 def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None:
-    """How often each failpoint was passed; None: it was killed there."""
+    """How often each failpoint was passed, or None if the process was killed there."""
     order = Order(str(folder / "lake"), "", seed=1, life=0, at=at, passing=passing)
     command = [sys.executable, "-m", "tests.kill.pool_child", msgspec.json.encode(order).decode()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)

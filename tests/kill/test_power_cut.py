@@ -1,4 +1,4 @@
-"""Local disk, and the power goes: whatever was not synced may be lost, and nothing that was acknowledged is."""
+"""A power cut on a local disk may lose what was not synced, but nothing that was acknowledged."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ from lochan.versioning.repositories import Repositories
 from tests.kill.disk import Disk, Remains, build
 from tests.kill.oracle import Violation, check, check_answers, check_chain, check_state
 from tests.kill.place import CLOCK, GROUP, IDS
-from tests.kill.report import DONE, Asked, Line, Told
+from tests.kill.report import DONE, Answered, Line, SentRequest
 
 _STATES_MIN = 100  # fewer, and nothing was lost in most of them
 
@@ -166,15 +166,15 @@ def _judge_all(folder: Path, disk: Disk, *, ordered: bool = False) -> int:
 
 
 def _all_cuts(disk: Disk, ordered: bool) -> Iterator[tuple[list[Line], Remains]]:
-    """Each different folder once for what had been told by then."""
+    """Each different folder once for each state of the report."""
     seen = set()
     for moment in range(disk.moments + 1):
-        told = disk.noted(moment)
+        reports = disk.noted(moment)
         for remains in disk.cut(moment, ordered=ordered):
-            key = len(told), frozenset(remains.items())
+            key = len(reports), frozenset(remains.items())
             if key not in seen:
                 seen.add(key)
-                yield told, remains
+                yield reports, remains
 
 
 async def _work(folder: Path, disk: Disk) -> None:
@@ -188,9 +188,9 @@ async def _work(folder: Path, disk: Disk) -> None:
     await journal.close()
 
 
-async def _judge(folder: Path, told: list[Line]) -> None:
+async def _judge(folder: Path, reports: list[Line]) -> None:
     """The journal is whole, holds what was acknowledged, and takes more."""
-    lines = list(told)
+    lines = list(reports)
     for request in ("first", "second"):
         journal = await _open(folder)
         history = [sealed async for sealed in journal.records()]
@@ -199,7 +199,7 @@ async def _judge(folder: Path, told: list[Line]) -> None:
         await check_state(journal, history)
         await _send(journal, f"after-{request}", lines.append)
         await journal.close()
-    check(sum(isinstance(line, Told) for line in lines) >= 2, "nothing more could be written")
+    check(sum(isinstance(line, Answered) for line in lines) >= 2, "nothing more could be written")
 
 
 async def _open(folder: Path, *, create: bool = False, trims: bool = True) -> Journal:
@@ -210,7 +210,7 @@ async def _open(folder: Path, *, create: bool = False, trims: bool = True) -> Jo
 
 
 async def _send(journal: Journal, request: str, note: Callable[[Line], None]) -> None:
-    note(Asked(request, "create", f"repo-{request}", ""))
+    note(SentRequest(request, "create", f"repo-{request}", ""))
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), f"repo-{request}", "files", "main")
     id = await journal.submit(AppendRequest(Actor("ada", "cut/1", request), lambda state: [created]))
-    note(Told(request, DONE, id))
+    note(Answered(request, DONE, id))

@@ -21,14 +21,14 @@ from lochan.versioning.open_repository import OpenRepository
 from tests.kill import versioned_child
 from tests.kill.child import Order
 from tests.kill.harness import ROOT, choose, failpoints_in_source
-from tests.kill.story import story
-from tests.kill.test_brought_in import PREFIXES as BROUGHT_IN
+from tests.kill.test_imports import PREFIXES as BROUGHT_IN
 from tests.kill.versioned_child import Line
-from tests.model.versioned.dictionaries import Branch, State, same
-from tests.model.versioned.explaining import Asked, ends, explains, foretold
-from tests.model.versioned.reading import Reading
+from tests.kill.workload import workload
+from tests.model.versioned.linearize import SentRequest, ends, linearized, predicted
+from tests.model.versioned.reader import LakeReader
+from tests.model.versioned.requests import Request
+from tests.model.versioned.state import Branch, State, same
 from tests.model.versioned.verbs import UNKNOWN, Answer, play
-from tests.model.versioned.wishes import Wish
 
 PREFIXES = ("body.", "commit.", "compact.", "cover.", "land.", "move.", "stash.", "workspace.")
 _AT_ONCE = 2
@@ -59,8 +59,8 @@ def test_killed_at_nearly_every_passing(folder: Path) -> None:
 
 
 def test_the_judge_notices_what_is_lost(folder: Path) -> None:
-    """Killed with the bytes written and nothing said: whoever had been told that it is done would have been told a
-    lie, and so would whoever had been told that it was refused, if it had happened."""
+    """The process is killed after it wrote the bytes and before it reported. A forged report that the request was done
+    would be false, and so would one that it was refused, if it had happened."""
     assert _live(folder / "lost", "body.after_put", 1) is None
     _forge(folder / "lost", "")
     with pytest.raises(AssertionError):
@@ -72,10 +72,10 @@ def test_the_judge_notices_what_is_lost(folder: Path) -> None:
 
 
 def _forge(folder: Path, kind: str) -> None:
-    """An answer to the last thing that was asked for."""
-    with (folder / "told").open("r+b", buffering=0) as told:
-        last = msgspec.json.decode(told.readlines()[-1], type=Line)
-        told.write(msgspec.json.encode(msgspec.structs.replace(last, done=True, kind=kind)) + b"\n")
+    """Adds an answer to the last request."""
+    with (folder / "reports").open("r+b", buffering=0) as reports:
+        last = msgspec.json.decode(reports.readlines()[-1], type=Line)
+        reports.write(msgspec.json.encode(msgspec.structs.replace(last, done=True, kind=kind)) + b"\n")
 
 
 def test_every_failpoint_of_versioning_is_in_a_story() -> None:
@@ -91,7 +91,7 @@ def _failpoints() -> set[str]:
 
 
 def _all_tried(folder: Path, spread: int) -> set[str]:
-    """Where somebody died."""
+    """Every step at which a process died."""
     passed = _live(folder / "dry")
     assert passed is not None
     _judge(folder / "dry")
@@ -103,7 +103,7 @@ def _all_tried(folder: Path, spread: int) -> set[str]:
 
 
 def _try(folder: Path, at: str, passing: int) -> str:
-    """Where it died; nowhere, if chance let it pass there less often this time."""
+    """The failpoint at which it died, or "" if it was passed less often this time."""
     died = _live(folder, at, passing) is None
     try:
         _judge(folder)
@@ -114,9 +114,9 @@ def _try(folder: Path, at: str, passing: int) -> str:
 
 
 def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None:
-    """How often each failpoint was passed; None: it was killed there."""
+    """How often each failpoint was passed, or None if the process was killed there."""
     folder.mkdir(exist_ok=True)
-    order = Order(str(folder), str(folder / "told"), seed=1, life=0, at=at, passing=passing)
+    order = Order(str(folder), str(folder / "reports"), seed=1, life=0, at=at, passing=passing)
     command = [sys.executable, "-m", "tests.kill.versioned_child", msgspec.json.encode(order).decode()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_PATIENCE_S)
     if done.returncode == -9 and at:
@@ -126,53 +126,53 @@ def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None
 
 
 def _judge(folder: Path) -> None:
-    with (folder / "told").open("ab", buffering=0) as told:
-        asyncio.run(_judged(folder, told))
+    with (folder / "reports").open("ab", buffering=0) as reports:
+        asyncio.run(_judged(folder, reports))
 
 
-async def _judged(folder: Path, told: FileIO) -> None:
+async def _judged(folder: Path, reports: FileIO) -> None:
     lakes, repositories = await versioned_child.opened(folder)
     judge = _Judge(repositories[0])
     await judge.hear(_read(folder, life=0), [await judge.beginning()])
     await judge.commit_everywhere()
-    await versioned_child.live(1, repositories, told)
+    await versioned_child.live(1, repositories, reports)
     await judge.hear(_read(folder, life=1), [judge.state])
     await versioned_child.close(lakes, repositories)
 
 
 def _read(folder: Path, life: int) -> list[Line]:
-    lines = [msgspec.json.decode(line, type=Line) for line in (folder / "told").read_bytes().splitlines()]
+    lines = [msgspec.json.decode(line, type=Line) for line in (folder / "reports").read_bytes().splitlines()]
     return [line for line in lines if line.life == life]
 
 
 class _Judge:
     def __init__(self, repository: OpenRepository) -> None:
         self._repository = repository
-        self._reading = Reading()
+        self._reader = LakeReader()
         self.state: State
 
     async def beginning(self) -> State:
-        await self._reading.state(self._repository)
-        first = next(id for id, commit in self._reading.commits.items() if not commit.parents)
-        return State({first: self._reading.commits[first]}, {"main": Branch(first)})
+        await self._reader.state(self._repository)
+        first = next(id for id, commit in self._reader.commits.items() if not commit.parents)
+        return State({first: self._reader.commits[first]}, {"main": Branch(first)})
 
-    async def hear(self, told: list[Line], states: list[State]) -> None:
-        """All that may have come about by what was told; what is there must be one of it."""
-        asked: list[Asked] = []
-        for _, lines in groupby(told, lambda line: line.step):
+    async def hear(self, reports: list[Line], states: list[State]) -> None:
+        """Computes all states that the reports allow; what is there must be one of them."""
+        asked: list[SentRequest] = []
+        for _, lines in groupby(reports, lambda line: line.step):
             asked = await self._asked(list(lines))
             before, states = states, []
             for state in (after for one in before for after in ends(one, asked)):
                 if state not in states:
                     states.append(state)
-            assert states, "\n".join(foretold(before[0], asked))
-        self.state, _ = await self._reading.state(self._repository)
+            assert states, "\n".join(predicted(before[0], asked))
+        self.state, _ = await self._reader.state(self._repository)
         assert any(same(state, self.state) for state in states), f"{asked}: {states[:3]} and not {self.state}"
 
-    async def _asked(self, lines: list[Line]) -> list[Asked]:
+    async def _asked(self, lines: list[Line]) -> list[SentRequest]:
         answers = {line.at: line for line in lines if line.done}
-        begun = [(line, story(line.life)[line.step][line.at]) for line in lines if not line.done]
-        return [Asked(wish, line.name, await self._answer(answers.get(line.at))) for line, wish in begun]
+        begun = [(line, workload(line.life)[line.step][line.at]) for line in lines if not line.done]
+        return [SentRequest(request, line.name, await self._answer(answers.get(line.at))) for line, request in begun]
 
     async def _answer(self, line: Line | None) -> Answer:
         if line is None:
@@ -180,19 +180,19 @@ class _Judge:
         if not line.commit:
             return Answer(line.kind, line.value)
         refs, _ = await self._repository.refs()
-        return Answer(line.kind, await self._reading.name(self._repository, refs, line.commit))
+        return Answer(line.kind, await self._reader.name(self._repository, refs, line.commit))
 
     async def commit_everywhere(self) -> None:
-        """No seal, no turn and no hold of the dead is in the way for longer than they may be."""
+        """No seal, turn or hold of a dead process is in the way for longer than allowed."""
         branches = list(self.state.branches)
-        wishes = [Wish("put", (branch, "after", "the end")) for branch in branches]
-        wishes += [Wish("commit", (branch, (), False)) for branch in branches]
-        wishes += [Wish("commit_workspace", ())] if self.state.workspaces else []
-        for number, wish in enumerate(wishes):
+        requests = [Request("put", (branch, "after", "the end")) for branch in branches]
+        requests += [Request("commit", (branch, (), False)) for branch in branches]
+        requests += [Request("commit_workspace", ())] if self.state.workspaces else []
+        for number, request in enumerate(requests):
             async with asyncio.timeout(10):
-                answer = await play(self._repository, wish, f"after {number}")
-            asked = Asked(wish, f"after {number}", await self._reading.answer(self._repository, answer))
-            seen, _ = await self._reading.state(self._repository)
-            assert explains(self.state, [asked], seen) is not None, foretold(self.state, [asked])
-            assert wish.verb != "commit" or not asked.answer.kind, f"{wish}: {asked.answer}"
+                answer = await play(self._repository, request, f"after {number}")
+            asked = SentRequest(request, f"after {number}", await self._reader.answer(self._repository, answer))
+            seen, _ = await self._reader.state(self._repository)
+            assert linearized(self.state, [asked], seen) is not None, predicted(self.state, [asked])
+            assert request.verb != "commit" or not asked.answer.kind, f"{request}: {asked.answer}"
             self.state = seen

@@ -1,5 +1,5 @@
-"""The process that is killed while it versions files. It has its lake open twice, as two would that know nothing of
-each other, and tells before and after each thing that it asks for.
+"""The process that is killed while it versions files. It has its lake open twice, as two independent writers, and
+reports before and after each request.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from lochan.versioning.heads import branch_queue
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill import place
 from tests.kill.child import Order, Trap
-from tests.kill.story import story
+from tests.kill.workload import workload
+from tests.model.versioned.requests import FOLDERS, Request
 from tests.model.versioned.verbs import ANN, NewCommit, play
-from tests.model.versioned.wishes import FOLDERS, Wish
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -41,25 +41,25 @@ class Line(msgspec.Struct, frozen=True):
 HASTENED = ((branch_queue, "SILENT_S", 0.4), (branch_queue, "RENEW_S", 0.1))
 
 
-async def live(life: int, repositories: list[OpenRepository], told: FileIO) -> None:
-    for number, step in enumerate(story(life)):
+async def live(life: int, repositories: list[OpenRepository], reports: FileIO) -> None:
+    for number, step in enumerate(workload(life)):
         await asyncio.gather(
             *(
-                _ask(repositories[at % len(repositories)], wish, Line(life, number, at), told)
-                for at, wish in enumerate(step)
+                _ask(repositories[at % len(repositories)], request, Line(life, number, at), reports)
+                for at, request in enumerate(step)
             )
         )
 
 
-async def _ask(repository: OpenRepository, wish: Wish, line: Line, told: FileIO) -> None:
-    told.write(msgspec.json.encode(line) + b"\n")
-    answer = await play(repository, wish, line.name)
+async def _ask(repository: OpenRepository, request: Request, line: Line, reports: FileIO) -> None:
+    reports.write(msgspec.json.encode(line) + b"\n")
+    answer = await play(repository, request, line.name)
     line = msgspec.structs.replace(line, done=True, kind=answer.kind)
     if isinstance(answer.value, NewCommit):
         line = msgspec.structs.replace(line, commit=str(answer.value))
     else:
         line = msgspec.structs.replace(line, value=answer.value)
-    told.write(msgspec.json.encode(line) + b"\n")
+    reports.write(msgspec.json.encode(line) + b"\n")
 
 
 async def opened(folder: Path) -> tuple[list[Lake], list[OpenRepository]]:
@@ -91,9 +91,9 @@ async def close(lakes: list[Lake], repositories: list[OpenRepository]) -> None:
         await lake.close()
 
 
-async def _main(order: Order, told: FileIO) -> None:
+async def _main(order: Order, reports: FileIO) -> None:
     lakes, repositories = await opened(Path(order.folder))
-    await live(order.life, repositories, told)
+    await live(order.life, repositories, reports)
     await close(lakes, repositories)
 
 
@@ -103,6 +103,6 @@ if __name__ == "__main__":
         setattr(module, name, value)
     trap = Trap(given)
     failpoints.arm(trap)
-    with Path(given.told).open("ab", buffering=0) as told:
-        asyncio.run(_main(given, told))
+    with Path(given.reports).open("ab", buffering=0) as reports:
+        asyncio.run(_main(given, reports))
     print(msgspec.json.encode(dict(trap.passed)).decode())

@@ -1,5 +1,6 @@
-"""Processes of their own on one lake on disk: what each of them left is there, and nothing else, and every commit that
-one was promised is in the history."""
+"""Separate processes on one lake on disk: what each of them left is there, and nothing else, and every commit that was
+acknowledged is in the history.
+"""
 
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.graph import log
 from tests.model.versioned.neighbour import Left, Order
-from tests.model.versioned.reading import Reading
+from tests.model.versioned.reader import LakeReader
 from tests.model.versioned.verbs import ANN
 from tests.run import run
 
@@ -70,7 +71,7 @@ async def _judge(folder: Path, left: list[Left]) -> None:
 
 
 async def _check(repository: OpenRepository, ref: str, expected: dict[str, str], left: list[Left]) -> None:
-    assert await Reading().files(repository, ref) == expected
+    assert await LakeReader().files(repository, ref) == expected
     refs, _ = await repository.refs()
     history = {id for id, _ in log(refs.commit, refs.branch("main").head)}
     promised = [id for each in left for id in each.commits]

@@ -1,4 +1,4 @@
-"""Random histories of a pool, joined in every way: no row is ever doubled, and none is lost or comes back by itself.
+"""Random histories of a pool, merged in every way: no row is duplicated or lost, and none comes back by itself.
 
 Rows are words that are loaded once, so a row that is there twice, or missing, shows at once.
 """
@@ -36,15 +36,15 @@ acts = st.lists(
 @given(acts)
 def test_rows_are_neither_doubled_nor_lost(story: list[tuple[str, str, str, int]]) -> None:
     async def play() -> None:
-        told = Told(await pool())
-        await told.begin()
+        pool_history = PoolHistory(await pool())
+        await pool_history.begin()
         for act in story:
-            await told.play(*act)
+            await pool_history.play(*act)
 
     run(play())
 
 
-class Told:
+class PoolHistory:
     def __init__(self, logs: Pool) -> None:
         self.logs = logs
         self.loaded = 0

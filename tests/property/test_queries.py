@@ -22,7 +22,7 @@ from tests.corpus.reference.functions import NOW
 from tests.corpus.reference.operators import play
 from tests.corpus.reference.sources import Pools
 from tests.corpus.reference.values import plain
-from tests.unit.query.ask import answer
+from tests.unit.query.run_query import answer
 from tests.unit.query.toy_source import ToySource
 
 QUERIES = 30

@@ -42,7 +42,7 @@ LIMITS = st.integers(1, 7)
 
 
 def run(coroutine: Coroutine[object, None, T]) -> T:
-    """To its end without an event loop: nothing here ever has to wait."""
+    """Runs to the end without an event loop: nothing here ever has to wait."""
     try:
         coroutine.send(None)
     except StopIteration as ended:
@@ -86,7 +86,7 @@ async def entries_in(tree: Tree) -> list[Entry]:
 
 
 class Staging(RuleBasedStateMachine):
-    """A branch: its base, its layers, and for each standing seal what the lake looked like when it was drawn."""
+    """A branch: its base, its layers, and for each seal the state of the lake when it was drawn."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class Staging(RuleBasedStateMachine):
     @precondition(lambda self: self.head)
     @rule(data=st.data(), as_run=st.booleans())
     def put_again(self, data: st.DataObject, as_run: bool) -> None:
-        """What the head holds, come again from elsewhere: no change to a commit, but readers see it."""
+        """Puts what the head already holds: no change to a commit, but readers see it."""
         self.tag += 1
         there = self.head[data.draw(st.sampled_from(sorted(self.head)))]
         blocks = tuple(Block(f"again/{self.tag}", 0, block.size, block.sha256) for block in there.blocks)
@@ -158,7 +158,7 @@ class Staging(RuleBasedStateMachine):
 
     @rule(paths=st.lists(PATHS, max_size=5))
     def move_head(self, paths: list[str]) -> None:
-        """Somebody's import lands: never on a path that is staged (S5), and no seal is left."""
+        """An import of another client lands: never on a staged path (S5), and no seal is left."""
         staged = run(self.view().paths_staged(pa.array(paths, pa.string()))).to_pylist()
         self.tag += 1
         new = {path: entry(path, self.tag) for path in paths if path not in staged}
@@ -183,7 +183,7 @@ class Staging(RuleBasedStateMachine):
             self.check_whole(made)
 
     def check_whole(self, made: CoveringTree) -> None:
-        """Where it says so, a commit of the runs it covers makes the same, to the last address."""
+        """If it claims to cover runs, a commit of these runs gives the same tree, down to the addresses."""
         covered = Layers(self.layers.runs[: len(made.runs)])
         changes = run(View(covered, self.base, self.runs).changes())
         committed = run(self.trees.apply(self.base_tree(), changes, 1))
@@ -214,7 +214,7 @@ class Staging(RuleBasedStateMachine):
     @precondition(lambda self: self.sealed)
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:
-        """Of everything below a seal, or of a part of it: the leftovers stay staged."""
+        """Commits everything below a seal, or a part of it: the rest stays staged."""
         seal = data.draw(st.sampled_from(sorted(self.sealed)))
         below = run(View(self.layers.below(seal), self.base, self.runs).changes())
         changes = changes_of(below)
@@ -268,7 +268,7 @@ class Staging(RuleBasedStateMachine):
     @precondition(lambda self: self.under_way)
     @rule(data=st.data())
     def land(self, data: st.DataObject) -> None:
-        """A compaction that began a while ago takes effect, or is refused: either way, nobody sees a difference."""
+        """A compaction that began earlier takes effect, or is refused: either way, no reader sees a difference."""
         self.lands(*self.under_way.pop(data.draw(st.integers(0, len(self.under_way) - 1))))
 
     def lands(self, inputs: Inputs, outputs: tuple[RunRef, ...], head: MemoryBase | None) -> bool:
@@ -282,7 +282,7 @@ class Staging(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """From a checkpoint."""
+        """Restarts from a checkpoint."""
         data = msgspec.msgpack.encode(self.layers.dump())
         again = load(msgspec.msgpack.decode(data, type=DumpedLayers))
         assert again.dump() == self.layers.dump()
@@ -322,7 +322,7 @@ class Staging(RuleBasedStateMachine):
 
     @rule(prefix=PREFIXES)
     def changes(self, prefix: str) -> None:
-        """What is staged turns the base into the model, and names no path twice."""
+        """The staged changes turn the base into the model, and name no path twice."""
         staged, *others = [changes_of(run(view.changes(prefix))) for view in self.views()]
         assert all(other == staged for other in others)
         paths = [change.path for change in staged]
@@ -350,7 +350,7 @@ class Staging(RuleBasedStateMachine):
 
 
 def small_blocks() -> pytest.MonkeyPatch:
-    """Every block is full, every piece large, every run cut and asked for its bloom filter first."""
+    """Every block is full, every piece large, every run cut and checked by its bloom filter first."""
     patch = pytest.MonkeyPatch()
     for module, name, value in (
         (listing, "BLOCK_MIN", 1),

@@ -1,4 +1,4 @@
-"""Whole folders at once agree with one path at a time: what is visible, and what a listing would change."""
+"""Operations on whole folders agree with one path at a time: what is visible, and what a list would change."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Trees against dicts: whatever is built, changed, listed, compared and merged, the dict says the same."""
+"""Trees against dicts: whatever is built, changed, listed, compared and merged, the dict gives the same."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from lochan.tree.diff import ADDED, CHANGED, REMOVED, DiffCounts, count, diff, d
 from lochan.tree.merge import ASK, DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Changes, Trees
-from tests.unit.tree.forest import gathered, run
+from tests.unit.tree.small_trees import gathered, run
 
 pytestmark = pytest.mark.thorough
 

@@ -1,4 +1,4 @@
-"""Programs of others, each in an environment of its own, so that what they want does not mix with the project's lock.
+"""Programs of others, each in its own environment, so that their dependencies do not mix with the project's lock.
 
     subprocess.run([program("awscli", "aws"), "s3", "ls"])
 
@@ -28,15 +28,15 @@ def program(client: str, name: str = "python") -> Path:
 
 def environment(client: str) -> Path:
     """The lock lets several test runs start at once: one makes it, the others wait."""
-    wanted = CLIENTS[client]
-    folder = _CLIENTS / client / wanted[0].rpartition("==")[2]
+    packages = CLIENTS[client]
+    folder = _CLIENTS / client / packages[0].rpartition("==")[2]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ready = folder / "ready"
         if not ready.exists():
             _uv("venv", "--clear", "--python", sys.executable, str(folder))
-            _uv("pip", "install", "--python", str(folder / "bin" / "python"), *wanted)
+            _uv("pip", "install", "--python", str(folder / "bin" / "python"), *packages)
             ready.touch()
     return folder
 

@@ -50,7 +50,7 @@ class Broker:
     address: str
 
     def create(self, topic: str, parts: int = 1) -> None:
-        """There, and with a leader for each part, when it returns."""
+        """When it returns, the topic exists and each partition has a leader."""
         admin = AdminClient({"bootstrap.servers": self.address})
         admin.create_topics([NewTopic(topic, num_partitions=parts, replication_factor=1)])[topic].result(60)
         deadline = time.monotonic() + 60

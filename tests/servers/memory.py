@@ -1,4 +1,4 @@
-"""How much memory a server holds, by the kernel's own account."""
+"""How much memory a server uses, according to the kernel."""
 
 import os
 from pathlib import Path

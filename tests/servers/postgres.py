@@ -78,7 +78,7 @@ class PostgresServer:
         raise RuntimeError(f"PostgreSQL did not start:\n{(self._folder / 'log').read_text()}")
 
     def stop(self, *, immediate: bool = False) -> None:
-        """`immediate` drops everything where it stands; what was not synced is lost, and a start recovers the rest."""
+        """`immediate` drops everything at once; what was not synced is lost, and a start recovers the rest."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT if immediate else signal.SIGINT)
             self._process.wait(_START_SECONDS)
@@ -87,7 +87,7 @@ class PostgresServer:
 
 @contextmanager
 def postgres(*, on_disk: bool = False) -> Iterator[PostgresServer]:
-    """In memory where that can be had: it syncs what it commits, and after a crash its whole folder. A test gains
+    """Its folder is in memory if possible: it syncs what it commits, and after a crash its whole folder. A test gains
     nothing from a slow disk; a benchmark asks for one."""
     install()
     memory = "/dev/shm" if not on_disk and os.access("/dev/shm", os.W_OK) else None
@@ -120,7 +120,7 @@ def _initialise(folder: Path) -> None:
 
 
 def _as_user() -> list[str]:
-    """The server ends with the thread that started it, however that ends: so the main thread should."""
+    """The server ends with the thread that started it, however that ends, so the main thread should start it."""
     command = ["setpriv", "--pdeathsig", "QUIT"]
     if os.getuid() == 0:
         command += [f"--reuid={_account().pw_uid}", f"--regid={_account().pw_gid}", "--clear-groups"]

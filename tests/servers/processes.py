@@ -1,4 +1,4 @@
-"""Processes of a server, as Linux tells of them."""
+"""The processes of a server, as Linux reports them."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def decoders(pid: int) -> list[Process]:
 
 
 def workers(pid: int) -> list[Process]:
-    """All but those that decode."""
+    """All processes except decoders."""
     return [each for each in descendants(pid) if FORK_SERVER not in each.command]
 
 

@@ -1,4 +1,4 @@
-"""strace, to see what a process asks of the kernel. Installed when it is not there."""
+"""strace, to see the system calls of a process. It is installed if it is missing."""
 
 import re
 import shutil
@@ -18,14 +18,14 @@ class Call(NamedTuple):
 
 
 def command(trace: Path) -> list[str]:
-    """To be put in front of a program, which stays our child: every thread and child of it is followed."""
+    """A prefix for a command, which stays our child. All its threads and children are followed."""
     if shutil.which("strace") is None:
         subprocess.run(["apt-get", "install", "-y", "-q", "strace"], check=True, capture_output=True)
     return ["strace", "-D", "-f", "-y", "-s", "64", "-e", f"trace={CALLS}", "-o", str(trace)]
 
 
 def calls(trace: Path) -> Iterator[Call]:
-    """In the order in which they ended. A call that another thread's came between stands in two pieces."""
+    """The calls in the order in which they ended. A call that another thread interrupted is in two pieces."""
     begun: dict[str, str] = {}
     for line in trace.read_text(errors="replace").splitlines():
         resumed = _RESUMED.match(line)

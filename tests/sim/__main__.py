@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _closing(names: list[str], *, plants: bool, failed: bool) -> str:
-    """What was played, and how it went."""
+    """A summary of what was played, and the result."""
     scenes = sum(len(list(WORLDS[name].scenes)) for name in names)
     planted = sum(len(list(WORLDS[name].plants)) for name in names)
     lives = sum(len(WORLDS[name].lives) for name in names)

@@ -58,10 +58,8 @@ class Chooser:
 
 
 class Replay(Chooser):
-    """Takes the given choices, then the default for ever.
-
-    A choice that is not on offer becomes the default, so that an altered list (see shrink.py) still plays.
-    """
+    """Takes the given choices, then always the default. A choice that is not on offer becomes the default, so that an
+    altered list (see shrink.py) still plays."""
 
     def __init__(self, choices: Sequence[int], budgets: Mapping[str, int], seed: int = 0) -> None:
         super().__init__(budgets, seed)
@@ -74,8 +72,8 @@ class Replay(Chooser):
 
 
 class Script(Chooser):
-    """A schedule written by hand: wherever the next of `words` is part of an option's label, that option is taken, and
-    the script goes on; elsewhere the default."""
+    """A schedule written by hand. If the next of `words` is part of an option's label, that option is chosen and the
+    script goes on; otherwise the default is chosen."""
 
     def __init__(self, words: Sequence[str], seed: int = 0) -> None:
         kinds = ("preempt", "reorder", "fault", "jump", "crash", "stall", "skew", "stale", "corrupt", "full")

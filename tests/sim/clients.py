@@ -19,15 +19,15 @@ from lochan.store.faults import LatencyStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.repositories import Repositories
 from tests.sim.machine import Machine
+from tests.sim.oracle import JournalOracle
 from tests.sim.plants import Plant
-from tests.sim.truth import Truth
 
 
 @dataclass(slots=True)
 class Lake:
-    """What all machines of one run have in common."""
+    """The state that all machines of one run share."""
 
-    truth: Truth
+    oracle: JournalOracle
     plant: Plant
     bucket: bool  # an object store, with the fast path; else a disk
     group: int
@@ -37,11 +37,11 @@ class Lake:
     asked: int = 0
 
     async def open(self, machine: Machine, delay: Callable[[str], float] = lambda verb: 0.0) -> Journal:
-        """The journal as a server has it: over the shipped wrappers, on a network that is as slow as `delay` says."""
+        """The journal as a server has it: over the shipped wrappers, on a network with the given `delay`."""
         far = LatencyStore(machine.store, machine.clock, delay)
         store = RetryStore(far, machine.clock, machine.ids)
         rules = self.plant.rules
-        schema = Schema(Repositories, rules=rules, keys_kept=self.keys_kept, alarm=self.truth.alarm)
+        schema = Schema(Repositories, rules=rules, keys_kept=self.keys_kept, alarm=self.oracle.alarm)
         slots = ObjectSlots(store, "_lake", aged=self.bucket, group=self.group)
         settings = Settings(machine.name, patience_s=self.patience_s, checkpoint_every=self.checkpoint_every)
         while True:
@@ -73,7 +73,7 @@ class Client:
         return await self._ask(self._tag(f"delete {name}"), decide, "", name, exists=False)
 
     async def create_surely(self, name: str, others: list["Client"]) -> None:
-        """With a key, through one server after the other until somebody knows."""
+        """Creates with a key, through one server after the other, until the outcome is known."""
         key = self.machine.ids.idempotency_key(self.machine.clock.wall())
         tag = self._tag(f"create {name} by key")
         for client in [self, *others]:
@@ -81,7 +81,7 @@ class Client:
                 return
 
     async def _through(self, client: "Client", name: str, key: str, tag: str) -> bool | None:
-        """The other server's work is that server's own: it may die over it, and then nobody answers."""
+        """The request runs on the other server, which may die; then no answer comes."""
         if client.machine is self.machine:
             return await client.create(name, key=key, tag=tag)
         if not client.machine.alive:
@@ -90,14 +90,14 @@ class Client:
         return task.result() if await client.machine.join(task) else None
 
     async def read(self) -> None:
-        truth, since = self.lake.truth, self.lake.truth.floor
+        oracle, since = self.lake.oracle, self.lake.oracle.floor
         try:
             state = await self.journal.fresh()
         except Transient:
             return
         except Corrupt as error:
-            truth.world.fail(f"CORRUPT on a sound store: {error}")
-        truth.saw(state, since, self.name)
+            oracle.world.fail(f"CORRUPT on a sound store: {error}")
+        oracle.saw(state, since, self.name)
 
     async def tidy(self) -> None:
         """Checkpoint and trim, as a nightly job does."""
@@ -108,33 +108,33 @@ class Client:
         except (Transient, Unknown, DiskFull, AlreadyExists):
             return
         except Corrupt as error:
-            self.lake.truth.world.fail(f"CORRUPT on a sound store: {error}")
+            self.lake.oracle.world.fail(f"CORRUPT on a sound store: {error}")
 
     async def _ask(
         self, tag: str, decide: Callable[[State], list[Event]], key: str, name: str, *, exists: bool
     ) -> bool | None:
-        truth, since = self.lake.truth, self.lake.truth.floor
+        oracle, since = self.lake.oracle, self.lake.oracle.floor
         request = AppendRequest(
             Actor("user", self.name, tag), decide, key, sha256(name.encode()).digest() if key else b""
         )
         try:
             id = await self.journal.submit(request)
         except (AlreadyExists, NotFound):
-            truth.refused(tag, since, name, exists=exists)
+            oracle.refused(tag, since, name, exists=exists)
             return False
         except Unknown:
             return None
         except Invalid as error:
             if "future" not in str(error):  # by this server's clock
-                truth.world.fail(f"INVALID: {tag}: {error}")
+                oracle.world.fail(f"INVALID: {tag}: {error}")
             return None
         except (Transient, DiskFull):
             if not key:
-                truth.not_sent(tag)
+                oracle.not_sent(tag)
             return None
         except Corrupt as error:
-            truth.world.fail(f"CORRUPT on a sound store: {error}")
-        truth.acknowledged(tag, id)
+            oracle.world.fail(f"CORRUPT on a sound store: {error}")
+        oracle.acknowledged(tag, id)
         return True
 
     def _tag(self, text: str) -> str:

@@ -37,7 +37,7 @@ class Due:
 
 
 class Wait:
-    """Nothing else happens until the next timer goes off or the next standing machine wakes."""
+    """Nothing else happens until the next timer goes off or the next stalled machine wakes."""
 
     outside = True
 
@@ -52,7 +52,7 @@ class Wait:
 
 
 class Jump:
-    """Everything stands still for a while: answers and timers all come late."""
+    """Everything stops for a while: answers and timers all come late."""
 
     outside = True
 
@@ -81,7 +81,7 @@ class Crash:
 
 
 class Stall:
-    """One machine stands still while the others go on: SIGSTOP, a long collection, a suspended guest."""
+    """One machine stops while the others go on: SIGSTOP, a long collection, a suspended guest."""
 
     outside = True
 

@@ -80,7 +80,7 @@ def deepen(run: Run, rungs: Iterable[Budgets], *, seconds: float = 60.0) -> Resu
 
 
 def ladder(**top: int) -> list[dict[str, int]]:
-    """All budgets up to `top`, the smaller sums first."""
+    """All budgets up to `top`, smaller sums first."""
     counts = itertools.product(*(range(most + 1) for most in top.values()))
     return [dict(zip(top, rung, strict=True)) for rung in sorted(counts, key=lambda rung: (sum(rung), rung))]
 

@@ -43,7 +43,7 @@ NO_EFFECT = frozenset({"before", "late", "conflict", "full"})
 
 
 @lru_cache(maxsize=256)
-def menu(verb: str, there: bool, wanted: Collection[str]) -> tuple[Option, ...]:
+def menu(verb: str, there: bool, enabled: Collection[str]) -> tuple[Option, ...]:
     """The options for one request; the first is that all goes well."""
     row = _ROWS["get" if verb == "get_range" else verb, there]
-    return (("", None), *((fault, _KINDS.get(fault, "fault")) for fault in row if fault in wanted))
+    return (("", None), *((fault, _KINDS.get(fault, "fault")) for fault in row if fault in enabled))

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.clients import Client, Lake
 from tests.sim.machine import Machine
+from tests.sim.oracle import JournalOracle
 from tests.sim.plants import Plant
-from tests.sim.truth import Truth
 from tests.sim.world import DAY, HOUR, MINUTE, World
 
 BUDGETS = {**WALK_BUDGETS, "fault": 8, "jump": 4, "stall": 3, "crash": 2, "stale": 2, "corrupt": 1, "full": 1}
@@ -30,8 +30,8 @@ class Life:
         bucket = draw.random() < 0.6 if bucket is None else bucket
         self.store = self.world.store(misdated=draw.sample(DATED, 2) if bucket else ())
         keys_kept = draw.choice((1, 1, 8))
-        truth = Truth(self.world, self.store, keys_kept)
-        self.lake = Lake(truth, plant, bucket, draw.choice((2, 2, 3)), keys_kept, draw.choice((2, 5)))
+        oracle = JournalOracle(self.world, self.store, keys_kept)
+        self.lake = Lake(oracle, plant, bucket, draw.choice((2, 2, 3)), keys_kept, draw.choice((2, 5)))
         self.names = [f"name-{i}" for i in range(2)]
         self.unique = 0
         self.clients: list[Client] = []
@@ -41,10 +41,10 @@ class Life:
             self._past()
             self._present()
             self._future()
-        self.lake.truth.judge()
+        self.lake.oracle.judge()
 
     def _past(self) -> None:
-        """A quiet beginning: some records, so that there is something to trim from the first moment on."""
+        """A quiet beginning with some records, so that there is something to trim from the start."""
         machine = self.world.machine("old")
         machine.spawn(self._live_quietly(machine, self.random.randrange(5)))
         self.world.run(jumps=())
@@ -123,7 +123,7 @@ class Life:
             await machine.clock.sleep(self.random.choice(pauses))
 
     def _future(self) -> None:
-        """Somebody comes with nothing in hand and reads it all."""
+        """A new client without any state reads everything."""
         self.store.faulty = None
         machine = self.world.machine("new")
         machine.spawn(self._read_cold(machine))
@@ -131,8 +131,8 @@ class Life:
 
     async def _read_cold(self, machine: Machine) -> None:
         journal = await self.lake.open(machine)
-        truth = self.lake.truth
-        truth.saw(await journal.fresh(), len(truth.records), "new")
+        oracle = self.lake.oracle
+        oracle.saw(await journal.fresh(), len(oracle.records), "new")
 
     def _new_name(self) -> str:
         self.unique += 1

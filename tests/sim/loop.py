@@ -22,7 +22,7 @@ class Host(Protocol):
     now_us: int
 
     def step(self) -> bool:
-        """Make one thing happen; False: nothing is left to happen."""
+        """Makes one thing happen. Returns False if nothing is left to happen."""
 
     def adopt(self, task: "SimTask[Any]", context: Context | None) -> None:
         """A task begins, in the given or the current context."""
@@ -97,12 +97,12 @@ class SimLoop(asyncio.BaseEventLoop):
                 out.append(handle)
         return out
 
-    def keep_timers(self, wanted: Callable[[TimerHandle], bool]) -> None:
-        self._timers = [entry for entry in self._timers if not entry[2].cancelled() and wanted(entry[2])]
+    def keep_timers(self, keep: Callable[[TimerHandle], bool]) -> None:
+        self._timers = [entry for entry in self._timers if not entry[2].cancelled() and keep(entry[2])]
         heapify(self._timers)
 
-    def keep_ready(self, wanted: Callable[[Handle], bool]) -> None:
-        kept = [handle for handle in self._ready if wanted(handle)]
+    def keep_ready(self, keep: Callable[[Handle], bool]) -> None:
+        kept = [handle for handle in self._ready if keep(handle)]
         self._ready.clear()
         self._ready.extend(kept)
 
@@ -141,13 +141,13 @@ class SimLoop(asyncio.BaseEventLoop):
         return False
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Silent. Tasks that were dropped while they waited concern nobody, and what a task raised and nobody asked for
-        is looked for by the World, at a moment that is always the same; this one would be called whenever the garbage
-        collector comes by."""
+        """Silent. Tasks that were dropped while they waited do not matter. The World looks for what a task raised and
+        nobody awaited, at a moment that is always the same; this handler would run whenever the garbage collector
+        does."""
 
     def _asyncgen_finalizer_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
-        """Between two runs the garbage collector may come by, and find generators that an error left half-way. By then
-        they are nobody's, and whatever they would still do concerns nobody."""
+        """Between two runs, the garbage collector may find generators that an error left unfinished. They no longer
+        matter, and neither does anything they would still do."""
         if self.is_running():
             super()._asyncgen_finalizer_hook(agen)  # type: ignore[misc]
 
@@ -159,7 +159,7 @@ class SimLoop(asyncio.BaseEventLoop):
         raise RuntimeError(f"no threads in the simulator: {func!r}")
 
     def __del__(self) -> None:
-        """The base class would warn of a loop left open; this one holds nothing that wants closing."""
+        """The base class would warn of a loop left open; this one holds nothing that must be closed."""
 
 
 class SimTask(asyncio.Task[_T]):
@@ -175,7 +175,7 @@ class SimTask(asyncio.Task[_T]):
 
 
 class SimFuture(asyncio.Future[_T]):
-    """As SimTask."""
+    """Like SimTask."""
 
     _number = 0
 

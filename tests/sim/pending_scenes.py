@@ -17,8 +17,8 @@ from tests.sim.chooser import Chooser
 from tests.sim.clients import Client, Lake
 from tests.sim.explore import Result, Run, deepen, ladder
 from tests.sim.machine import Machine
+from tests.sim.oracle import JournalOracle
 from tests.sim.plants import NONE, Plant, ShortDay
-from tests.sim.truth import Truth
 from tests.sim.world import World
 
 KEPT = 1  # keys; twice as many and one more, and the oldest go
@@ -34,12 +34,12 @@ class JobClient(Client):
         if not opened:
             return
         if asks_again and await self._step(name, "opened", key, pending=True, under_way=True) not in ("", opened):
-            self.lake.truth.world.fail(f"DOUBLED: the job {name} was opened twice under one key")
+            self.lake.oracle.world.fail(f"DOUBLED: the job {name} was opened twice under one key")
         await self._step(name, "closed", key, pending=False, under_way=True)
 
     async def _step(self, name: str, what: str, key: str, *, pending: bool, under_way: bool = False) -> str:
-        """The id of what was made; empty: nobody knows."""
-        truth, tag = self.lake.truth, f"{self.name} {name} {what}"
+        """The id of what was created, or empty if the outcome is unknown."""
+        oracle, tag = self.lake.oracle, f"{self.name} {name} {what}"
         id = self.machine.ids.ksuid(self.machine.clock.wall())
         event = RepositoryCreated(id, f"{name}-{what}", "files", "main")
         print_of = sha256(name.encode()).digest()
@@ -48,13 +48,13 @@ class JobClient(Client):
             made: str = await self.journal.submit(request)
         except Unknown as error:
             if under_way and "too old" in str(error):
-                truth.world.fail(f"FORGOTTEN: the job {name} is under way, and its key is not known: {error}")
+                oracle.world.fail(f"FORGOTTEN: the job {name} is under way, and its key is not known: {error}")
             return ""
         except Transient:
             return ""
         except LochanError as error:
-            truth.world.fail(f"UNFOUNDED: {tag} was refused: {error}")
-        truth.acknowledged(tag, made)
+            oracle.world.fail(f"UNFOUNDED: {tag} was refused: {error}")
+        oracle.acknowledged(tag, made)
         return made
 
 
@@ -76,15 +76,15 @@ def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
 def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
     world = World(chooser, split=False)
     store = world.store(faults=scene.faults)
-    truth = Truth(world, store, keys_kept=KEPT)
-    lake = Lake(truth, plant, False, 256, KEPT, checkpoint_every=1_000, patience_s=0.05)
+    oracle = JournalOracle(world, store, keys_kept=KEPT)
+    lake = Lake(oracle, plant, False, 256, KEPT, checkpoint_every=1_000, patience_s=0.05)
     with plant.planted():
         store.faulty = lambda verb, path: verb == "put_if_absent" and "/journal/0" in path
         for number, acts in enumerate(scene.actors):
             machine = world.machine("ABCD"[number])
             machine.spawn(_perform(lake, machine, acts))
         world.run(max_steps=400, jumps=())
-        truth.judge()
+        oracle.judge()
 
 
 async def _perform(lake: Lake, machine: Machine, acts: tuple[Act, ...]) -> None:

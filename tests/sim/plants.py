@@ -1,4 +1,4 @@
-"""Planted bugs: each takes one rule away from the shipped journal. The simulator must catch every one.
+"""Planted bugs: each removes one rule from the shipped journal. The simulator must catch every one.
 
 A plant is another `JournalRules`, or a class of the journal with one method changed; nothing here is a second journal.
 """
@@ -49,7 +49,7 @@ NONE = Plant(ShortDay())
 
 
 def _without(name: str, value: Callable[..., Any]) -> Plant:
-    """All rules but one, whose decision becomes `value`."""
+    """All rules except one, whose decision becomes `value`."""
     return Plant(type("Planted", (ShortDay,), {name: value})())
 
 

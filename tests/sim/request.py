@@ -65,7 +65,7 @@ class Request:
 
 
 class Wanderer:
-    """A write that nobody waits for any more, and that lands all the same."""
+    """A write that nobody waits for any more, but that lands all the same."""
 
     __slots__ = ("request",)
 

@@ -1,4 +1,4 @@
-"""What may go wrong in one call of `World.run`, apart from the store's faults."""
+"""What can go wrong in one call of `World.run`, apart from the store's faults."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ class Rules:
         self._skews = skews
 
     def extras(self, world: "World", machines: Sequence[Machine]) -> dict[str, list[Option]]:
-        """By kind, the options that are on offer at every step while these machines live."""
+        """The options, by kind, that are available at every step while these machines live."""
         things: dict[str, Iterable[Thing]] = {
             "jump": [Jump(world, seconds) for seconds in self._jumps],
             "crash": [Crash(machine) for machine in machines if self._may_crash(machine)],

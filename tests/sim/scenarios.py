@@ -10,8 +10,8 @@ from tests.sim.chooser import Chooser
 from tests.sim.clients import Client, Lake
 from tests.sim.explore import Result, Run, deepen, ladder
 from tests.sim.machine import Machine
+from tests.sim.oracle import JournalOracle
 from tests.sim.plants import NONE, Plant
-from tests.sim.truth import Truth
 from tests.sim.world import HOUR, World
 
 Act = Callable[[Client], Awaitable[object]]
@@ -41,8 +41,8 @@ def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
 def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
     world = World(chooser)
     store = world.store(faults=scene.faults)
-    truth = Truth(world, store, keys_kept=8)
-    lake = Lake(truth, plant, scene.bucket, scene.group, 8, checkpoint_every=1_000, patience_s=0.05)
+    oracle = JournalOracle(world, store, keys_kept=8)
+    lake = Lake(oracle, plant, scene.bucket, scene.group, 8, checkpoint_every=1_000, patience_s=0.05)
     with plant.planted():
         before = world.machine("old")
         before.spawn(_begin(lake, before, scene))
@@ -56,7 +56,7 @@ def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
         after = world.machine("new")
         after.spawn(_end(lake, after))
         world.run(jumps=())
-    truth.judge()
+    oracle.judge()
 
 
 async def _begin(lake: Lake, machine: Machine, scene: Scene) -> None:
@@ -65,7 +65,7 @@ async def _begin(lake: Lake, machine: Machine, scene: Scene) -> None:
         await client.create(f"old-{number}")
     if scene.aged:
         await client.tidy()
-        lake.truth.world.jump(3 * HOUR)
+        lake.oracle.world.jump(3 * HOUR)
 
 
 async def _perform(lake: Lake, machine: Machine, act: Act) -> None:
@@ -76,7 +76,7 @@ async def _perform(lake: Lake, machine: Machine, act: Act) -> None:
 
 async def _end(lake: Lake, machine: Machine) -> None:
     journal = await lake.open(machine)
-    lake.truth.saw(await journal.fresh(), len(lake.truth.records), "new")
+    lake.oracle.saw(await journal.fresh(), len(lake.oracle.records), "new")
 
 
 def create(name: str) -> Act:

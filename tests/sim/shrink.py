@@ -1,4 +1,4 @@
-"""Making a violation readable: the same failure with as few departures from the default as can be found."""
+"""Shrinks a violation to the same failure with as few departures from the default as possible."""
 
 import time
 from collections.abc import Callable

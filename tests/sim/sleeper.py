@@ -1,16 +1,17 @@
-"""Lives in which one server falls behind, at a moment when that is most dangerous for it.
+"""Lives in which one server falls behind at the moment when that is most dangerous.
 
-It has seen the tail; then its network becomes slow while the others fill groups and the janitor trims them. What it
-believes when it hears again is what the times of rule J6 are about. The schedule is as random as in any life.
+It has seen the tail. Then its network becomes slow while the others fill groups and the janitor trims them. The time
+limits of rule J6 decide what it may still believe when it hears again. The schedule is as random as in any life.
 """
 
 from collections.abc import Callable
 
 from tests.sim.chooser import Chooser
 from tests.sim.clients import Client
-from tests.sim.journal_walk import Life
+from tests.sim.explore import Result, Run, walk
+from tests.sim.journal_walk import BUDGETS, RATES, Life
 from tests.sim.machine import Machine
-from tests.sim.plants import Plant
+from tests.sim.plants import NONE, Plant
 from tests.sim.world import DAY, HOUR, MINUTE
 
 _SOON_S = 2.5
@@ -43,7 +44,7 @@ class Sleeper(Life):
         await journal.close()
 
     async def _fall_asleep(self, machine: Machine) -> None:
-        """It has asked for the tail and stands still before it hears; when it wakes it goes on where it was."""
+        """The server has asked for the tail and stalls before the answer. When it wakes, it goes on from there."""
         client = Client(self.lake, machine, await self.lake.open(machine), "s0.0")
         task = machine.spawn(self._read_and_write(client))
         await machine.clock.sleep(self.random.uniform(0.001, 0.008))
@@ -57,7 +58,8 @@ class Sleeper(Life):
         await client.read()
 
     def _slow_later(self, machine: Machine) -> Callable[[str], float]:
-        """From then on either every read takes long, or every append is on its way for hours, on a disk for a bit."""
+        """From then on, either every read takes long, or every append takes hours to arrive, on a disk a little
+        less."""
         verb_slow, delay_s = self.random.choice((("get", 25.0 * MINUTE), ("put_if_absent", 3.0 * HOUR)))
         if not self.lake.bucket:
             verb_slow, delay_s = "put_if_absent", 20.0
@@ -82,3 +84,17 @@ class Sleeper(Life):
         for _ in range(3):
             await client.tidy()
             await machine.clock.sleep(62 * MINUTE)
+
+
+def life(plant: Plant = NONE) -> Run:
+    """One seed, one life: two in three are any life, the third is one that falls behind."""
+
+    def run(chooser: Chooser) -> None:
+        kind = Sleeper if chooser.seed % 3 == 2 else Life
+        kind(chooser, plant).run()
+
+    return run
+
+
+def live(seeds: range, plant: Plant = NONE) -> Result:
+    return walk(life(plant), seeds, budgets=BUDGETS, rates=RATES)

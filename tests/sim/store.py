@@ -1,5 +1,6 @@
-"""A strongly consistent store in memory. When a request takes effect, when it is answered and what goes wrong with it
-are matters of choice. It keeps the true history, which no machine can see, for the oracles."""
+"""A strongly consistent store in memory. The chooser decides when a request takes effect, when it is answered, and what
+goes wrong. The store keeps the true history for the oracles; no machine can see it.
+"""
 
 from collections.abc import Callable, Collection
 from hashlib import md5
@@ -86,7 +87,7 @@ class SimStore:
     # Effects (called by requests)
 
     def perform(self, request: Request) -> Any:
-        """Let the request take effect; its answer, an exception if it is to be raised."""
+        """Lets the request take effect. Returns its answer: an exception if one is to be raised."""
         fault = self._fault(request)
         if fault in NO_EFFECT:
             outcome, data, value = "nothing", request.data, _refusal(fault, request)
@@ -215,7 +216,7 @@ def _matching(objects: dict[str, Held], request: Request) -> list[str]:
 
 
 def _stat(path: str, held: Held) -> Stat:
-    """With the MD5 as ETag, as S3 has it: who reads a file that others wrote compares it with that."""
+    """The ETag is the MD5, as on S3: a reader of files that others wrote compares it."""
     return Stat(path, len(held.data), held.modified, md5(held.data, usedforsecurity=False).hexdigest())
 
 

@@ -1,4 +1,4 @@
-"""Access in the simulator: a revoked key lets nobody in, but for a planted bug."""
+"""Access control in the simulator: a revoked key lets nobody in, except with a planted bug."""
 
 import pytest
 

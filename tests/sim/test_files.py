@@ -1,4 +1,4 @@
-"""Bodies, workspaces' files and garbage in the simulator: no byte that is named is lost, but for a planted bug."""
+"""Bodies, workspaces' files and garbage in the simulator: no byte that is named is lost, except with a planted bug."""
 
 import pytest
 
@@ -54,5 +54,5 @@ def test_every_schedule_of_a_small_scene_for_long(name: str) -> None:
     ],
 )
 def test_a_planted_bug_is_caught_by_a_life(name: str) -> None:
-    """The others need so much to come together that only their scenes are asked to show them."""
+    """The other plants need so much to coincide that only their scenes must catch them."""
     assert live(range(2_000), PLANTS[name]).violation is not None

@@ -1,11 +1,11 @@
-"""The journal in the simulator: nothing goes wrong with the rules, and something does without any one of them."""
+"""The journal in the simulator: nothing goes wrong with all rules, and something does when any one is removed."""
 
 import pytest
 
 from tests.sim.explore import replay
-from tests.sim.lives import life, live
 from tests.sim.plants import PLANTS
 from tests.sim.scenarios import SCENES, explore_scene, scene
+from tests.sim.sleeper import life, live
 
 
 def test_two_hundred_lives() -> None:

@@ -1,4 +1,4 @@
-"""Long jobs in the simulator: a job that is under way can be closed, once, whatever the keys of others do."""
+"""Long jobs in the simulator: a running job can be closed, once, whatever the keys of others do."""
 
 import pytest
 

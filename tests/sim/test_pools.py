@@ -1,4 +1,4 @@
-"""Pools in the simulator: no row is lost or doubled with the rules, and some is without any one of them."""
+"""Pools in the simulator: no row is lost or duplicated with all rules, and some is when any one is removed."""
 
 import pytest
 

@@ -1,12 +1,12 @@
-"""Versioning in the simulator: nothing goes wrong with the rules, and something does without any one of them."""
+"""Versioning in the simulator: nothing goes wrong with all rules, and something does when any one is removed."""
 
 import pytest
 
 from tests.sim.explore import replay
-from tests.sim.versioning.lives import life, live
+from tests.sim.versioning.life import life, live
 from tests.sim.versioning.plants import PLANTS, RARE, STARVING
 from tests.sim.versioning.scenes import CATCHES, SCENES, explore_scene, scene
-from tests.sim.versioning.steady import live_steadily
+from tests.sim.versioning.steady_writes import live_steadily
 
 
 def test_sixty_lives() -> None:

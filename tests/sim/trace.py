@@ -1,4 +1,4 @@
-"""What happened in a run, in lines for people. Recorded as tuples and formatted only when somebody looks."""
+"""The trace of a run, as lines for people. It is recorded as tuples and formatted only when somebody looks."""
 
 import re
 import zlib
@@ -9,7 +9,7 @@ _LONG_NAME = re.compile(r"([0-9A-Za-z]{8})[0-9A-Za-z]{12,}")
 
 
 class Effect(NamedTuple):
-    """One request's effect in the store, as it truly was, whatever its sender was told."""
+    """One request's true effect in the store, whatever its sender heard."""
 
     us: int  # virtual time
     who: str  # the machine that sent it

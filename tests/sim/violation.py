@@ -1,4 +1,4 @@
-"""How a simulated run ends before its time: a rule was broken, it became too long, or its machine is dead."""
+"""How a simulated run ends early: a rule was broken, the run became too long, or its machine is dead."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ class Violation(AssertionError):
 
 
 class Prune(Exception):
-    """The run is longer than its bound and says nothing: neither a violation nor a proof."""
+    """The run is longer than its bound and proves nothing: neither a violation nor its absence."""
 
 
 class Diverged(Exception):

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from contextvars import Context
 from typing import Any, NoReturn
 
-from tests.sim.burial import bury
 from tests.sim.chooser import Chooser, Option
+from tests.sim.dead_tasks import bury
 from tests.sim.events import Due, Wait
 from tests.sim.loop import SimLoop, SimTask
 from tests.sim.machine import MACHINE, Machine
@@ -39,8 +39,8 @@ _START_US = 5_000_000
 
 class World:
     def __init__(self, chooser: Chooser, *, tick_us: int = 1_000, split: bool = True) -> None:
-        """`tick_us`: how long one thing takes. `split`: the answer to a request is a thing of its own, not part of its
-        effect; without it there are fewer schedules to explore, but no time can pass between the two."""
+        """`tick_us`: how long one thing takes. `split`: the answer to a request is a separate thing, not part of its
+        effect. Without it there are fewer schedules to explore, but no time can pass between the two."""
         self.chooser = chooser
         self.now_us = _START_US
         self.tick_us = tick_us
@@ -111,7 +111,7 @@ class World:
             self._look_for_lost()
 
     def step(self) -> bool:
-        """Make one thing happen (SimLoop calls this when no callback is ready); False: the run is over."""
+        """Makes one thing happen (SimLoop calls this when no callback is ready). Returns False if the run is over."""
         if self._error is not None:
             raise self._error
         if not self._foreground and not (self._rules.drain and self.wandering):
@@ -187,7 +187,7 @@ class World:
     # What the chooser, or a scenario, makes happen
 
     def advance(self) -> None:
-        """To the next timer, which then comes before whatever its machine had been waiting for."""
+        """Advances to the next timer, which then comes before whatever its machine had been waiting for."""
         at = self._wakes_us()
         assert at is not None
         self.now_us = max(self.now_us, at)
@@ -204,7 +204,7 @@ class World:
         self.note("----", f"clock +{seconds} s")
 
     def stall(self, machine: Machine, seconds: float) -> None:
-        """No answer and no timer reaches the machine for so long. What it has sent still lands."""
+        """For that long, no answer and no timer reaches the machine. What it has sent still lands."""
         machine.stalled_until_us = max(machine.stalled_until_us, self.now_us + round(seconds * 1_000_000))
         self._current = None
         self.note(machine.name, f"stalls for {seconds} s")
@@ -214,7 +214,7 @@ class World:
         self.note(machine.name, f"wall clock is {seconds:+} s off")
 
     def crash(self, machine: Machine) -> None:
-        """Nothing of the machine runs any more, no `finally` block either. What it has sent may still land."""
+        """Nothing of the machine runs any more, not even a `finally` block. What it has sent may still land."""
         if not machine.alive:
             return
         machine.alive = False

@@ -1,9 +1,9 @@
-"""The worlds that the simulator plays, behind one face for the command line."""
+"""The worlds that the simulator plays, behind one interface for the command line."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tests.sim import lives, pending_scenes, plants, scenarios
+from tests.sim import pending_scenes, plants, scenarios, sleeper
 from tests.sim.access import plants as access_plants
 from tests.sim.access import scenes as access_scenes
 from tests.sim.explore import Result, Run
@@ -13,8 +13,8 @@ from tests.sim.files import scenes as files_scenes
 from tests.sim.plants import Plant
 from tests.sim.pools import plants as pool_plants
 from tests.sim.pools import scenes as pool_scenes
-from tests.sim.versioning import dead_queues, scenes, steady
-from tests.sim.versioning import lives as versioning_lives
+from tests.sim.versioning import dead_queues, scenes, steady_writes
+from tests.sim.versioning import life as versioning_life
 from tests.sim.versioning import plants as versioning_plants
 
 Lives = tuple[str, Callable[[range], Result], Run]
@@ -34,11 +34,11 @@ def _by_life(result: Result) -> str:
 
 
 def _catch_in_versioning(name: str, seeds: int) -> str:
-    """By a life; else by the scene that was written for it. Starving shows in a steady stream only."""
+    """By a life, or by the scene that was written for the plant. Starvation shows only in a steady stream."""
     if name in versioning_plants.STARVING:
-        return _by_life(steady.live_steadily(range(seeds), versioning_plants.STARVING[name]))
+        return _by_life(steady_writes.live_steadily(range(seeds), versioning_plants.STARVING[name]))
     plant = versioning_plants.PLANTS[name]
-    found = _by_life(versioning_lives.live(range(seeds), plant))
+    found = _by_life(versioning_life.live(range(seeds), plant))
     where = scenes.CATCHES[name]
     explored = scenes.explore_scene(where, plant, seconds=60)
     by_scene = f"run {explored.runs} of {where!r}" if explored.violation is not None else ""
@@ -46,7 +46,7 @@ def _catch_in_versioning(name: str, seeds: int) -> str:
 
 
 def _catch_in_pools(name: str, seeds: int) -> str:
-    """By the scene that was written for it."""
+    """By the scene that was written for the plant."""
     where = pool_scenes.CATCHES[name]
     explored = pool_scenes.explore_scene(where, pool_plants.PLANTS[name], seconds=60)
     return f"run {explored.runs} of {where!r}" if explored.violation is not None else ""
@@ -55,7 +55,7 @@ def _catch_in_pools(name: str, seeds: int) -> str:
 def _by_scene(
     catches: dict[str, str], planted: dict[str, Plant], explore_scene: Callable[..., Result]
 ) -> Callable[[str, int], str]:
-    """Where a scene was written for each plant, it alone is asked."""
+    """If a scene was written for a plant, only that scene must catch it."""
 
     def catch(name: str, seeds: int) -> str:
         explored = explore_scene(catches[name], planted[name], seconds=60)
@@ -66,16 +66,20 @@ def _by_scene(
 
 WORLDS: dict[str, Both] = {
     "journal": Both(
-        (("lives", lives.live, lives.life()),),
+        (("lives", sleeper.live, sleeper.life()),),
         scenarios.SCENES,
         lambda name, seconds: scenarios.explore_scene(name, seconds=seconds),
         plants.PLANTS,
-        lambda name, seeds: _by_life(lives.live(range(seeds), plants.PLANTS[name])),
+        lambda name, seeds: _by_life(sleeper.live(range(seeds), plants.PLANTS[name])),
     ),
     "versioning": Both(
         (
-            ("lives", versioning_lives.live, versioning_lives.life()),
-            ("lives under a steady stream", lambda seeds: steady.live_steadily(seeds[:20]), steady.steady()),
+            ("lives", versioning_life.live, versioning_life.life()),
+            (
+                "lives under a steady stream",
+                lambda seeds: steady_writes.live_steadily(seeds[:20]),
+                steady_writes.steady(),
+            ),
         ),
         scenes.SCENES,
         lambda name, seconds: scenes.explore_scene(name, seconds=seconds),

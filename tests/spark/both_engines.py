@@ -1,4 +1,4 @@
-"""The corpus on both engines, on one lake and in one session. Two test files share it, so that two processes do."""
+"""The corpus on both engines, on one lake and in one session. Two test files share it, so two processes can run it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lochan.engines.spark import session
 from tests.corpus.cases import Case, cases
 from tests.corpus.compare import differences, in_order
 from tests.corpus.lake import Ask, answers
-from tests.spark.here import HERE
+from tests.spark.local_spark import HERE
 
 # What Spark makes of numbers that no decimal holds, and of those in JSON text, takes it up to minutes to compile.
 _SLOW_NUMBERS = (

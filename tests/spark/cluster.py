@@ -43,7 +43,7 @@ class Cluster:
 
     @property
     def options(self) -> dict[str, str]:
-        """Of a driver on this machine."""
+        """The options of a driver on this machine."""
         return {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -56,7 +56,7 @@ class Cluster:
         return environment() | {"PYSPARK_SUBMIT_ARGS": f"{words} pyspark-shell"}
 
     def state(self) -> dict[str, Any]:
-        """What the master says of itself."""
+        """The master's own report."""
         with urllib.request.urlopen(f"{self.page}/json/", timeout=5) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
@@ -104,7 +104,7 @@ def _started(name: str, words: list[str], folder: Path) -> subprocess.Popen[byte
 
 
 def end_with_us() -> None:
-    """In the child: whoever kills the tests leaves no JVM behind. Executors end with their worker."""
+    """Runs in the child: if the tests are killed, no JVM is left behind. Executors end with their worker."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

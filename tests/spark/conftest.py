@@ -1,4 +1,4 @@
-"""For all that needs a JVM: also those that a command of ours starts are to start soon."""
+"""Settings for all tests that need a JVM: JVMs start quickly, also those that our own commands start."""
 
 import os
 
@@ -8,7 +8,7 @@ from tests.spark import java
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Before the first test; whoever only hands tests out to others needs none."""
+    """Runs before the first test. A process that only hands tests out to others needs none."""
     if session.config.pluginmanager.hasplugin("dsession") or session.config.option.collectonly:
         return
     java.prepare()

@@ -1,6 +1,6 @@
-"""JVMs that start soon. Nothing is compiled to run fast that runs once, and the classes of Spark are mapped from an
-archive that is made once for this machine: a start costs a third of the processor time. Where the class path is another
-(S3A's jars, a folder of configuration) Java leaves the archive alone.
+"""Options for JVMs that start quickly. Code that runs once is not compiled for speed, and the classes of Spark are
+mapped from an archive that is made once for this machine: a start costs a third of the processor time. If the class
+path differs (S3A's jars, a folder of configuration), Java ignores the archive.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ OPTIONS = f"{_FAST} -XX:SharedArchiveFile={ARCHIVE} -Xshare:auto {_QUIET}"
 
 
 def environment() -> dict[str, str]:
-    """For who starts Spark: the driver's JVM has these options, and those of its executors."""
+    """For a process that starts Spark: the driver's JVM gets these options, and so do its executors."""
     return {"SPARK_SUBMIT_OPTS": f'{OPTIONS} "-Dspark.executor.extraJavaOptions={OPTIONS}"'}
 
 

@@ -1,6 +1,6 @@
-"""Somebody's day on a cluster, in one session: loads, frames, compactions and streams on a lake in a bucket, whose
-executors are killed in the middle of them and whose tasks are run twice. Prints what was seen, as JSON. Run by
-test_cluster.py."""
+"""A user's day on a cluster, in one session: loads, frames, compactions and streams on a lake in a bucket. Executors
+are killed in the middle, and tasks are run twice. Prints what it saw, as JSON. Run by test_cluster.py.
+"""
 
 import json
 import os
@@ -64,14 +64,14 @@ class Day:
         self.bucket = bucket
 
     def flags(self, part: str) -> str:
-        """A folder in which tasks tell what they did."""
+        """A folder in which tasks note what they did."""
         found = self.folder / part
         found.mkdir()
         return str(found)
 
 
 def shipped(day: Day) -> list[str]:
-    """Where executors have Lochan from."""
+    """Where executors get Lochan from."""
 
     def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import lochan.pools.layout
@@ -83,7 +83,7 @@ def shipped(day: Day) -> list[str]:
 
 
 def loaded(day: Day) -> Any:
-    """Of files in the bucket. What the executor had shuffled goes with it, and is done again."""
+    """Loads files of the bucket. What the executor had shuffled is lost with it, and done again."""
     from lochan.jobs.load import load
     from lochan.jobs.load.tasks import cut, load_part
 
@@ -96,14 +96,14 @@ def loaded(day: Day) -> Any:
         "rows": done["rows"],
         "objects": len(done["objects"]),
         "bytes": done["bytes"],
-        "flags": told(flags),
+        "flags": flag_names(flags),
         "found": rows("from logs"),
         "log": [each["message"] for each in answer("log", "logs")],
     }
 
 
 def died(day: Day) -> Any:
-    """Whatever executor takes the task: it is told, and nothing is to be seen."""
+    """Kills whichever executor takes the task; nothing of it may be visible."""
     from lochan.jobs.load import load
     from lochan.jobs.load.tasks import cut
 
@@ -124,7 +124,7 @@ def framed(day: Day) -> Any:
     lochan.spark.write(frame.limit(50), "files@main/t/")
     back = spark.read.format("lochan").option("where", "k >= 100").load("frames").selectExpr("count(*)", "sum(k)")
     return {
-        "flags": told(flags),
+        "flags": flag_names(flags),
         "landed": landed.rows,
         "bytes": stored("frames"),
         "back": list(back.collect()[0]),
@@ -149,7 +149,7 @@ def compacted(day: Day) -> Any:
     return {
         **{name: done[name] for name in ("before", "after", "rows")},
         "bytes": done["bytes_after"],
-        "flags": told(flags),
+        "flags": flag_names(flags),
         "diff": fine("diff", "--rows", "small@main~1", "small"),
     }
 
@@ -168,7 +168,7 @@ def streamed(day: Day) -> Any:
     query = lochan.spark.ingest(hurt, "events", checkpoint=day.folder / "checkpoint", available_now=True, compact=False)
     ended = query.awaitTermination(200)
     log = [each["metadata"].get("lochan-batch") for each in answer("log", "events")]
-    seen = {"ended": ended, "flags": told(flags), "batches": log}
+    seen = {"ended": ended, "flags": flag_names(flags), "batches": log}
     return {**seen, "found": rows("from events"), "bytes": stored("events")}
 
 
@@ -194,7 +194,7 @@ def dying(work: Callable[..., Iterator[Any]], flags: str, *, times: int = 1, par
 
 
 def slow(work: Callable[..., Iterator[Any]], flags: str, *, batch: int | None = None) -> Any:
-    """The first try of the first part takes for ever, and is given up when the second is through."""
+    """The first attempt of the first part never ends, and is given up when the second is through."""
 
     def late(*given: Any) -> Iterator[Any]:
         context = TaskContext.get()
@@ -210,7 +210,7 @@ def slow(work: Callable[..., Iterator[Any]], flags: str, *, batch: int | None = 
     return late
 
 
-def told(flags: str) -> list[str]:
+def flag_names(flags: str) -> list[str]:
     return sorted(path.name.partition("-")[0] for path in Path(flags).iterdir())
 
 

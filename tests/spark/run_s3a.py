@@ -1,5 +1,6 @@
-"""A program of somebody who has Spark and S3A and has never heard of Lochan: one session, one scenario after another,
-each in a folder of its own below `root`. Prints what each found, as JSON."""
+"""The program of a user who has Spark and S3A and has never heard of Lochan: one session, one scenario after another,
+each in its own folder below `root`. Prints the result of each, as JSON.
+"""
 
 import json
 import sys
@@ -99,7 +100,7 @@ def dynamic(spark: SparkSession, root: str, local: str) -> Any:
 
 
 def files(spark: SparkSession, root: str, local: str) -> Any:
-    """Hadoop's file system: folders made, files copied in and out, renamed, deleted, and what it says of them."""
+    """Hadoop's file system: folders made, files copied in and out, renamed, deleted, and their status."""
     jvm = spark._jvm  # Hadoop has no Python of its own
     assert jvm is not None
 

@@ -1,4 +1,4 @@
-"""Writes a frame to a pool, and waits for ever in its last task: a driver to be killed. Run by test_spark_write.py."""
+"""Writes a frame to a pool and waits forever in its last task: a driver to be killed. Run by test_spark_write.py."""
 
 import os
 import sys

@@ -62,7 +62,7 @@ def environment() -> dict[str, str]:
 
 
 def settings(server: LochanServer) -> dict[str, str]:
-    """All that Spark must be told to use a served lake."""
+    """The settings of Spark for a served lake."""
     return {
         "spark.driver.extraClassPath": f"{jars()}/*",
         "spark.hadoop.fs.s3a.endpoint": server.endpoint,

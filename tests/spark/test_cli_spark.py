@@ -23,14 +23,14 @@ def filled(folder: Path, rows: str) -> None:
 
 
 def test_work_beyond_the_threshold(tmp_path: Path) -> None:
-    """`auto` takes Spark; Spark says nothing on stderr."""
+    """`auto` chooses Spark, and Spark prints nothing on stderr."""
     filled(tmp_path, '{"k":2,"h":"a"}\n{"k":1,"h":"b"}\n{"k":3,"h":"a"}\n')
     text = "from logs | count() by h | sort h"
     ran = lochan(tmp_path, "query", text, "--stats", "--master", "local[1]", LOCHAN_SPARK__LOCAL_THRESHOLD="1B")
     assert [json.loads(line) for line in ran.stdout.splitlines()] == [{"h": "a", "count": 2}, {"h": "b", "count": 1}]
-    said = ran.stderr.splitlines()
-    assert [line.split()[0] for line in said] == ["rows", "read", "engine"]
-    assert said[-1].split()[1] == "spark,"
+    output = ran.stderr.splitlines()
+    assert [line.split()[0] for line in output] == ["rows", "read", "engine"]
+    assert output[-1].split()[1] == "spark,"
 
 
 OLD_JAVA = """#!/bin/sh
@@ -41,13 +41,13 @@ exit 1
 
 
 def test_where_spark_cannot_run(tmp_path: Path) -> None:
-    """Each is told at once, in one line and a hint."""
+    """Each is an immediate error: one line and a hint."""
     filled(tmp_path, '{"k":2}\n')
     java = tmp_path / "old" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(OLD_JAVA)
     java.chmod(0o755)
-    for master, env, told in (
+    for master, env, message in (
         ("nowhere", {}, "Spark did not start on nowhere"),
         ("spark://127.0.0.1:1", {}, "no Spark master answers at spark://127.0.0.1:1: Connection refused"),
         ("local[1]", {"JAVA_HOME": str(tmp_path / "old")}, "this Java is too old for it"),
@@ -55,6 +55,6 @@ def test_where_spark_cannot_run(tmp_path: Path) -> None:
     ):
         ran = lochan(tmp_path, "query", "from logs", "--engine", "spark", "--master", master, **env)
         assert ran.returncode == 5
-        assert told in ran.stderr
+        assert message in ran.stderr
         assert len(ran.stderr.splitlines()) == 2, ran.stderr
     assert [job["state"] for job in json.loads(lochan(tmp_path, "jobs", "-f", "json").stdout)] == ["failed"] * 4

@@ -1,7 +1,8 @@
-"""A standalone cluster: queries on a lake in a folder that its machines share, and on one in a bucket through S3A; and
-all that executors write, while they are killed and tasks are run twice.
+"""A standalone cluster: queries on a lake in a shared folder and in a bucket through S3A, and everything that executors
+write, while they are killed and tasks run twice.
 
-The driver is a process of its own, as a user starts it; all work that can share one does."""
+The driver is a process of its own, as a user starts it; all work that can share one does.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +132,7 @@ def test_a_lake_in_a_bucket(there: Cluster, store: MinioServer, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def day(there: Cluster, store: MinioServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a program saw that has all its work done by executors which die, and tasks that are run twice."""
+    """The results of a program whose executors die and whose tasks run twice."""
     bucket = store.bucket("day")
     client = store.boto3()
     for number in range(3):
@@ -162,7 +163,7 @@ def test_executors_import_what_the_driver_has(day: dict[str, Any]) -> None:
 
 
 def test_a_load_whose_executors_die(day: dict[str, Any]) -> None:
-    """Of files in a bucket, into a new pool."""
+    """Files in a bucket are loaded into a new pool."""
     found = day["loaded"]
     assert found["flags"] == HURT, found
     assert (found["rows"], found["found"]) == (len(ROWS), list(range(len(ROWS))))

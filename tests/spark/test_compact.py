@@ -1,4 +1,4 @@
-"""A compaction on Spark: the rows stay the same, objects do not overlap, and others go on meanwhile."""
+"""A compaction on Spark: rows stay the same, objects do not overlap, and others go on meanwhile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lochan.store.open import open_store
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.servers.minio import MinioServer, minio
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.jobs.test_compact import MIXED, PLAIN, SCATTERED, SMALL, TEXT
 
@@ -37,14 +37,14 @@ def stopped() -> Iterator[None]:
 
 
 async def compacted(
-    lake: QueryLake, repository: OpenRepository, wish: CompactRequest = EVERYTHING
+    lake: QueryLake, repository: OpenRepository, request: CompactRequest = EVERYTHING
 ) -> PoolCompactionResult:
     at = lake.lake.queries().files, lake.lake.place
-    return await compact(repository, "main", *at, wish, actor=ANN, how=SPARK)
+    return await compact(repository, "main", *at, request, actor=ANN, how=SPARK)
 
 
 def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *PLAIN, *MIXED, *TEXT, settings=SMALL)
             repository = await lake.lake.open_repository("logs")
@@ -61,11 +61,11 @@ def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_
             assert (job.kind, job.state, job.rows) == ("compact", "done", done.rows)
             await repository.close()
 
-    run(told())
+    run(scenario())
 
 
 def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *SCATTERED, settings=SMALL)
             repository = await lake.lake.open_repository("logs")
@@ -76,11 +76,11 @@ def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_pat
                 assert diff.same
             await repository.close()
 
-    run(told())
+    run(scenario())
 
 
 def test_loads_and_queries_go_on_and_who_deletes_what_it_reads_wins(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *PLAIN, settings=SMALL)
             repository = await lake.lake.open_repository("logs")
@@ -104,13 +104,13 @@ def test_loads_and_queries_go_on_and_who_deletes_what_it_reads_wins(tmp_path: Pa
             assert len(await lake.files("logs")) == len(ids) - 1
             await repository.close()
 
-    run(told())
+    run(scenario())
 
 
 def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
-    """They are told how to open it: nothing of the driver's environment is theirs."""
+    """They get the options to open it: they have nothing of the driver's environment."""
 
-    async def told(server: MinioServer) -> None:
+    async def scenario(server: MinioServer) -> None:
         url, options = f"s3://{server.bucket('compacted')}/lake", server.options
         opened = await Lake.create(open_store(url, options), world=LakeOptions(options=options))
         lake = QueryLake(opened)
@@ -125,11 +125,11 @@ def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
         await opened.close()
 
     with minio() as server:
-        run(told(server))
+        run(scenario(server))
 
 
 def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *PLAIN, settings=SMALL)
             (await lake.files("logs"))[0].unlink()
@@ -138,4 +138,4 @@ def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
                 await compacted(lake, repository)
             await repository.close()
 
-    run(told())
+    run(scenario())

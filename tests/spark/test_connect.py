@@ -1,4 +1,4 @@
-"""Queries on a Spark that is elsewhere, behind Spark Connect: no JVM runs where they are asked."""
+"""Queries on a remote Spark, behind Spark Connect: no JVM runs on the asking machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lochan.jobs.job_list import jobs
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from tests.spark.connect import connect_server
-from tests.spark.here import LEFT_SOCKETS
+from tests.spark.local_spark import LEFT_SOCKETS
 from tests.spark.times_in_zones import check_times
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 
@@ -69,7 +69,7 @@ def test_rows_limits_and_what_is_gone(how: RunOptions, tmp_path: Path) -> None:
 
 
 def test_a_frame_and_a_stream(how: RunOptions, tmp_path: Path) -> None:
-    """Which are jobs, as everywhere; the server tells nothing of their tasks."""
+    """They are jobs, as everywhere, but the server reports nothing about their tasks."""
 
     async def made() -> None:
         async with query_lake(tmp_path) as lake:
@@ -113,7 +113,7 @@ def test_a_frame_and_a_stream(how: RunOptions, tmp_path: Path) -> None:
 
 
 def test_times_are_what_they_were_in_any_zone(how: RunOptions, tmp_path: Path) -> None:
-    """Behind Connect a frame is looked at when it runs: by then the session is in its own zone again."""
+    """Behind Connect, a frame is planned when it runs: by then the session is in its own zone again."""
     from pyspark.sql import SparkSession
 
     async def made() -> None:

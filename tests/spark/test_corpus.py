@@ -9,7 +9,7 @@ import pytest
 from tests.corpus.cases import Case
 from tests.corpus.lake import Ask
 from tests.spark.both_engines import COMPUTED, check, half, lake_of
-from tests.spark.here import LEFT_SOCKETS
+from tests.spark.local_spark import LEFT_SOCKETS
 
 pytestmark = LEFT_SOCKETS
 

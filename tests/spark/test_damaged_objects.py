@@ -1,4 +1,4 @@
-"""Damage to files that Spark reads by itself, and to those that its tasks read: it is found before a row is shown."""
+"""Damage to files that Spark, or its tasks, read is found before a row is shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lochan.versioning.heads.commit import CommitRequest as Commit
 from lochan.versioning.heads.commit import commit
 from lochan.versioning.objects import put
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.pools.place import once
 from tests.unit.store.clocks import StillClock
@@ -60,15 +60,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
 
     async def made() -> None:
-        async with query_lake(folder) as told:
-            await told.pool("logs", ROWS[:50], ROWS[50:])
-            await told.lake.create_repository("files", actor=ANN)
-            files = await told.lake.open_repository("files")
+        async with query_lake(folder) as fixture:
+            await fixture.pool("logs", ROWS[:50], ROWS[50:])
+            await fixture.lake.create_repository("files", actor=ANN)
+            files = await fixture.lake.open_repository("files")
             pq.write_table(pa.table({"a": list(range(200_000))}), folder / "rows.parquet", compression="none")
             await put(files, "main", "t/rows.parquet", once((folder / "rows.parquet").read_bytes()), actor=ANN)
             await commit(files, "main", Commit("one"), actor=ANN)
             await files.close()
-            logs = await told.lake.open_repository("logs")
+            logs = await fixture.lake.open_repository("logs")
             await create_branch(logs, "empty", "main~2", actor=ANN)
             await logs.close()
 
@@ -83,7 +83,7 @@ def copied(whole: Path, tmp_path: Path) -> Path:
 
 
 async def _damage(lake: Lake) -> None:
-    """Where DuckDB and Spark notice nothing by themselves: two objects exchanged."""
+    """Damage that DuckDB and Spark do not notice by themselves: two objects exchanged."""
     one, two = await QueryLake(lake).files("logs")
     first, second = one.read_bytes(), two.read_bytes()
     one.write_bytes(second)
@@ -149,7 +149,7 @@ def test_files_of_a_repository_that_spark_reads_where_they_lie(spark: SparkSessi
 
 
 def test_tasks_tell_the_digests_of_objects_in_a_bucket(spark: SparkSession, copied: Path) -> None:
-    """Here of a folder, which is read by the same verbs."""
+    """Here the lake is in a folder, which is read by the same verbs."""
     objects: list[DataObject] = []
 
     async def play() -> None:

@@ -1,4 +1,4 @@
-"""Rows that differ, found on Spark: the same as the embedded engine finds, and no more collected than is told."""
+"""Row differences on Spark are those of the embedded engine, and no more is collected than is shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lochan.engines.spark import session
 from lochan.errors import Gone, Invalid
 from lochan.jobs.diff_rows import DiffOptions
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import BY_K, QueryLake, query_lake
 from tests.unit.engines.test_diff_rows import BODY, CASES, KEYED, Rows, files, two_sides
 
@@ -37,11 +37,11 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def both(lake: QueryLake, name: str, wish: RowDiffRequest) -> dict[str, Any]:
-    """What both engines find."""
+async def both(lake: QueryLake, name: str, request: RowDiffRequest) -> dict[str, Any]:
+    """The result, which must be the same on both engines."""
     found = []
     for how in (DUCKDB, SPARK):
-        with await lake.lake.diff_rows(name, wish, how) as diff:
+        with await lake.lake.diff_rows(name, request, how) as diff:
             every = sorted(diff.to_arrow().to_pylist(), key=str)
             found.append((dict(diff.counts), diff.sample, every))
     assert found[0] == found[1]
@@ -49,21 +49,21 @@ async def both(lake: QueryLake, name: str, wish: RowDiffRequest) -> dict[str, An
 
 
 def test_it_finds_what_the_embedded_engine_finds(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await two_sides(lake, [LEFT[:200], LEFT[200:], LEFT[:3]], [RIGHT[::2], RIGHT[1::2]], BY_K)
             assert await both(lake, "logs", RowDiffRequest("left", "right")) == {"removed": 73, "added": 71}
             assert await both(lake, "logs", RowDiffRequest("left", "left")) == {}
             await files(lake)
             for name in ("csv", "a folder"):
-                wish, counts = CASES[name]
-                assert await both(lake, "demo", wish) == counts
+                request, counts = CASES[name]
+                assert await both(lake, "demo", request) == counts
 
-    run(told())
+    run(scenario())
 
 
 def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await two_sides(lake, [LEFT], [RIGHT], KEYED)
             assert await both(lake, "logs", RowDiffRequest("left", "right")) == {
@@ -75,7 +75,7 @@ def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
             with pytest.raises(Invalid, match=r'2 rows of logs@right have the key {"k":7}'):
                 await lake.lake.diff_rows("logs", RowDiffRequest("left", "right"), SPARK)
 
-    run(told())
+    run(scenario())
     spark, place = session.session_at(HERE, STANDARD), tmp_path / "lake"
     frame = lochan.spark.diff(spark, "logs@left", "logs@right~1", lake=place)
     assert frame.where("change = 'changed'").count() == 50
@@ -87,7 +87,7 @@ def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
 
 
 def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", [{"k": 1}], [{"k": 2}])
             for file in await lake.files("logs"):
@@ -95,4 +95,4 @@ def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
             with pytest.raises(Gone, match="is gone"):
                 await lake.lake.diff_rows("logs", RowDiffRequest("main~1", "main"), SPARK)
 
-    run(told())
+    run(scenario())

@@ -1,4 +1,4 @@
-"""`lochan doctor --spark` starts Spark and says how long it took."""
+"""`lochan doctor --spark` starts Spark and prints how long it took."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A folder that is followed by a process which is killed at any moment, again and again: each row comes once.
+"""A process that follows a folder is killed at any moment, again and again: each row arrives once.
 
 To start a JVM takes seconds, so most moments are not within a batch: every other process is killed soon after a batch
 of its own has landed, when the next is on its way.

@@ -27,7 +27,7 @@ from lochan.pools.facts import from_metadata
 from tests.hostile_files import fast
 from tests.lost_answer import lost_answer
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.cli.invoke import lochan
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.load.test_load import BROKEN, FILES, MIXED, ndjson

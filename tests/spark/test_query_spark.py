@@ -1,4 +1,4 @@
-"""A query on Spark: order, limits, objects that are gone, and that nothing is left of it."""
+"""A query on Spark: order, limits, missing objects, and that nothing of it is left behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lochan.errors import Gone, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.job_list import jobs
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.engines.test_order_of_rows import KEYS, place
 
@@ -170,7 +170,7 @@ def test_a_wave_that_is_too_large_for_spark_is_asked_for_in_parts() -> None:
 
 
 def test_the_memory_of_the_parser_is_bounded() -> None:
-    """It keeps what it has learned of every statement for as long as the JVM lives, unless it is told not to."""
+    """By default it keeps what it has learned of every statement for as long as the JVM lives."""
     spark = session.session_at(HERE, STANDARD)
     parser = spark._jvm.org.apache.spark.sql.catalyst.parser.AbstractParser  # type: ignore[union-attr]
     allowed = STANDARD.memory_bytes * 5 // 100 // parser.BYTES_PER_DFA_STATE()
@@ -184,7 +184,7 @@ def test_the_memory_of_the_parser_is_bounded() -> None:
 
 
 def test_a_jvm_that_has_died_is_started_again(tmp_path: Path) -> None:
-    """It dies where memory is short; whoever asks next must not pay for it."""
+    """It dies if memory is short; the next query must not suffer."""
 
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
@@ -211,7 +211,7 @@ def _jvm() -> Any:
 
 
 def running_classes(spark: Any) -> list[str]:
-    """What the threads of tasks are just about, the innermost call of each."""
+    """The innermost call of each task thread."""
     traces = spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces()
     tasks = [thread for thread in traces.keySet() if thread.getName().startswith("Executor task launch worker")]
     return [trace[0].getClassName() for trace in map(traces.get, tasks) if len(trace)]

@@ -30,7 +30,7 @@ LONG = ("file-v2", "partitioned", "texts", "streamed")
 class Played(NamedTuple):
     server: LochanServer
     local: Path
-    told: dict[str, Any]
+    results: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +94,9 @@ def test_the_other_committers(long: Played) -> None:
 
 
 def _check_committer(played: Played, name: str) -> None:
-    told = played.told[name]
-    assert "failed" not in told, told["failed"]
-    assert told == {
+    results = played.results[name]
+    assert "failed" not in results, results["failed"]
+    assert results == {
         "written": _totals(3_000),
         "again": "AnalysisException",
         "appended": _totals(3_300),
@@ -122,15 +122,15 @@ def _totals(end: int, step: int = 3) -> list[list[int]]:
 
 def test_only_the_partitions_written_are_replaced(quick: Played) -> None:
     whole, few = _totals(300), _totals(30)
-    assert quick.told["dynamic"] == [whole[0], few[1], whole[2]]
+    assert quick.results["dynamic"] == [whole[0], few[1], whole[2]]
 
 
 def test_the_file_system(quick: Played) -> None:
-    told = quick.told["files"]
-    assert "failed" not in told, told["failed"]
+    results = quick.results["files"]
+    assert "failed" not in results, results["failed"]
     tree = {**ODD, "large.bin": LARGE}
     names = sorted({path.partition("/")[0] + "/" * ("/" in path) for path in tree})
-    assert told == {
+    assert results == {
         "absent": False,
         "made": True,
         "empty": [True, []],
@@ -155,24 +155,24 @@ def test_the_file_system(quick: Played) -> None:
 
 @pytest.mark.full
 def test_texts_and_large_files(long: Played) -> None:
-    assert long.told["texts"] == {"csv": sum(range(1_000)), "json": 1, "large": 400_000}
+    assert long.results["texts"] == {"csv": sum(range(1_000)), "json": 1, "large": 400_000}
 
 
 @pytest.mark.full
 def test_a_stream_with_its_checkpoints(long: Played) -> None:
-    assert long.told["streamed"] == _totals(200)
+    assert long.results["streamed"] == _totals(200)
 
 
 @pytest.mark.full
 def test_over_tls(secure: LochanServer, trusted: Identity, tmp_path: Path) -> None:
-    """Where the SDK sends a checksum behind the body, and does not sign it."""
+    """There, the SDK sends a checksum after the body and does not sign it."""
     store = tmp_path / "trusted.p12"
     words = f"-importcert -noprompt -file {trusted.authority} -keystore {store} -storepass trusted"
     subprocess.run(["keytool", *words.split()], check=True, capture_output=True)
     java = f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword=trusted"
     more = {"spark.hadoop.fs.s3a.endpoint": f"https://{secure.s3}", "spark.driver.extraJavaOptions": java}
-    told = _played(secure, tmp_path, ("magic", "files"), more).told
-    assert told["magic"]["overwritten"] == _totals(30), told["magic"]
+    results = _played(secure, tmp_path, ("magic", "files"), more).results
+    assert results["magic"]["overwritten"] == _totals(30), results["magic"]
     same(files(tmp_path / "back"), {**ODD, "large.bin": LARGE})
     held = staged(secure, REPOSITORY, "files/a/b/moved/")
     assert held["z.txt"] == len(ODD["a.txt"]) and held["large.bin"] == len(LARGE)
@@ -180,7 +180,7 @@ def test_over_tls(secure: LochanServer, trusted: Identity, tmp_path: Path) -> No
 
 @pytest.mark.full
 def test_on_a_lake_in_a_bucket(tmp_path: Path) -> None:
-    """Where what one process wrote is not on the other's disk."""
+    """There, what one process wrote is not on the other's disk."""
     with minio() as store:
         env = {
             "LOCHAN_BLOCKSTORE__S3__REGION": "us-east-1",

@@ -1,5 +1,6 @@
-"""A server's own Spark: one session for all of its queries, warm from the start, replaced where it dies, and gone with
-the server."""
+"""A server's own Spark: one session for all its queries, warm from the start, replaced if it dies, and gone with the
+server.
+"""
 
 import os
 import signal
@@ -10,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.api.asking import QUERY, Client
+from tests.integration.api.client import QUERY, Client
 from tests.integration.cli import fine
 from tests.servers.lochan import LochanServer, lochan_server
-from tests.spark.here import HERE
+from tests.spark.local_spark import HERE
 
 COUNT = "from logs | count() by host | sort host"
 COUNTED = [{"host": "h0", "count": 34}, {"host": "h1", "count": 33}, {"host": "h2", "count": 33}]
@@ -61,9 +62,9 @@ def test_one_session_for_all_queries(lake: Path) -> None:
         assert client.query(COUNT, engine="spark").rows == COUNTED
         [another] = jvms(server)
         assert another != jvm
-        told = client.ask("GET", "/_metrics").body.decode()
-        assert "lochan_spark_warm 1.0" in told
-        assert 'lochan_queries_total{engine="spark",state="done"} 4.0' in told
+        metrics = client.ask("GET", "/_metrics").body.decode()
+        assert "lochan_spark_warm 1.0" in metrics
+        assert 'lochan_queries_total{engine="spark",state="done"} 4.0' in metrics
         log = server.log.read_text()
     assert not runs(another)
     assert "Traceback" not in log, log
@@ -91,11 +92,11 @@ def cancelled(client: Client) -> None:
         while not [each for each in client.running() if each.get("tasks")]:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        [told] = client.running()
-        assert (told["state"], told["engine"], told["rows"]) == ("running", "spark", 0)
-        assert client.ask("DELETE", f"{QUERY}/{told['id']}").status == 204
+        [status] = client.running()
+        assert (status["state"], status["engine"], status["rows"]) == ("running", "spark", 0)
+        assert client.ask("DELETE", f"{QUERY}/{status['id']}").status == 204
         assert connection.getresponse().status == 409
-    assert client.until(told["id"], "cancelled")["query"] == LONG
+    assert client.until(status["id"], "cancelled")["query"] == LONG
 
 
 def until_warm(client: Client) -> None:

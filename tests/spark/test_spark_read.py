@@ -1,4 +1,4 @@
-"""A pool as a frame: its types, what is read of it, and that it stays what it was."""
+"""A pool as a frame: its types, what is read of it, and that it does not change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lochan.errors import Gone, Invalid, NotFound, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.query.errors import QueryError
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.spark.times_in_zones import check_times
 from tests.unit.engines.lake import ANN, query_lake
 
@@ -45,7 +45,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Of all tests that change nothing of it."""
+    """One lake for all tests that do not change it."""
     folder = tmp_path_factory.mktemp("lake")
 
     async def made() -> None:
@@ -154,7 +154,7 @@ def test_times_are_what_they_were_in_any_zone(spark: SparkSession, tmp_path: Pat
 
 
 def test_a_filter_that_is_only_planned_takes_no_rows_from_others(spark: SparkSession, lake: str) -> None:
-    """Spark shares what a Python source was told of filters among all frames of that source."""
+    """Spark shares the filters of a Python source among all frames of that source."""
     frame = by_source(spark, lake, "logs")
     filtered = frame.filter("n = 3")
     filtered._jdf.queryExecution().executedPlan()

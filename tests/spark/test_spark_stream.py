@@ -1,4 +1,4 @@
-"""Streams of Spark into a pool: a commit for each batch, and what is played again is found."""
+"""Streams of Spark into a pool: one commit for each batch, and a batch that is played again is recognized."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.errors import Invalid, NotFound
 from tests.servers.lochan import LOCHAN
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,20 +78,20 @@ def keys() -> list[int]:
 
 
 def put(name: str, first: int, last: int) -> None:
-    """At once, as files must come to a folder that is followed."""
+    """Puts the file in one step, as a followed folder needs it."""
     text = "".join(f'{{"k": {number}, "text": "row {number}"}}\n' for number in range(first, last))
     Path("in", f".{name}").write_text(text)
     Path("in", f".{name}").rename(Path("in", name))
 
 
 def batches() -> list[tuple[str, int]]:
-    """Of the commits, the newest first."""
+    """The batch numbers of the commits, newest first."""
     found = [each["metadata"] for each in json.loads(fine("log", "logs", "-f", "json"))]
     return [(each["lochan-job"], int(each["lochan-batch"])) for each in found if "lochan-job" in each]
 
 
 def ended(count: int) -> list[dict[str, Any]]:
-    """Jobs, when so many have: what is told last is told behind the stream's back."""
+    """The jobs, once so many have ended: the last report comes after the stream."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         found: list[dict[str, Any]] = json.loads(fine("jobs", "-f", "json"))
@@ -102,7 +102,7 @@ def ended(count: int) -> list[dict[str, Any]]:
 
 
 def forget_last(checkpoint: Path) -> None:
-    """As if Spark had been killed when the batch had landed, and it had not written that down."""
+    """As if Spark had been killed after the batch landed and before it recorded that."""
     done = max((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     for path in (done, done.with_name(f".{done.name}.crc")):
         path.unlink(missing_ok=True)
@@ -198,8 +198,8 @@ def test_a_folder_of_files_of_any_format(spark: SparkSession) -> None:
     Path("in", "deep").mkdir()
     pq.write_table(pa.table({"k": [6, 7]}), "in/deep/e.parquet")
     words = ("ingest", "stream", "logs", "--from", "folder", "in", "--once")
-    said = fine(*words)
-    assert said.splitlines()[-1] == "stopped: 8 rows into logs@main by 1 commit"
+    output = fine(*words)
+    assert output.splitlines()[-1] == "stopped: 8 rows into logs@main by 1 commit"
     assert keys() == list(range(8))
     assert rows("from logs | k == 3 | cut text") == [{"text": "three"}]
     assert fine(*words) == "stopped: 0 rows into logs@main by 0 commits\n"
@@ -225,10 +225,10 @@ def test_lines_of_a_socket_until_it_is_stopped(spark: SparkSession) -> None:
         address = "{}:{}".format(*server.getsockname())
         serving = threading.Thread(target=serve, args=(server, b'{"k": 1}\n{"k": 2, "deep": {"a": 1}}\n'), daemon=True)
         serving.start()
-        said = until_stopped(
+        output = until_stopped(
             lambda: count("logs") == 2, "ingest", "stream", "logs", "--from", "socket", address, "--every", "200ms"
         )
-    assert said.splitlines()[-1].startswith("stopped: 2 rows into logs@main")
+    assert output.splitlines()[-1].startswith("stopped: 2 rows into logs@main")
     assert rows("from logs | k == 2") == [{"k": 2, "deep": {"a": 1}}]
 
 

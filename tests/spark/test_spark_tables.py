@@ -1,4 +1,4 @@
-"""Parquet files of a repository as tables of Spark, however their bytes lie: on branches and in workspaces."""
+"""Parquet files of a repository as tables of Spark, however their bytes are stored, on branches and in workspaces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lochan.versioning.objects import put, put_many
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces.write import open_workspace
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def file_of(columns: dict[str, pa.Array], **how: bool) -> bytes:
 
 
 def put_files(lake: str, files: dict[str, bytes], *, whole: bool) -> None:
-    """As files of their own, or all of them in one pack, which Spark does not read by itself."""
+    """As separate files, or all in one pack, which Spark does not read by itself."""
 
     async def upload(repository: OpenRepository) -> None:
         if whole:

@@ -1,4 +1,4 @@
-"""The page for a data engineer works as printed: from an empty folder to a stream, on a cluster of two workers."""
+"""The Spark tour works as printed: from an empty folder to a stream, on a cluster of two workers."""
 
 import os
 import subprocess
@@ -29,17 +29,17 @@ def test_the_page_works_as_printed(tmp_path: Path) -> None:
             "SPARK_HOME": str(Path(pyspark.origin).parent),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
-        said = {}
+        output = {}
         for command in commands(PAGE):
             done = subprocess.run(
                 ["bash", "-c", command], cwd=tmp_path, env=kept | known, capture_output=True, text=True, timeout=300
             )
             assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-            said[command] = done.stdout
+            output[command] = done.stdout
     for command, answer in ANSWERS.items():
-        assert said[command] == answer
+        assert output[command] == answer
     assert (
-        "+3" in said["lochan diff --rows errors@main errors@try"]
-        or "3 added" in said["lochan diff --rows errors@main errors@try"]
+        "+3" in output["lochan diff --rows errors@main errors@try"]
+        or "3 added" in output["lochan diff --rows errors@main errors@try"]
     )
-    assert "load" in said["lochan jobs"]
+    assert "load" in output["lochan jobs"]

@@ -1,4 +1,4 @@
-"""A frame becomes one commit, or nothing does: whatever fails, and how often."""
+"""A frame becomes one commit, or nothing, whatever fails and however often."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lochan.store.local import LocalStore
 from lochan.versioning.branches import set_read_only
 from tests.lost_answer import lost_answer
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def lake(tmp_path: Path) -> str:
     return str(tmp_path / "lake")
 
 
-def asked(lake: str, text: str) -> list[Any]:
+def query_rows(lake: str, text: str) -> list[Any]:
     async def ask() -> list[Any]:
         opened = await Lake.open(LocalStore(lake))
         try:
@@ -106,7 +106,7 @@ def numbers(spark: SparkSession, count: int, parts: int = 4) -> DataFrame:
 
 
 def commits(lake: str) -> list[Any]:
-    return asked(lake, "from pool:log")
+    return query_rows(lake, "from pool:log")
 
 
 def recorded(lake: str) -> list[JobRecord]:
@@ -115,13 +115,13 @@ def recorded(lake: str) -> list[JobRecord]:
 
 
 def sizes(lake: str) -> dict[str, int]:
-    """Of all that lies there but records of jobs."""
+    """The sizes of all files except records of jobs."""
     found = {str(path.relative_to(lake)): path for path in Path(lake).rglob("*") if path.is_file()}
     return {name: path.stat().st_size for name, path in found.items() if not name.startswith(PREFIX)}
 
 
 def files(lake: str) -> int:
-    """On the store: also those that nobody names."""
+    """The files on the store, including those that nothing names."""
     return sum(1 for each in Path(lake).glob("*/data/*/*") if each.is_file())
 
 
@@ -136,8 +136,8 @@ def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSessio
         await opened.close()
 
     run(load())
-    assert asked(lake, "from pool") == asked(lake, "from same")
-    assert asked(lake, "from pool | cut k, dec, b, m, ts")[1] == {
+    assert query_rows(lake, "from pool") == query_rows(lake, "from same")
+    assert query_rows(lake, "from pool | cut k, dec, b, m, ts")[1] == {
         "k": 3,
         "dec": Decimal("12345678901234567890.125"),
         "b": "AP8=",
@@ -153,7 +153,7 @@ def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSessio
 def test_decimals_come_back_as_decimals(spark: SparkSession, lake: str) -> None:
     """As doubles, ten times 0.10 would be 0.9999999999999999."""
     save(spark.sql("SELECT id AS k, CAST('0.10' AS DECIMAL(10, 2)) AS price FROM RANGE(10)"), lake)
-    assert asked(lake, "from pool | sum(price)") == [{"sum": 1}]
+    assert query_rows(lake, "from pool | sum(price)") == [{"sum": 1}]
     frame = spark.read.format("lochan").option("lake", lake).load("pool")
     assert frame.schema["price"].dataType.simpleString() == "decimal(38,1)"
     assert frame.selectExpr("SUM(price) = 1 AS exact").collect()[0].exact
@@ -162,11 +162,11 @@ def test_decimals_come_back_as_decimals(spark: SparkSession, lake: str) -> None:
 def test_append_append_overwrite(spark: SparkSession, lake: str) -> None:
     save(numbers(spark, 10), lake)
     save(numbers(spark, 5), lake)
-    assert asked(lake, "from pool | count()") == [{"count": 15}]
+    assert query_rows(lake, "from pool | count()") == [{"count": 15}]
     save(numbers(spark, 3), lake, mode="overwrite")
-    assert asked(lake, "from pool | cut k") == [{"k": 0}, {"k": 1}, {"k": 2}]
+    assert query_rows(lake, "from pool | cut k") == [{"k": 0}, {"k": 1}, {"k": 2}]
     assert len(commits(lake)) == 4  # with the one that made the pool
-    assert asked(lake, "from pool@main~1 | count()") == [{"count": 15}]
+    assert query_rows(lake, "from pool@main~1 | count()") == [{"count": 15}]
     save(numbers(spark, 0), lake)
     assert len(commits(lake)) == 4  # nothing came, and nothing is said
     with pytest.raises(Exception, match="SAVE_MODE"):
@@ -187,7 +187,7 @@ def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(spark: Spar
     ]
     same = lochan.spark.read(spark, "pool", lake=lake)
     lochan.spark.write(same.where("k < 3"), "pool", mode="overwrite", lake=lake)  # nothing came since
-    assert asked(lake, "from pool | count()") == [{"count": 3}]
+    assert query_rows(lake, "from pool | count()") == [{"count": 3}]
     save(numbers(spark, 2), lake, message="late news")
     for frame in made:
         with pytest.raises(PreconditionFailed, match="would drop what came since: 'late news'"):
@@ -195,11 +195,11 @@ def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(spark: Spar
     for frame in made[:2]:  # the data source is told of columns alone
         with pytest.raises(Exception, match="would drop what came since: 'late news'"):
             save(frame, lake, mode="overwrite")
-    assert asked(lake, "from pool | count()") == [{"count": 5}]
+    assert query_rows(lake, "from pool | count()") == [{"count": 5}]
     with pytest.raises(Exception, match="only an overwrite expects a head"):
         save(read, lake, ifHead="main")
     save(read, lake, mode="overwrite", ifHead="main")
-    assert asked(lake, "from pool | count()") == [{"count": 4}]
+    assert query_rows(lake, "from pool | count()") == [{"count": 4}]
     with pytest.raises(PreconditionFailed, match="is not at"):
         lochan.spark.write(numbers(spark, 1), "pool", mode="overwrite", expect="main~1", lake=lake)
     lochan.spark.write(read, "same", mode="overwrite", lake=lake)  # which is another pool
@@ -214,7 +214,7 @@ def test_columns_of_any_name_and_maps_of_any_key(spark: SparkSession, lake: str)
     row = {"k": 1, "a.b": 1, "c`d": 2, "o.p": {"e.f": 3, "g`h": 4}, "y": None, "m": {"m": 1}, "numbers": [[7, "seven"]]}
     lochan.spark.write(frame, "pool", lake=lake)
     save(frame, lake)
-    assert asked(lake, "from pool") == [row, row]
+    assert query_rows(lake, "from pool") == [row, row]
     source = spark.read.format("lochan").option("lake", lake)
     for found in (lochan.spark.read(spark, "pool", lake=lake), source.load("pool")):
         assert found.columns == list(row)
@@ -226,7 +226,7 @@ def test_columns_of_any_name_and_maps_of_any_key(spark: SparkSession, lake: str)
 
 
 def test_columns_that_differ_in_case_alone(spark: SparkSession, lake: str) -> None:
-    """In a session that takes x and X for one, as most do."""
+    """In a session that treats x and X as one, as most do."""
     spark.conf.set("spark.sql.caseSensitive", "false")
     try:
         lochan.spark.write(spark.sql("select 1 k, 5 x, 6 X"), "pool", lake=lake)
@@ -234,14 +234,14 @@ def test_columns_that_differ_in_case_alone(spark: SparkSession, lake: str) -> No
         assert [tuple(each) for each in back.collect()] == [(5, 6)]
     finally:
         spark.conf.set("spark.sql.caseSensitive", "true")
-    assert asked(lake, "from pool") == [{"k": 1, "x": 5, "X": 6}]
+    assert query_rows(lake, "from pool") == [{"k": 1, "x": 5, "X": 6}]
 
 
 def test_a_frame_is_saved_from_any_thread(spark: SparkSession, lake: str) -> None:
     """Spark knows of an active session only on threads that have one."""
     with ThreadPoolExecutor(1) as threads:
         threads.submit(save, numbers(spark, 3), lake).result()
-    assert asked(lake, "from pool | count()") == [{"count": 3}]
+    assert query_rows(lake, "from pool | count()") == [{"count": 3}]
 
 
 def test_the_source_is_registered_in_each_session(spark: SparkSession, lake: str) -> None:
@@ -251,7 +251,7 @@ def test_the_source_is_registered_in_each_session(spark: SparkSession, lake: str
     for each in (other, spark):
         save(numbers(each, 3), lake)
         assert each.read.format("lochan").option("lake", lake).load("pool").count() > 0
-    assert asked(lake, "from pool | count()") == [{"count": 6}]
+    assert query_rows(lake, "from pool | count()") == [{"count": 6}]
 
 
 def test_written_again_with_its_key_nothing_comes_twice(spark: SparkSession, lake: str) -> None:
@@ -263,17 +263,18 @@ def test_written_again_with_its_key_nothing_comes_twice(spark: SparkSession, lak
             lochan.spark.write(numbers(spark, 5), "pool", lake=lake, key=key)
         first = lochan.spark.write(numbers(spark, 5), "pool", lake=lake, key=key)
         count += 5
-        assert asked(lake, "from pool | count()") == [{"count": count}], (number, len(appends))
+        assert query_rows(lake, "from pool | count()") == [{"count": count}], (number, len(appends))
         assert lochan.spark.write(numbers(spark, 5), "pool", lake=lake, key=key).commit == first.commit
         with pytest.raises(KeyReused):
             lochan.spark.write(numbers(spark, 5), "pool", mode="overwrite", lake=lake, key=key)
     for _ in range(2):
         save(numbers(spark, 2), lake, request_key="as-a-source")
-    assert asked(lake, "from pool | count()") == [{"count": count + 2}]
+    assert query_rows(lake, "from pool | count()") == [{"count": count + 2}]
 
 
 def test_writes_are_jobs_that_count_what_is_put(spark: SparkSession, lake: str) -> None:
-    """By tasks to the byte; by the driver all that lies there, and what the record itself was before its end."""
+    """Tasks count to the byte. The driver counts everything that is there, and the record itself before its last
+    put."""
     before = sizes(lake)
     save(numbers(spark, 2_000), lake)
     between = sizes(lake)
@@ -298,14 +299,14 @@ def test_writes_are_jobs_that_count_what_is_put(spark: SparkSession, lake: str) 
 
 def test_written_by_ranges_of_the_key_objects_do_not_overlap(spark: SparkSession, lake: str) -> None:
     landed = lochan.spark.write(numbers(spark, 4_000).sample(1.0, 7), "pool@main", message="all", lake=lake)
-    spans = asked(lake, "from pool:objects | cut min, max, count")
+    spans = query_rows(lake, "from pool:objects | cut min, max, count")
     assert (landed.rows, sum(each["count"] for each in spans), len(spans)) == (4_000, 4_000, len(landed.entries))
     assert len(spans) > 1
     assert all(low["max"] < high["min"] for low, high in pairwise(spans))
     assert landed.size_bytes == sum(entry.size for entry in landed.entries)
     assert commits(lake)[0]["message"] == "all"
     lochan.spark.write(numbers(spark, 2), "pool", mode="overwrite", spread=False, lake=lake)
-    assert asked(lake, "from pool | count()") == [{"count": 2}]
+    assert query_rows(lake, "from pool | count()") == [{"count": 2}]
 
 
 def failing(times: int, folder: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -329,7 +330,7 @@ def test_a_worker_that_dies_once_is_tried_again(spark: SparkSession, lake: str, 
     frame = numbers(spark, 100).mapInArrow(failing(1, str(tmp_path / "failed")), "k long")
     save(frame, lake)
     assert len(list((tmp_path / "failed").iterdir())) == 1
-    assert asked(lake, "from pool | count(), sum(k)") == [{"count": 100, "sum": 4_950}]
+    assert query_rows(lake, "from pool | count(), sum(k)") == [{"count": 100, "sum": 4_950}]
 
 
 def test_a_task_that_always_fails_leaves_nothing_to_be_seen(spark: SparkSession, lake: str, tmp_path: Path) -> None:
@@ -339,7 +340,7 @@ def test_a_task_that_always_fails_leaves_nothing_to_be_seen(spark: SparkSession,
     with pytest.raises(Exception, match="on purpose"):
         save(frame, lake)
     assert commits(lake) == before
-    assert asked(lake, "from pool | count()") == [{"count": 0}]
+    assert query_rows(lake, "from pool | count()") == [{"count": 0}]
     with pytest.raises(Exception, match="on purpose"):
         lochan.spark.write(frame, "pool", lake=lake)
     assert commits(lake) == before
@@ -381,7 +382,7 @@ def test_a_driver_that_is_killed_leaves_nothing_to_be_seen(spark: SparkSession, 
     assert written >= 2
     assert commits(lake) == before
     save(numbers(spark, 2_000), lake)
-    assert asked(lake, "from pool | count(), sum(k)") == [{"count": 2_000, "sum": 1_999_000}]
+    assert query_rows(lake, "from pool | count(), sum(k)") == [{"count": 2_000, "sum": 1_999_000}]
 
 
 def test_what_cannot_be_written_is_said_before(spark: SparkSession, lake: str) -> None:

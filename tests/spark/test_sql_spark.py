@@ -1,4 +1,4 @@
-"""A plan made of SQL gives the same rows on Spark as on DuckDB: windows, joins, subqueries, sets, functions."""
+"""A plan from SQL gives the same rows on Spark as on DuckDB: windows, joins, subqueries, sets, functions."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ from lochan.engines.spark import session
 from lochan.errors import Refused
 from lochan.query.compile import Plan
 from lochan.query.output.formats import rows
-from tests.spark.here import HERE, LEFT_SOCKETS
-from tests.unit.query.ask import answer
-from tests.unit.query.sql.asking import planned
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
+from tests.unit.query.run_query import answer
+from tests.unit.query.sql.run_sql import planned
 from tests.unit.query.sql.test_as_duckdb import HOSTS, QUERIES, logs, plain
-from tests.unit.query.sql.test_meaning import MIXED
+from tests.unit.query.sql.test_semantics import MIXED
 
 pytestmark = LEFT_SOCKETS
 MIXED_QUERIES = [

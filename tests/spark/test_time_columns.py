@@ -16,7 +16,7 @@ from lochan.jobs.compaction import CompactJobOptions, compact
 from lochan.jobs.load.files import local_file
 from lochan.jobs.load.load import LoadContext, LoadSizes, load_files
 from tests.run import run
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.engines.test_time_columns import BY_TS, EVERY, QUERIES, answers, loaded, placed, rows_of
 

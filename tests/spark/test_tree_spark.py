@@ -1,4 +1,4 @@
-"""Spark reads the files of a tree as plain tables, with nothing of ours."""
+"""Spark reads the files of a tree as plain tables, without any code of ours."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from lochan.formats import metarange
 from lochan.formats import range as ranges
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import as_batch, canonical, table_of
-from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.local_spark import HERE, LEFT_SOCKETS
 
 pytestmark = LEFT_SOCKETS
 
@@ -21,8 +21,8 @@ PATHS = [f"a//{number:06d}\n🐟" for number in range(COUNT - 1)] + ["z"]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """By Spark's own scan, and nothing around it."""
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Spark's own scan, and nothing around it."""
     folder: Path = tmp_path_factory.mktemp("tree")
     (folder / "range.parquet").write_bytes(DATA)
     (folder / "metarange.parquet").write_bytes(metarange.encode([REF], 3).data)
@@ -57,17 +57,17 @@ REF = ranges.refer(ROWS, 3, ranges.content_id(ROWS))
 DATA = ranges.encode(ROWS, REF.id)
 
 
-def test_every_row(told: dict[str, Any]) -> None:
-    assert told["count"] == COUNT
-    assert told["size"] == REF.bytes
-    assert told["sorted"] == PATHS[:3]
+def test_every_row(results: dict[str, Any]) -> None:
+    assert results["count"] == COUNT
+    assert results["size"] == REF.bytes
+    assert results["sorted"] == PATHS[:3]
 
 
-def test_every_column(told: dict[str, Any]) -> None:
+def test_every_column(results: dict[str, Any]) -> None:
     blocks = [["data/x", 1, 2, "01" * 32], ["data/y", 0, 3, "02" * 32]]
-    assert told["z"] == [5, "f" * 32, "e-2", 77, "text/plain", {"expires": "0"}, {"é": "🐟"}, [2, 3], blocks]
-    assert told["row"] == [f"{4711:032x}", 1, "data/4711"]
+    assert results["z"] == [5, "f" * 32, "e-2", 77, "text/plain", {"expires": "0"}, {"é": "🐟"}, [2, 3], blocks]
+    assert results["row"] == [f"{4711:032x}", 1, "data/4711"]
 
 
-def test_the_list_of_ranges(told: dict[str, Any]) -> None:
-    assert told["listed"] == [[REF.id, REF.file, REF.min_path, REF.max_path, REF.count, REF.bytes]]
+def test_the_list_of_ranges(results: dict[str, Any]) -> None:
+    assert results["listed"] == [[REF.id, REF.file, REF.min_path, REF.max_path, REF.count, REF.bytes]]

@@ -1,4 +1,4 @@
-"""Times and days that must be the same whatever zone a session is in, for tests with and without Spark Connect."""
+"""Times and days that must be the same in every session time zone, for tests with and without Spark Connect."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ READ: dict[str, Any] = {
 
 
 def check_times(spark: SparkSession, lake: str) -> None:
-    """In a session of the user's, to an empty pool, with the data source registered."""
+    """In a user's session, with an empty pool and the data source registered."""
     before = spark.conf.get(_ZONE) or ""
     spark.conf.set(_ZONE, WEST)
     try:

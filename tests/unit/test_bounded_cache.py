@@ -1,4 +1,4 @@
-"""The one cache with a bound: what was used last stays."""
+"""The bounded cache keeps what was used last."""
 
 from lochan.bounded_cache import BoundedCache
 

@@ -1,4 +1,4 @@
-"""A class name is unique in the project, so that a search for it finds one thing."""
+"""A class name is unique in the project, so a search for it finds one thing."""
 
 import ast
 from collections import Counter

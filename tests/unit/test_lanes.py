@@ -1,4 +1,4 @@
-"""The lanes and the make targets name what is there, and every test belongs to a lane."""
+"""The lanes and the make targets name things that exist, and every test belongs to a lane."""
 
 import re
 

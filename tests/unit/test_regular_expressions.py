@@ -38,7 +38,7 @@ DYNAMIC = {
 
 
 def written() -> Iterator[tuple[str, str, int]]:
-    """Where, pattern and flags of those that stand in a call as a constant."""
+    """Location, pattern and flags of the expressions that are constants in a call."""
     for path, call in calls():
         if isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str):
             yield path, call.args[0].value, _flags(call)

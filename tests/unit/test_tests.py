@@ -148,7 +148,7 @@ def _asserts(function: _Function, functions: dict[str, list[_Function]], seen: s
 
 
 def hoping_sleeps(source: Source) -> Iterator[str]:
-    """In a test, or in the `play` of one. What stands in for something slow is a function with another name."""
+    """Sleeps in a test, or in its `play`. A stand-in for something slow is a function with another name."""
     for function in source.functions:
         if function.name == "play" or function.name.startswith("test_"):
             for sleep in _straight_sleeps(function.body):
@@ -169,7 +169,7 @@ def _straight_sleeps(nodes: list[ast.stmt]) -> Iterator[ast.Call]:
 
 
 def _is_real_sleep(call: ast.Call) -> bool:
-    """By the machine's own clock, and not only to let others have their turn."""
+    """A sleep by the machine's own clock, not one that only yields."""
     match call:
         case ast.Call(args=[ast.Constant(value=0)]):
             return False

@@ -1,4 +1,4 @@
-"""A second meaning of the language, to hold the first against: a query played over plain Python rows.
+"""A second implementation of the query language, to compare the first with: it runs a query over plain Python rows.
 
-It is slow, short and shares nothing with the compiler but the syntax tree. Where the two differ, one of them is wrong.
+It is slow and short, and shares only the syntax tree with the compiler. If the two differ, one of them is wrong.
 """

@@ -76,7 +76,7 @@ def _of_numbers(call: ast.Call, numbers: list[Any]) -> Any:
 
 
 def _extreme(name: str, values: list[Any]) -> Any:
-    """Of mixed kinds, by the class of the kind, as a sort does. Of an int and a float that are equal it is the int."""
+    """Mixed kinds are ordered by their class, as in a sort. If an int and a float are equal, the int counts."""
     if not values:
         return None
 

@@ -144,7 +144,7 @@ def _is_in(one: Any, other: Any) -> bool:
 
 
 def _logic(op: str, one: Any, other: Any) -> bool | None:
-    """What is no boolean leaves the answer to the other side, and open where that does not decide."""
+    """A value that is not a boolean leaves the result to the other side; it is unknown if that does not decide."""
     decides: bool = op == "or"
     if any(side is decides for side in (one, other)):
         return decides

@@ -188,7 +188,7 @@ def _aggregate(operator: ast.Aggregate, rows: Rows) -> Rows:
 
 
 def _paths(operator: ast.Aggregate) -> list[tuple[str, ...]]:
-    """Of the values: one whose name is taken has a number behind it."""
+    """The paths of the values. A name that is taken gets a number."""
     taken = [ast.assigned_path(each) for each in operator.keys]
     for each in operator.values:
         path = ast.assigned_path(each)

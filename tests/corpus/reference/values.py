@@ -1,4 +1,4 @@
-"""Values as the language sees them: JSON's, and times, durations, addresses; missing; and what went wrong."""
+"""Values of the language: those of JSON, times, durations and addresses, missing values, and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Time:
 
 
 def time_at(us: int) -> Any:
-    """Of the years 1 to 9999; all else is no time."""
+    """A time in the years 1 to 9999; anything else is not a time."""
     try:
         dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=us)
     except OverflowError:
@@ -99,7 +99,7 @@ def is_number(value: Any) -> bool:
 
 
 def exact(value: Any) -> Any:
-    """A float beside decimals is what its shortest text says."""
+    """A float beside decimals has the value of its shortest text."""
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
@@ -108,7 +108,7 @@ def same_kind(one: Any, other: Any) -> bool:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Ints and floats as numbers, exactly; all else of one kind alone."""
+    """Ints and floats are compared exactly, as numbers; other values are equal only within one kind."""
     if not same_kind(one, other):
         return False
     match one:
@@ -136,7 +136,7 @@ def identity(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """As it is printed."""
+    """The value as it is printed."""
     match value:
         case Time() | Duration():
             return value.text()
@@ -167,8 +167,8 @@ _PLACES = PLACES | {"record": PLACES["object"], "net": PLACES["string"]}
 
 
 def order(value: Any, *, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
-    """A key that sorts mixed values: by kind, then by value; null, missing and what has no order of its own at the end
-    that was asked for, missing behind null."""
+    """A key that sorts mixed values by the class of their kind, then by value. Null, missing values and values without
+    an order come at the requested end, missing after null."""
     found = kind(value)
     if found not in _PLACES:
         return (0 if nulls_first else 2, int(value is MISSING))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.integration.cli import fine
 from tests.servers.lochan import LochanServer, lochan_server
 
@@ -28,7 +28,7 @@ def admin(server: LochanServer) -> Client:
 
 
 def fill(server: LochanServer, folder: Path) -> None:
-    """In this process, which is another one than the server's."""
+    """Runs in this process, not in the server's."""
 
     def lochan(*words: str, rows: bytes = b"") -> None:
         (folder / "rows.ndjson").write_bytes(rows)

@@ -1,4 +1,4 @@
-"""Files that lie, in a repository that a served lake is asked for: an answer in words, and nothing of the server's."""
+"""Hostile files in a repository of a served lake: queries get an error message, and nothing of the server's leaks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.hostile_files import Hostile, avro_file, changed, every, fast, record, valid_files
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.integration.api.conftest import FEW, NO_SPARK
 from tests.integration.cli import fine
 from tests.servers.lochan import LochanServer, lochan_server
@@ -25,7 +25,7 @@ AGAIN = 3
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
-    """Has a pool whose rows lie in the server's memory."""
+    """It has a pool whose rows are in the server's memory."""
     folder = tmp_path_factory.mktemp("hostile")
     up = folder / "up"
     up.mkdir()
@@ -69,7 +69,7 @@ def test_every_file_is_answered_in_words(hostile: LochanServer, admin: Client) -
 
 
 def _asked(server: LochanServer, admin: Client, each: Hostile) -> str:
-    """What is wrong with the answer."""
+    """Returns what is wrong with the answer, or nothing."""
     answer = admin.query(f"from hostile@main/{each.path} | head 100", memory="256MiB")
     text = answer.body.decode()
     left = decoders(server.process.pid)
@@ -110,7 +110,7 @@ def test_a_decoder_knows_nothing_of_the_server(hostile: LochanServer, admin: Cli
 def test_valid_files_with_changes_are_answered_too(
     hostile: LochanServer, admin: Client, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever the change, the answer has rows of the file or says what is wrong."""
+    """Whatever the change, the answer has rows of the file or an error message."""
     folder = tmp_path_factory.mktemp("changed")
     count = 60 if os.environ.get("FULL") else 10
     files = [(name, data) for name, whole in valid_files() for data in changed(name, whole, count)]

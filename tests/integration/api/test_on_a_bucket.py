@@ -1,4 +1,4 @@
-"""Queries over HTTP of a lake that lies in a bucket: far from the server, and written to by others."""
+"""Queries over HTTP on a lake in a bucket that others write to."""
 
 import http.client
 import json
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.api.asking import QUERY, Client
+from tests.integration.api.client import QUERY, Client
 from tests.integration.api.test_query import ENDLESS
 from tests.servers.lochan import LochanServer, lochan_server
 from tests.servers.minio import MinioServer

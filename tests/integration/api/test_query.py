@@ -1,4 +1,4 @@
-"""Queries over HTTP: what is asked, and what is answered."""
+"""Queries over HTTP: requests and answers."""
 
 import http.client
 import io
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lochan.server.api.query.request import FORMS
-from tests.integration.api.asking import QUERY, Client
+from tests.integration.api.client import QUERY, Client
 from tests.servers.lochan import LochanServer
 
 ENDLESS = "select a.k, b.host from logs a cross join logs b cross join logs c"  # a million million rows
@@ -45,7 +45,7 @@ def test_no_rows_in_every_form(admin: Client) -> None:
     assert pq.read_table(io.BytesIO(bodies["parquet"].body)).num_rows == 0
 
 
-def test_what_a_wish_may_say(admin: Client) -> None:
+def test_the_fields_of_a_request(admin: Client) -> None:
     assert admin.query("select k from logs order by k", language="sql", limit=1).rows == [{"k": 0}]
     assert admin.query("from logs", limit=0).body == b""
     assert len(admin.query("from logs", limit=9_999).rows) == 9_999
@@ -59,7 +59,7 @@ def test_what_a_wish_may_say(admin: Client) -> None:
 
 def test_an_answer_says_which_query_it_is_of(admin: Client) -> None:
     answer = admin.query(FIRST)
-    told = admin.told(answer.headers["x-query-id"])
+    told = admin.status_of(answer.headers["x-query-id"])
     assert answer.headers["x-query-engine"] == "duckdb"
     assert told.pop("seconds") < 60 and abs(told.pop("started") - time.time()) < 60
     assert told == {
@@ -71,7 +71,7 @@ def test_an_answer_says_which_query_it_is_of(admin: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wish", "status", "told"),
+    ("text", "fields", "status", "told"),
     [
         ("from logs | cont()", {}, 400, "unknown function `cont`; did you mean `count`? (line 1, column 13)"),
         ("from logs |\nsort k k2 |", {}, 400, "line 2"),
@@ -96,8 +96,8 @@ def test_an_answer_says_which_query_it_is_of(admin: Client) -> None:
         ("select list(a.host || b.host) as x from logs a cross join logs b", {"memory": "20MB"}, 413, "20 MB"),
     ],
 )  # fmt: skip
-def test_mistakes(admin: Client, text: str, wish: dict[str, Any], status: int, told: str) -> None:
-    answer = admin.query(text, **wish)
+def test_mistakes(admin: Client, text: str, fields: dict[str, Any], status: int, told: str) -> None:
+    answer = admin.query(text, **fields)
     assert (answer.status, answer.headers["content-type"]) == (status, "application/json"), answer
     assert told in answer.message.replace("19.1 MiB", "20 MB"), answer.message
 
@@ -142,7 +142,7 @@ def test_a_body_that_breaks_off_is_seen_to(admin: Client, accept: str) -> None:
         assert answer.status == 200 and answer.read(1_000)
         id = answer.headers["x-query-id"]
         assert admin.ask("DELETE", f"{QUERY}/{id}").status == 204
-        assert admin.told(id)["state"] == "cancelled"
+        assert admin.status_of(id)["state"] == "cancelled"
         with pytest.raises(http.client.IncompleteRead):
             answer.read()
 
@@ -153,7 +153,7 @@ def test_a_limit_that_is_reached_on_the_way(admin: Client) -> None:
         id = answer.headers["x-query-id"]
         with pytest.raises(http.client.IncompleteRead):
             answer.read()
-    told = admin.told(id)
+    told = admin.status_of(id)
     assert (told["state"], "not ended within its 3 seconds" in told["error"]) == ("failed", True)
 
 
@@ -172,7 +172,7 @@ def test_a_client_that_does_not_read_costs_no_memory(admin: Client) -> None:
     with admin.begun(ENDLESS) as answer:
         id, before, rows = answer.headers["x-query-id"], -1, 0
         while not rows or rows != before:  # until it has begun, and stands still
-            before, rows = rows, admin.told(id)["rows"]
+            before, rows = rows, admin.status_of(id)["rows"]
             time.sleep(0.3)
         assert rows < 3_000_000
     admin.until(id, "cancelled")
@@ -203,7 +203,7 @@ def test_only_so_many_at_once(admin: Client) -> None:
         assert time.monotonic() - begun < 5
         [waits] = [each["id"] for each in admin.running() if each["state"] == "waiting"]
         assert admin.ask("DELETE", f"{QUERY}/{waits}").status == 204
-        assert admin.told(waits)["state"] == "cancelled"
+        assert admin.status_of(waits)["state"] == "cancelled"
     finally:
         for each in sent:
             each.close()

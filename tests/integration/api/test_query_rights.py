@@ -1,4 +1,4 @@
-"""Who may ask what: by key and secret, and by policies, for everything that a query can name."""
+"""Who may query what: by key and secret, and by policies, for everything that a query can name."""
 
 import base64
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.server.api.routes import OPEN, ROUTES
 from lochan.store.local import LocalStore
-from tests.integration.api.asking import QUERY, Client
+from tests.integration.api.client import QUERY, Client
 from tests.integration.cli import fine
 from tests.run import run
 from tests.servers.lochan import LochanServer
@@ -29,7 +29,7 @@ _names = count()
 
 @pytest.fixture(scope="module")
 def person(server: LochanServer) -> Made:
-    """Makes a user who may do this: pairs of actions and resources; with ! in front, who may not."""
+    """Creates a user with these rights: pairs of actions and resources, with ! in front of what is denied."""
 
     def made(*pairs: tuple[str, str]) -> Client:
         statements = [Statement("deny" if on[0] == "!" else "allow", (a,), (on.lstrip("!"),)) for a, on in pairs]
@@ -64,7 +64,7 @@ def test_credentials(admin: Client, person: Made) -> None:
     assert person().ask("GET", QUERY).status == 200  # a new key can be used at once
 
 
-def test_every_route_but_the_open_ones_asks_who_it_is(admin: Client) -> None:
+def test_every_route_except_the_open_ones_needs_authentication(admin: Client) -> None:
     for row in ROUTES:
         answer = admin._replace(key="").ask(row.method, row.path.replace("{id}", "x"))
         assert (answer.status == 401) == (row.action != OPEN), row
@@ -136,7 +136,7 @@ def test_what_each_source_takes(person: Made) -> None:
 
 
 def test_what_may_not_be_read_is_in_no_metadata(server: LochanServer, person: Made, tmp_path: Path) -> None:
-    """Of commits, of what is staged, of ranges and of events too."""
+    """This includes commits, staged changes, ranges and events."""
     (tmp_path / "b").write_text("b")
     fine("--lake", server.lake, "branch", "create", "demo@rights")
     for folder in ("open", "shut"):
@@ -164,9 +164,11 @@ def test_what_may_not_be_read_is_in_no_metadata(server: LochanServer, person: Ma
 def test_what_is_not_there_is_like_what_may_not_be_read(person: Made) -> None:
     nobody, lister = person(), person(("fs:ListRepositories", "*"))
     for form in ("from {}", "from {}@main/a.csv", "from {}:journal", "select * from {}"):
-        told = [nobody.query(form.format(name)) for name in ("secrets", "nothing")]
-        assert [each.status for each in told] == [401, 401]
-        assert [each.message.partition(" (")[0] for each in told] == [DENIED.format(n) for n in ("secrets", "nothing")]
+        answers = [nobody.query(form.format(name)) for name in ("secrets", "nothing")]
+        assert [each.status for each in answers] == [401, 401]
+        assert [each.message.partition(" (")[0] for each in answers] == [
+            DENIED.format(n) for n in ("secrets", "nothing")
+        ]
         assert [lister.query(form.format(name)).status for name in ("secrets", "nothing")] == [401, 404]
     refs = [nobody.query(f"from secrets@{ref}").body for ref in ("main", "nothing")]
     assert refs[0] == refs[1]
@@ -199,7 +201,7 @@ def test_metadata_show_what_may_be_seen(person: Made, admin: Client) -> None:
 
 
 def test_what_was_is_judged_by_the_name_it_has_now(person: Made, server: LochanServer) -> None:
-    """A name that is free again is no way to what had it before."""
+    """A name that is free again does not lead to what had it before."""
     fine("--lake", server.lake, "repo", "create", "first-name")
     before = f"from :repositories@{{{datetime.now(UTC).isoformat()}}} | name == 'first-name'"
     fine("--lake", server.lake, "rename", "first-name", "second-name")

@@ -1,4 +1,4 @@
-"""Requests to the API that are signed as those to the gateway are; and what only some may read."""
+"""Requests to the API that are signed like those to the gateway, and what only some users may read."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.integration.api.asking import QUERY, Answer, Client
+from tests.integration.api.client import QUERY, Answer, Client
 from tests.integration.api.test_query_rights import Made, person
 
 __all__ = ["person"]  # a fixture
@@ -94,7 +94,7 @@ def test_the_body_must_be_signed(admin: Client) -> None:
     assert answer.status == 400 and "must cover the body" in answer.message
 
 
-def test_what_the_server_measures_is_for_who_may_read_it(admin: Client, person: Made) -> None:
+def test_metrics_need_the_right_to_read_them(admin: Client, person: Made) -> None:
     for client in (admin._replace(key=""), person(), person(("fs:*", "*"))):
         answer = client.ask("GET", "/_metrics")
         assert answer.status == 401 and b"lochan_" not in answer.body

@@ -1,4 +1,4 @@
-"""A served lake for the tests of the gateway; each test makes a repository of its own in it."""
+"""A served lake for the tests of the gateway. Each test creates its own repository in it."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,7 +15,7 @@ _names = count()
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
-    """It takes signatures of version 2 as well, which are off unless a setting turns them on."""
+    """It also accepts signatures of version 2, which are off by default."""
     env = {"LOCHAN_GATEWAYS__S3__SIGNATURE_V2": "true"}
     with lochan_server(tmp_path_factory.mktemp("served") / "lake", env=env) as running:
         yield running

@@ -1,5 +1,6 @@
-"""For another interpreter with MinIO's client: plays every verb that programs use on the branch `main` of a bucket, and
-fails with an assertion where something is not as it should be. Leaves `kept/` behind."""
+"""Runs in another interpreter with MinIO's client: uses every verb that programs use on the branch `main` of a bucket,
+and fails with an assertion if something is wrong. It leaves `kept/` behind.
+"""
 
 import io
 import sys
@@ -41,8 +42,8 @@ def put_and_get(client: Minio, bucket: str, folder: Path) -> None:
     answer = client.get_object(bucket, "main/kept/large", offset=1_000, length=300)
     assert answer.read() == LARGE[1_000:1_300]
     answer.close()
-    told = client.stat_object(bucket, "main/kept/a b+ü.txt")
-    assert (told.size, told.content_type, told.metadata["x-amz-meta-owner"]) == (3, "text/x", "ada")
+    status = client.stat_object(bucket, "main/kept/a b+ü.txt")
+    assert (status.size, status.content_type, status.metadata["x-amz-meta-owner"]) == (3, "text/x", "ada")
     try:
         client.stat_object(bucket, "main/none")
     except S3Error as error:

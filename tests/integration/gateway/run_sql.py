@@ -1,5 +1,6 @@
-"""For another interpreter with another DuckDB: runs the statements that standard input has as JSON, and prints the rows
-of each as JSON."""
+"""Runs in another interpreter with another DuckDB: reads statements as JSON from standard input and prints the rows of
+each as JSON.
+"""
 
 import json
 import sys

@@ -35,7 +35,7 @@ def prefixes(answer: dict[str, Any]) -> list[str]:
 
 
 def test_what_was_put_comes_back(s3: Any, bucket: str) -> None:
-    told = {
+    attributes = {
         "ContentType": "text/csv",
         "CacheControl": "no-cache",
         "ContentDisposition": "attachment",
@@ -43,13 +43,13 @@ def test_what_was_put_comes_back(s3: Any, bucket: str) -> None:
         "ContentLanguage": "gd",
         "Metadata": {"owner": "ada"},
     }
-    put = s3.put_object(Bucket=bucket, Key="main/data/a.csv", Body=b"one\n", **told)
+    put = s3.put_object(Bucket=bucket, Key="main/data/a.csv", Body=b"one\n", **attributes)
     assert put["ETag"] == '"' + hashlib.md5(b"one\n").hexdigest() + '"'
     got = s3.get_object(Bucket=bucket, Key="main/data/a.csv")
     assert got["Body"].read() == b"one\n"
     head = s3.head_object(Bucket=bucket, Key="main/data/a.csv")
     for answer in (got, head):
-        assert {name: answer[name] for name in told} == told
+        assert {name: answer[name] for name in attributes} == attributes
         assert (answer["ContentLength"], answer["ETag"]) == (4, put["ETag"])
     s3.delete_object(Bucket=bucket, Key="main/data/a.csv")
     refused("NoSuchKey", s3.get_object, Bucket=bucket, Key="main/data/a.csv")
@@ -221,8 +221,8 @@ def test_an_upload_in_parts(s3: Any, bucket: str) -> None:
     assert (got["ContentType"], got["Metadata"], got["ETag"]) == ("x/y", {"a": "b"}, done["ETag"])
     part = s3.get_object(**key, PartNumber=2)
     assert (part["Body"].read(), part["PartsCount"]) == (b"the end", 2)
-    told = s3.get_object_attributes(**key, ObjectAttributes=["ETag", "ObjectParts", "ObjectSize"])
-    assert (told["ObjectSize"], told["ObjectParts"]["TotalPartsCount"]) == (len(BIG) + 7, 2)
+    attributes = s3.get_object_attributes(**key, ObjectAttributes=["ETag", "ObjectParts", "ObjectSize"])
+    assert (attributes["ObjectSize"], attributes["ObjectParts"]["TotalPartsCount"]) == (len(BIG) + 7, 2)
 
 
 def test_an_upload_that_is_given_up(s3: Any, bucket: str) -> None:
@@ -254,7 +254,7 @@ def test_parts_copied_from_an_object(s3: Any, bucket: str) -> None:
 
 @pytest.mark.parametrize("algorithm, kind", [("SHA256", "COMPOSITE"), ("CRC32C", "FULL_OBJECT")])
 def test_parts_copied_into_an_upload_that_wants_a_checksum(s3: Any, bucket: str, algorithm: str, kind: str) -> None:
-    """From the same repository and from another, beside a part that was put."""
+    """Parts from the same repository and from another, beside a part that was put."""
     other = f"{bucket}-other"
     s3.create_bucket(Bucket=other)
     for each in (bucket, other):

@@ -35,7 +35,7 @@ def aws_of(server: LochanServer, endpoint: str, home: Path) -> Aws:
 
 
 def _said(output: str) -> list[str]:
-    """What was done, without the progress that is written over."""
+    """The report of what was done, without the progress lines."""
     return sorted(line.split()[0] for line in output.splitlines() if "Completed" not in line)
 
 
@@ -78,9 +78,9 @@ def test_objects_are_copied_moved_listed_and_removed(
     assert objects(s3, bucket, "main/two/") == {}
     aws("s3", "mv", f"{root}/three/a.txt", folder / "moved.txt")
     assert (folder / "moved.txt").read_bytes() == ODD["a.txt"]
-    wanted = {path: data for path, data in {**ODD, "large.bin": LARGE}.items() if path != "a.txt"}
-    same(objects(s3, bucket, "main/three/"), wanted)
-    assert staged(server, bucket, "three/") == sizes(wanted)
+    expected = {path: data for path, data in {**ODD, "large.bin": LARGE}.items() if path != "a.txt"}
+    same(objects(s3, bucket, "main/three/"), expected)
+    assert staged(server, bucket, "three/") == sizes(expected)
 
     assert [line.split()[-2:] for line in aws("s3", "ls", f"s3://{bucket}").splitlines()] == [["PRE", "main/"]]
     shown = [line.split(maxsplit=1)[-1] for line in aws("s3", "ls", f"{root}/one/").splitlines()]

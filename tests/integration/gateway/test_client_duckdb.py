@@ -69,10 +69,10 @@ def test_partitions_and_globs(sql: Sql, server: LochanServer, s3: Any, bucket: s
         f"part={part}/name=name%20{name}" for part in range(3) for name in range(7)
     }
     counted = "SELECT part, count(*), sum(i) FROM read_parquet('{}', hive_partitioning = true) {} GROUP BY 1 ORDER BY 1"
-    wanted = [[part, 1_000, sum(range(part, 3_000, 3))] for part in range(3)]
-    assert sql(counted.format(f"{there}/**/*.parquet", "")) == wanted
-    assert sql(counted.format(f"{there}/*/*/*.parquet", "WHERE part = 1")) == wanted[1:2]
-    assert sql(counted.format(f"{there}/part=[02]/**", "")) == [wanted[0], wanted[2]]
+    expected = [[part, 1_000, sum(range(part, 3_000, 3))] for part in range(3)]
+    assert sql(counted.format(f"{there}/**/*.parquet", "")) == expected
+    assert sql(counted.format(f"{there}/*/*/*.parquet", "WHERE part = 1")) == expected[1:2]
+    assert sql(counted.format(f"{there}/part=[02]/**", "")) == [expected[0], expected[2]]
     assert sql(f"SELECT count(*) FROM glob('{there}/**')") == [[len(found)]]
 
 

@@ -1,4 +1,4 @@
-"""What clients do that S3 puts up with: habits that one of them broke on, said once in boto3's words."""
+"""Habits of clients that S3 tolerates and that once broke the gateway, reproduced with boto3."""
 
 from contextlib import closing
 from http.client import HTTPConnection

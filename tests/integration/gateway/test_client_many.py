@@ -1,4 +1,4 @@
-"""More files than a page of a list or a request of deletes holds, by many connections at once."""
+"""More files than fit into a page of a list or a request of deletes, over many connections at once."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""MinIO's client for Python, unmodified. It needs `secure=False`, and no region: it asks for that itself."""
+"""MinIO's client for Python, unmodified. It needs `secure=False`, and no region: it asks for the region itself."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A lake that itself lies in a bucket, served by two processes: clients write to one and read from the other."""
+"""A lake in a bucket, served by two processes: clients write to one and read from the other."""
 
 import asyncio
 from collections.abc import Iterator

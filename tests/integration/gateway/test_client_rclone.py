@@ -1,4 +1,4 @@
-"""rclone, unmodified: a remote of type s3 with an endpoint and keys, told in its environment."""
+"""rclone, unmodified: a remote of type s3 with an endpoint and keys from its environment."""
 
 import json
 from collections.abc import Callable
@@ -65,8 +65,8 @@ def test_a_folder_is_synced_and_checked(
     rclone("sync", there, back)
     same(files(back), tree)
     # The time of a file is kept with its object: nothing is to be done again.
-    told = rclone("sync", here, there, "--use-json-log", "--log-level", "INFO", "--log-file", folder / "log")
-    assert told == ""
+    output = rclone("sync", here, there, "--use-json-log", "--log-level", "INFO", "--log-file", folder / "log")
+    assert output == ""
     assert "Copied" not in (folder / "log").read_text()
 
     (here / "a.txt").write_bytes(b"changed")

@@ -178,7 +178,7 @@ assert client.get_object({bucket!r}, "main/b").read() == data
 
 
 def test_polars(s3: Any, server: LochanServer, trusted: Identity, bucket: str) -> None:
-    """In a process of its own: it reads the certificates of the system once."""
+    """In a separate process, because it reads the system's certificates once."""
     script = f"""
 import polars as pl
 options = {{

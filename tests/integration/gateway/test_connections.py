@@ -1,4 +1,4 @@
-"""Strangers who hold connections: however many there are, whoever signs is served; and none of them stays for long."""
+"""Anonymous clients that hold connections: signed requests are always served, and no anonymous client stays long."""
 
 import json
 import socket
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.integration.gateway.wire import Answer, Sent, Wire, signed, unsigned
 from tests.servers.lochan import LochanServer, lochan_server
 
@@ -26,7 +26,7 @@ SOON = {
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
-    """As it is unless told, but that strangers have a minute: a test on a slow machine must not see them go."""
+    """The defaults, except that anonymous clients have a minute: on a slow machine a test must not see them go."""
     with lochan_server(
         tmp_path_factory.mktemp("crowded") / "lake", env={"LOCHAN_SERVER__AUTHENTICATION_S": "60"}
     ) as running:
@@ -66,7 +66,8 @@ def ask_api(server: LochanServer) -> int:
 def test_who_signs_is_served_beside_a_crowd_of_strangers(
     crowded: LochanServer, listener: str, ask: Callable[[LochanServer], int]
 ) -> None:
-    """More than there are requests answered at once. That it was at once is seen by those who still are there."""
+    """There are more anonymous clients than requests answered at once. Those that still are there show that it was at
+    once."""
     host, _, port = getattr(crowded, listener).rpartition(":")
     with ExitStack() as ends:
         strangers = [
@@ -83,7 +84,7 @@ def test_who_signs_is_served_beside_a_crowd_of_strangers(
 
 
 def trickled(address: str, begin: bytes, more: bytes = b"x") -> Answer | None:
-    """What comes of it when the rest is sent byte by byte, without ever standing still; None: it was hung up."""
+    """The answer if the rest is sent byte by byte, without a pause; None if the connection was closed."""
     with Wire(address, PATIENCE_S) as wire:
         wire.send(begin)
         deadline = time.monotonic() + PATIENCE_S
@@ -120,7 +121,7 @@ def test_a_body_that_trickles_is_dropped_though_it_is_signed(hasty: LochanServer
 
 
 def test_a_slow_body_that_is_fast_enough_is_taken(hasty: LochanServer) -> None:
-    """In twice the time for which a client may stand still."""
+    """It takes twice the time for which a client may stand still."""
     piece = bytes(64 << 10)
     sent = signed(hasty, "v4 header", "PUT", "/demo/main/steady", "", {}, piece * 8)
     with Wire(hasty.s3, PATIENCE_S) as wire:
@@ -149,7 +150,7 @@ def test_a_query_that_trickles_is_dropped(hasty: LochanServer) -> None:
 
 @pytest.mark.parametrize("listener", ["s3", "flat", "api"])
 @pytest.mark.parametrize("begin", [b"GET / HTTP/1.1\r\nHost: a\r\nX-A: ", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b""])
-def test_what_is_no_whole_request_is_dropped(hasty: LochanServer, listener: str, begin: bytes) -> None:
+def test_incomplete_requests_are_dropped(hasty: LochanServer, listener: str, begin: bytes) -> None:
     """Slow headers, the beginning of HTTP/2, and nothing at all."""
     address = getattr(hasty, listener)
     if begin.startswith(b"GET"):
@@ -171,7 +172,7 @@ def test_a_connection_is_not_kept_for_ever_for_the_next_request(hasty: LochanSer
         assert wire.is_closed(PATIENCE_S)
 
 
-def test_strangers_who_are_waited_for_take_no_place_of_those_who_sign(hasty: LochanServer) -> None:
+def test_anonymous_clients_take_no_place_of_signed_requests(hasty: LochanServer) -> None:
     headers, begun = form(15_000)
     slow = Sent("POST", "/demo", "", (("Host", hasty.s3), *headers)).head() + begun
     with ExitStack() as ends:
@@ -180,7 +181,7 @@ def test_strangers_who_are_waited_for_take_no_place_of_those_who_sign(hasty: Loc
         assert [ask_s3(hasty) for _ in range(5)] == [200] * 5
 
 
-def test_more_requests_than_are_answered_at_once_are_told_to_wait(hasty: LochanServer) -> None:
+def test_too_many_requests_at_once_get_slow_down(hasty: LochanServer) -> None:
     codes: list[str] = []
     deadline = time.monotonic() + PATIENCE_S
     while "SlowDown" not in codes and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The finer points of S3 that clients trip over."""
+"""Details of S3 that clients rely on."""
 
 import socket
 from base64 import b64encode
@@ -23,8 +23,8 @@ def test_a_deletion_of_many_deletes_only_what_is_as_it_should_be(s3: Any, bucket
     etag = s3.put_object(Bucket=bucket, Key="main/a", Body=b"old")["ETag"]
     modified = s3.head_object(Bucket=bucket, Key="main/a")["LastModified"]
 
-    def delete(**wanted: Any) -> Any:
-        answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "main/a", **wanted}]})
+    def delete(**options: Any) -> Any:
+        answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "main/a", **options}]})
         return answer["Errors"][0]["Code"] if "Errors" in answer else answer["Deleted"][0]["Key"]
 
     assert delete(ETag='"0"') == "PreconditionFailed"
@@ -107,7 +107,7 @@ def test_a_copy_gets_the_checksum_it_asks_for(s3: Any, bucket: str) -> None:
 def test_a_header_that_is_not_ascii_is_refused(
     server: LochanServer, s3: Any, bucket: str, name: str, size: int
 ) -> None:
-    """Nothing is stored without what was said of it. Signed or not, by the quick way or the other."""
+    """No object is stored without its metadata: signed or not, on the fast path or the general one."""
     for _ in range(2):  # the second request of a client is known by its plan
         with Wire(server.s3) as wire:
             sent = signed(server, "v4 header", "PUT", f"/{bucket}/main/a", "", {}, b"x" * size)
@@ -132,7 +132,7 @@ def test_several_codings_keep_their_spaces(s3: Any, bucket: str) -> None:
     assert s3.head_object(Bucket=bucket, Key="main/a")["ContentEncoding"] == "gzip, br"
 
 
-def test_a_browser_is_told_that_other_sites_are_not_allowed(server: LochanServer, bucket: str) -> None:
+def test_a_preflight_request_allows_no_other_site(server: LochanServer, bucket: str) -> None:
     host, _, port = server.s3.rpartition(":")
     with socket.create_connection((host, int(port))) as raw:
         ask = f"OPTIONS /{bucket}/main/a HTTP/1.1\r\nHost: x\r\n"
@@ -143,7 +143,7 @@ def test_a_browser_is_told_that_other_sites_are_not_allowed(server: LochanServer
         assert answer.startswith(b"HTTP/1.1 403") and b"AccessForbidden" in answer
 
 
-def test_a_refusal_tells_the_region(server: LochanServer, bucket: str) -> None:
+def test_a_refusal_names_the_region(server: LochanServer, bucket: str) -> None:
     with closing(server.boto3(secret="another")) as s3:
         answer = refused("SignatureDoesNotMatch", s3.list_objects_v2, Bucket=bucket)
     assert answer["ResponseMetadata"]["HTTPHeaders"]["x-amz-bucket-region"] == "us-east-1"

@@ -28,7 +28,7 @@ def lochan(lake: Path, *words: str, **more: str) -> subprocess.CompletedProcess[
 
 
 def test_the_secret_of_the_first_administrator_is_not_lost_where_a_port_is_taken(tmp_path: Path) -> None:
-    """It is shown once, so it is made when there is somebody to show it."""
+    """It is shown once, so it is made only when it can be shown."""
     lake = tmp_path / "lake"
     assert lochan(lake, "init").returncode == 0
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -36,9 +36,9 @@ def test_the_secret_of_the_first_administrator_is_not_lost_where_a_port_is_taken
         refused = lochan(lake, "serve", "--s3-listen", s3, "--api-listen", api)
     assert refused.returncode != 0 and "cannot use" in refused.stderr and "Traceback" not in refused.stderr
     assert "admin" not in lochan(lake, "auth", "users", "list").stdout
-    said = started(lake, s3, api)
-    assert re.search(r"secret access key  \S{20,}", said), said
-    assert "lochan auth keys create admin" in said
+    output = started(lake, s3, api)
+    assert re.search(r"secret access key  \S{20,}", output), output
+    assert "lochan auth keys create admin" in output
     other = lochan(lake, "auth", "keys", "create", "admin")
     assert other.returncode == 0 and "secret_access_key" in other.stdout
 
@@ -54,7 +54,7 @@ def test_half_of_a_key_is_refused_before_anything_listens(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("missing", ["cert", "key"])
-def test_a_certificate_that_cannot_be_used_is_told_in_words(tmp_path: Path, missing: str) -> None:
+def test_an_unusable_certificate_is_a_clear_error(tmp_path: Path, missing: str) -> None:
     lake, found = tmp_path / "lake", identity(tmp_path)
     assert lochan(lake, "init").returncode == 0
     files = {"cert": str(found.certificate), "key": str(found.key)} | {missing: str(tmp_path / "nowhere.pem")}
@@ -64,17 +64,17 @@ def test_a_certificate_that_cannot_be_used_is_told_in_words(tmp_path: Path, miss
 
 
 def started(lake: Path, s3: str, api: str) -> str:
-    """What it says until it is ready."""
+    """The output until the server is ready."""
     command = [str(LOCHAN), "--lake", str(lake), "serve", "--s3-listen", s3, "--api-listen", api]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as server:
         assert server.stdout is not None
-        said = ""
+        output = ""
         for line in server.stdout:
-            said += line
+            output += line
             if line.startswith("ready"):
                 break
         server.send_signal(signal.SIGTERM)
-    return said
+    return output
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Identity:
 
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory, trusted: Identity) -> Iterator[LochanServer]:
-    """By settings alone."""
+    """TLS configured by settings alone."""
     env = {"LOCHAN_TLS__CERT": str(trusted.certificate), "LOCHAN_TLS__KEY": str(trusted.key)}
     with lochan_server(tmp_path_factory.mktemp("secure") / "lake", env=env) as running:
         yield running

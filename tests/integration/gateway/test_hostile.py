@@ -1,5 +1,4 @@
-"""Requests of people who mean no good, over bare sockets: the right answer soon, in little memory, and the others are
-served meanwhile."""
+"""Hostile requests over bare sockets: the right answer comes soon, in little memory, and other clients are served."""
 
 import gzip
 import threading
@@ -117,7 +116,7 @@ def test_the_table_of_heads_is_whole(attacked: LochanServer) -> None:
 
 
 @pytest.mark.parametrize("case", HEADS)
-def test_what_is_no_request_closes_the_connection(attacked: LochanServer, wire: Wire, case: str) -> None:
+def test_an_invalid_request_closes_the_connection(attacked: LochanServer, wire: Wire, case: str) -> None:
     data, status = heads(attacked)[case]
     if "ends early" in case:
         wire.send(data)
@@ -305,7 +304,7 @@ def test_lies_about_chunks(attacked: LochanServer, wire: Wire, body: bytes, leng
     ), answer
 
 
-def test_much_more_than_was_told_is_not_kept(attacked: LochanServer, wire: Wire) -> None:
+def test_bytes_beyond_the_declared_length_are_not_kept(attacked: LochanServer, wire: Wire) -> None:
     """Three bytes are promised, 200 MB come in chunks that add up to them at the first look."""
     before = resident(attacked.process.pid)
     sent = framed(attacked, b"", 3).with_header("Content-Length", str(200 << 20))
@@ -328,7 +327,7 @@ def test_numbers_of_parts(attacked: LochanServer, wire: Wire, number: str) -> No
     assert (answer.status, answer.code) in ((400, "InvalidArgument"), (404, "NoSuchUpload"))
 
 
-def test_sizes_that_are_too_large_are_said_before_the_body(attacked: LochanServer, wire: Wire) -> None:
+def test_too_large_sizes_are_refused_before_the_body(attacked: LochanServer, wire: Wire) -> None:
     sent = signed(
         attacked, "v4 header", "PUT", "/attacked/main/x", "", {"x-amz-content-sha256": "UNSIGNED-PAYLOAD"}, b"abc"
     )

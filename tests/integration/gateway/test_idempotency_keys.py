@@ -1,4 +1,4 @@
-"""A write that is sent again with its Idempotency-Key is done once: what came to the path since stays."""
+"""A write that is repeated with its Idempotency-Key is carried out once, and later changes at the path stay."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The keys that a repository keeps, through the gateway: byte for byte the same, or refused alike everywhere."""
+"""Keys of a repository through the gateway: kept byte for byte, or refused in the same way everywhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -22,14 +22,14 @@ LONG = "k" * 1_025
 
 @pytest.fixture
 def flat(server: LochanServer) -> Iterator[Any]:
-    """There a key is the path alone."""
+    """The flat listener, where a key is only a path."""
     with closing(server.boto3(flat=True)) as client:
         yield client
 
 
 def test_all_keys_side_by_side(flat: Any, s3: Any, bucket: str) -> None:
-    wanted = sorted(ALL.values(), key=str.encode)
-    for key in wanted:
+    expected = sorted(ALL.values(), key=str.encode)
+    for key in expected:
         flat.put_object(Bucket=bucket, Key=key, Body=key.encode())
     for operation, name in (
         ("list_objects_v2", "Contents"),
@@ -37,16 +37,16 @@ def test_all_keys_side_by_side(flat: Any, s3: Any, bucket: str) -> None:
         ("list_object_versions", "Versions"),
     ):
         pages = flat.get_paginator(operation).paginate(Bucket=bucket, PaginationConfig={"PageSize": 7})
-        assert [each["Key"] for page in pages for each in page.get(name, [])] == wanted, operation
-    for key in wanted:
+        assert [each["Key"] for page in pages for each in page.get(name, [])] == expected, operation
+    for key in expected:
         assert flat.get_object(Bucket=bucket, Key=key)["Body"].read() == key.encode(), key
         assert key in keys(flat.list_objects_v2(Bucket=bucket, Prefix=key)), key
         if len(key.encode()) <= 1_019:
             assert s3.get_object(Bucket=bucket, Key=f"main/{key}")["Body"].read() == key.encode(), key
     folded = flat.list_objects_v2(Bucket=bucket, Delimiter="/")
-    tops = {key.partition("/")[0] + "/" for key in wanted if "/" in key}
+    tops = {key.partition("/")[0] + "/" for key in expected if "/" in key}
     assert [each["Prefix"] for each in folded["CommonPrefixes"]] == sorted(tops, key=str.encode)
-    assert keys(folded) == [key for key in wanted if "/" not in key]
+    assert keys(folded) == [key for key in expected if "/" not in key]
 
 
 @pytest.mark.parametrize("key", ALL.values(), ids=ALL.keys())
@@ -112,7 +112,7 @@ def test_a_key_is_refused_by_every_operation(flat: Any, bucket: str, key: str, c
 
 
 @pytest.mark.parametrize("escape", ["%FF", "%ED%A0%80", "%C0%AE", "%E9"], ids=str)
-def test_bytes_that_are_no_text_name_nothing(server: LochanServer, bucket: str, escape: str) -> None:
+def test_keys_that_are_not_utf8_are_refused(server: LochanServer, bucket: str, escape: str) -> None:
     with Wire(server.s3) as wire:
         for method in ("PUT", "GET", "DELETE"):
             for form in FORMS:
@@ -148,7 +148,7 @@ def test_metadata_has_two_kilobytes(s3: Any, bucket: str) -> None:
     assert s3.head_object(**at)["Metadata"] == many
 
 
-def test_metadata_that_is_no_ascii(server: LochanServer, s3: Any, bucket: str) -> None:
+def test_metadata_outside_ascii(server: LochanServer, s3: Any, bucket: str) -> None:
     """Over the wire it is refused; what the command line wrote goes out encoded, as S3 does it."""
     from email.header import decode_header, make_header
 

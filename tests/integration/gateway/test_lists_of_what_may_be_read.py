@@ -1,5 +1,6 @@
-"""What a user may not read is in no list, page by page, with its size and ETag or without; nor is a folder of nothing
-else. Who may read everything gets the same lists as before."""
+"""Lists leave out what a user may not read, page by page, with size and ETag or without, and folders with nothing else
+in them.
+"""
 
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterator

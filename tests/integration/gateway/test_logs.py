@@ -1,4 +1,4 @@
-"""The server's log, as the configuration asks for it: where, how, and how much."""
+"""The server's log follows the configuration: destination, format and level."""
 
 import json
 import subprocess
@@ -44,7 +44,7 @@ def test_json_lines_in_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
     assert "PutObject" not in told and "wait to be written" not in told, told
 
 
-def test_a_log_that_cannot_be_written_is_told_before_anything_is_served(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     subprocess.run([LOCHAN, "init", str(lake)], check=True, capture_output=True)
     words = ["--lake", str(lake), "--set", "logging.output=/nowhere/log", "serve", "--s3-listen", "127.0.0.1:1"]

@@ -1,5 +1,6 @@
-"""Requests made at random from what requests are made of: none is answered with a failure of the server, none hangs,
-and memory does not grow. A failure names its seed; SEED and REQUESTS in the environment replay it, or go on."""
+"""Requests made at random from parts of requests: none gets a server error, none hangs, and none changes anything it
+should not.
+"""
 
 import os
 import random

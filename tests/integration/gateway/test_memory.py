@@ -83,7 +83,7 @@ def test_a_large_object_in_one_put(tmp_path: Path) -> None:
 
 
 def test_many_clients_that_take_nothing(tmp_path: Path) -> None:
-    """Each has asked for a large object, and reads no byte of it: all that is read for them shares one memory."""
+    """Each client asks for a large object and reads no byte of it: all that is read for them shares one memory."""
     with lochan_server(tmp_path / "lake") as server, closing(server.boto3()) as s3:
         s3.create_bucket(Bucket="demo")
         s3.upload_fileobj(Endless(64 << 20), "demo", "main/large")

@@ -1,4 +1,4 @@
-"""What a server notes of its requests: the log of use, the access log, its counters."""
+"""What a server records about its requests: the log of use, the access log, its counters."""
 
 import re
 import time
@@ -12,7 +12,7 @@ import duckdb
 import pandas  # type: ignore[import-untyped]
 import pytest
 
-from tests.integration.api.asking import Client
+from tests.integration.api.client import Client
 from tests.servers.lochan import LochanServer, lochan_server
 
 SOON = {"LOCHAN_USAGE__FLUSH_S": "0.3"}

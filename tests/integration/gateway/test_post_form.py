@@ -175,7 +175,7 @@ def test_forms_that_are_none(server: LochanServer, s3: Any, bucket: str) -> None
     assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == []
 
 
-def test_a_filename_is_no_way_out(s3: Any, bucket: str) -> None:
+def test_a_filename_cannot_leave_the_folder(s3: Any, bucket: str) -> None:
     made = s3.generate_presigned_post(bucket, "main/in/${filename}")
     for filename in ("../../etc/passwd", "..\\..\\passwd", "/etc/passwd"):
         assert post(made["url"], made["fields"], (filename, b"x", "x/y")).status == 204

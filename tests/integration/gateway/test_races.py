@@ -1,4 +1,4 @@
-"""Several servers on one lake, asked at the same moment; servers that are killed and stopped in the midst of it."""
+"""Several servers on one lake, asked at the same moment, killed and stopped in the middle."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def clients(pair: Pair) -> Iterator[tuple[Any, Any]]:
 
 
 def at_once(calls: Sequence[Callable[[], T]]) -> list[T | BaseException]:
-    """All of them from threads that start together; what each gave or raised."""
+    """Runs all of them in threads that start together. Returns what each returned or raised."""
     gate = threading.Barrier(len(calls))
     found: list[T | BaseException] = [RuntimeError("did not run")] * len(calls)
 
@@ -188,7 +188,7 @@ def test_a_revoked_key_is_refused_at_once_by_the_other_server(pair: Pair) -> Non
 
 
 def killed(server: LochanServer) -> None:
-    """All of its processes, at once and without a word."""
+    """Kills all of its processes at once."""
     for pid in reversed(family(server.process.pid)):
         os.kill(pid, signal.SIGKILL)
     server.process.wait()
@@ -213,7 +213,7 @@ def test_killed_while_it_completes_a_retry_succeeds_once(pair: Pair, wait_ms: in
     assert sum(event["payload"].get("completes") == upload.id for event in events) == 1
 
 
-def test_told_to_stop_it_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+def test_a_stopped_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     acked: list[str] = []
     with lochan_server(lake, workers=2) as server:

@@ -1,4 +1,4 @@
-"""What a client asks for and would not get is refused in S3's words, and never taken for something else."""
+"""Requests that the gateway cannot fulfil are refused with S3's errors, and never taken for something else."""
 
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from tests.servers.lochan import LochanServer
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "arguments",
     [
         {"ServerSideEncryption": "AES256"},
         {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": "a"},
@@ -19,16 +19,21 @@ from tests.servers.lochan import LochanServer
         {"ObjectLockLegalHoldStatus": "ON"},
         {"WriteOffsetBytes": 4},
     ],
-    ids=lambda wanted: next(iter(wanted)),
+    ids=lambda arguments: next(iter(arguments)),
 )
-def test_a_promise_that_would_not_be_kept(s3: Any, bucket: str, wanted: dict[str, Any]) -> None:
+def test_a_promise_that_would_not_be_kept(s3: Any, bucket: str, arguments: dict[str, Any]) -> None:
     at = {"Bucket": bucket, "Key": "main/a"}
     s3.put_object(**at, Body=b"kept")
-    refused("NotImplemented", s3.put_object, **at, Body=b"more", **wanted)
-    if "WriteOffsetBytes" not in wanted:
-        refused("NotImplemented", s3.create_multipart_upload, **at, **wanted)
+    refused("NotImplemented", s3.put_object, **at, Body=b"more", **arguments)
+    if "WriteOffsetBytes" not in arguments:
+        refused("NotImplemented", s3.create_multipart_upload, **at, **arguments)
         refused(
-            "NotImplemented", s3.copy_object, **at, CopySource=f"{bucket}/main/a", MetadataDirective="REPLACE", **wanted
+            "NotImplemented",
+            s3.copy_object,
+            **at,
+            CopySource=f"{bucket}/main/a",
+            MetadataDirective="REPLACE",
+            **arguments,
         )
     assert s3.get_object(**at)["Body"].read() == b"kept"
 

@@ -1,4 +1,4 @@
-"""What each route asks of its user: refused without the action that the table of routes names, carried out with it."""
+"""Each route is refused without the action that the table of routes names, and carried out with it."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,7 +13,7 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.server.gateway.routes import ROUTES, Route
 from lochan.store.local import LocalStore
-from tests.integration.gateway.test_signature_matrix import ABSENT, ASKS, UNSIGNED_BY_V2, Target, made, snapshot
+from tests.integration.gateway.test_signature_matrix import ABSENT, ASKS, UNSIGNED_BY_V2, Target, new_target, snapshot
 from tests.integration.gateway.wire import FORMS, Wire
 from tests.run import run
 from tests.servers.lochan import LochanServer
@@ -70,10 +70,10 @@ def people(server: LochanServer) -> People:
 @pytest.fixture(scope="module")
 def target(server: LochanServer) -> Iterator[Target]:
     with closing(server.boto3()) as s3:
-        yield made(server, s3, "rights")
+        yield new_target(server, s3, "rights")
 
 
-def asked(target: Target, name: str, who: NewAccessKey, form: str) -> Any:
+def answer_to(target: Target, name: str, who: NewAccessKey, form: str) -> Any:
     with Wire(target.server.s3) as wire:
         return wire.ask(target.signed(name, form, key=who.access_key_id, secret=who.secret_access_key))
 
@@ -92,7 +92,7 @@ def test_without_its_action_a_route_is_refused(people: People, target: Target, n
         before = snapshot(s3, target)
         for form in FORMS:
             for who in (people.nobody, people.without[BY_NAME[name].action]):
-                answer = asked(target, name, who, form)
+                answer = answer_to(target, name, who, form)
                 unsigned = answer.code == UNSIGNED_BY_V2.get(form, {}).get(name)
                 assert unsigned or is_refused(name, answer, target), (form, who, answer)
         assert snapshot(s3, target) == before
@@ -101,33 +101,33 @@ def test_without_its_action_a_route_is_refused(people: People, target: Target, n
 @pytest.mark.parametrize("name", [name for name in BY_NAME if name not in APART])
 def test_with_its_action_alone_it_is_carried_out(server: LochanServer, people: People, name: str) -> None:
     with closing(server.boto3()) as s3:
-        own = made(server, s3, f"right-{name.lower()}")
+        own = new_target(server, s3, f"right-{name.lower()}")
     together = "copying" if name in READING_TOO else "listing" if name in LISTING else ""
     action = "renaming" if name == "RenameObject" else together or BY_NAME[name].action
-    answer = asked(own, name, people.only[action], "v4 header")
+    answer = answer_to(own, name, people.only[action], "v4 header")
     assert answer.status < 300 or answer.code == {"DeleteBucket": "BucketNotEmpty", **ABSENT}.get(name), answer
     assert not is_refused(name, answer, own)
 
 
 @pytest.mark.parametrize("name", [name for name, ask in ASKS.items() if "{bucket}" in ask.path and name not in APART])
 def test_who_may_nothing_does_not_learn_which_buckets_there_are(people: People, target: Target, name: str) -> None:
-    there = asked(target, name, people.nobody, "v4 header")
-    missing = asked(target._replace(bucket="rights-no-such"), name, people.nobody, "v4 header")
+    there = answer_to(target, name, people.nobody, "v4 header")
+    missing = answer_to(target._replace(bucket="rights-no-such"), name, people.nobody, "v4 header")
     assert (there.status, there.code) == (missing.status, missing.code)
 
 
 @pytest.mark.parametrize("name", READING_TOO)
 def test_a_copy_needs_to_be_allowed_to_read(people: People, target: Target, name: str) -> None:
-    assert is_refused(name, asked(target, name, people.only["fs:WriteObject"], "v4 header"), target)
-    assert is_refused(name, asked(target, name, people.without["fs:ReadObject"], "v4 header"), target)
+    assert is_refused(name, answer_to(target, name, people.only["fs:WriteObject"], "v4 header"), target)
+    assert is_refused(name, answer_to(target, name, people.without["fs:ReadObject"], "v4 header"), target)
 
 
 @pytest.mark.parametrize("action", TOGETHER["renaming"])
 def test_a_rename_needs_to_be_allowed_to_read_write_and_delete(people: People, target: Target, action: str) -> None:
-    assert is_refused("RenameObject", asked(target, "RenameObject", people.without[action], "v4 header"), target)
+    assert is_refused("RenameObject", answer_to(target, "RenameObject", people.without[action], "v4 header"), target)
 
 
-def test_uploads_are_listed_for_those_who_may_list_their_objects(server: LochanServer, s3: Any, bucket: str) -> None:
+def test_uploads_are_listed_with_the_right_to_list_objects(server: LochanServer, s3: Any, bucket: str) -> None:
     server.lochan("branch", "create", f"{bucket}@dev")
     for key in ("main/open/a", "main/secret/b", "dev/c"):
         s3.create_multipart_upload(Bucket=bucket, Key=key)
@@ -142,9 +142,9 @@ def test_uploads_are_listed_for_those_who_may_list_their_objects(server: LochanS
         )
         await policies.put_policy(access, "Half", allowed, actor=ADMIN)
         await policies.attach(access, "Half", "user/half", actor=ADMIN)
-        made = await keys.create_key(access, "half", actor=ADMIN)
+        key = await keys.create_key(access, "half", actor=ADMIN)
         await lake.close()
-        return made
+        return key
 
     half = run(create())
     with closing(server.boto3(key=half.access_key_id, secret=half.secret_access_key)) as theirs:

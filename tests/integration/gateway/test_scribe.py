@@ -1,4 +1,4 @@
-"""The processes that write small files beside a server's workers: killed in the midst of PUTs, and gone with it."""
+"""The helper processes that write small files: killed in the middle of PUTs, and gone when the server ends."""
 
 import os
 import signal

@@ -95,7 +95,7 @@ class Target(NamedTuple):
         return signed(self.server, form, ask.method, path, query, headers, body, **how)
 
 
-def made(server: LochanServer, s3: Any, bucket: str) -> Target:
+def new_target(server: LochanServer, s3: Any, bucket: str) -> Target:
     s3.create_bucket(Bucket=bucket)
     key = {"Bucket": bucket, "Key": "main/a"}
     s3.put_object(**key, Body=b"kept")
@@ -107,7 +107,7 @@ def made(server: LochanServer, s3: Any, bucket: str) -> Target:
 
 
 def snapshot(s3: Any, target: Target) -> Any:
-    """All that a refused request could have changed."""
+    """Everything that a refused request could have changed."""
     bucket = {"Bucket": target.bucket}
     return (
         [each["Name"] for each in s3.list_buckets()["Buckets"]],
@@ -120,7 +120,7 @@ def snapshot(s3: Any, target: Target) -> Any:
 @pytest.fixture(scope="module")
 def target(server: LochanServer) -> Iterator[Target]:
     with closing(server.boto3()) as s3:
-        found = made(server, s3, "matrix")
+        found = new_target(server, s3, "matrix")
         before = snapshot(s3, found)
         yield found
         assert snapshot(s3, found) == before
@@ -146,8 +146,8 @@ UNSIGNED_BY_V2 = {"v2 header": _NEWER, "v2 query": {**_NEWER, **dict.fromkeys(LI
 
 @pytest.mark.parametrize("form", FORMS)
 def test_unspoiled_they_are_carried_out(server: LochanServer, s3: Any, form: str) -> None:
-    """Else the matrix below would show nothing."""
-    own = made(server, s3, f"unspoiled-{form.replace(' ', '-')}")
+    """Otherwise the matrix below would prove nothing."""
+    own = new_target(server, s3, f"unspoiled-{form.replace(' ', '-')}")
     last = ("CompleteMultipartUpload", "AbortMultipartUpload", "DeleteObjects", "DeleteObject", "DeleteBucket")
     expected = {"AbortMultipartUpload": "NoSuchUpload", "DeleteBucket": "BucketNotEmpty", **ABSENT}
     expected |= UNSIGNED_BY_V2.get(form, {})
@@ -362,7 +362,7 @@ def test_a_signed_form_cannot_be_made_into_a_deletion(target: Target, form: str,
 
 @pytest.mark.parametrize("query", ["uploadId=a&uploadId=b", "uploadId=b&upload%49d=a", "prefix=a&prefix=b"])
 def test_a_parameter_that_comes_twice_is_refused(target: Target, query: str) -> None:
-    """A signature of version 4 sorts them, so it does not say which is the first."""
+    """A signature of version 4 sorts parameters, so it does not define which is the first."""
     with Wire(target.server.s3) as wire:
         answer = wire.ask(signed(target.server, "v4 header", "GET", f"/{target.bucket}/main/a", query))
         assert (answer.status, answer.code) == (400, "InvalidArgument")
@@ -377,7 +377,7 @@ def test_a_body_is_not_asked_for_if_it_could_not_be_taken(target: Target) -> Non
 
 @pytest.mark.parametrize("size", [0, 60_000, 1 << 20])
 def test_a_refused_body_is_never_a_request(target: Target, size: int) -> None:
-    """Behind some filler stands a request that would delete the object, well signed."""
+    """After some filler, the body contains a correctly signed request that would delete the object."""
     inner = signed(target.server, "v4 header", "DELETE", f"/{target.bucket}/main/a").encoded()
     body = b"x" * size + inner
     for sent in (

@@ -29,7 +29,7 @@ def test_every_acknowledged_put_follows_its_syncs(tmp_path: Path) -> None:
         assert bytes_at < record, "the record that names a body comes after it"
 
 
-def test_syncs_are_shared_by_those_who_come_together(tmp_path: Path) -> None:
+def test_requests_at_the_same_time_share_syncs(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     trace = tmp_path / "trace"
@@ -59,7 +59,7 @@ def _answers(traced: list[Call]) -> list[list[Call]]:
 
 
 def _placed(before: list[Call], pattern: str) -> int:
-    """Where a file got its name, with the sync of its content before that and of its folder after."""
+    """The call that named a file, with the sync of its content before it and of its folder after it."""
     for at, call in enumerate(before):
         if call.name not in ("rename", "renameat2", "link", "linkat") or not re.search(pattern, call.rest):
             continue

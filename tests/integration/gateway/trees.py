@@ -1,4 +1,4 @@
-"""A folder of files as people have them, and what a branch holds of it in the eyes of boto3 and of the command line."""
+"""A typical folder of files, and what a branch holds of it according to boto3 and the command line."""
 
 import json
 import subprocess
@@ -38,14 +38,14 @@ def files(folder: Path) -> Tree:
 
 
 def objects(s3: Any, bucket: str, prefix: str) -> Tree:
-    """By their keys behind the prefix, read whole."""
+    """Whole objects, by their keys after the prefix."""
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
     keys = [each["Key"] for page in pages for each in page.get("Contents", [])]
     return {key[len(prefix) :]: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
 
 
 def staged(server: LochanServer, bucket: str, prefix: str = "") -> dict[str, int]:
-    """What the command line lists on `main`, a process of its own on the same lake: paths and sizes."""
+    """Paths and sizes that the command line, as a separate process on the same lake, lists on `main`."""
     rows = json.loads(server.lochan("fs", "ls", "-r", "-f", "json", f"{bucket}@main/"))
     return {row["path"][len(prefix) :]: row["size"] for row in rows if row["path"].startswith(prefix)}
 
@@ -54,9 +54,9 @@ def sizes(tree: Mapping[str, bytes]) -> dict[str, int]:
     return {path: len(data) for path, data in tree.items()}
 
 
-def same(found: Mapping[str, bytes], wanted: Mapping[str, bytes]) -> None:
+def same(found: Mapping[str, bytes], expected: Mapping[str, bytes]) -> None:
     """A difference is shown by name and digest, not by megabytes."""
-    assert _digests(found) == _digests(wanted)
+    assert _digests(found) == _digests(expected)
 
 
 def _digests(tree: Mapping[str, bytes]) -> dict[str, tuple[int, str]]:
@@ -64,7 +64,7 @@ def _digests(tree: Mapping[str, bytes]) -> dict[str, tuple[int, str]]:
 
 
 def ran(command: Sequence[str | Path], env: Mapping[str, str], *, code: int = 0) -> str:
-    """A program to its end; what it printed."""
+    """Runs a program to its end and returns its output."""
     done = subprocess.run(command, env=dict(env), capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == code, (command, done.returncode, done.stdout, done.stderr)
     return done.stdout

@@ -1,4 +1,4 @@
-"""Requests byte by byte: signed in every form, spoiled where a test wants it, and sent over a socket of its own."""
+"""Builds requests byte by byte: signed in every form, corrupted where a test needs it, sent over a socket."""
 
 import socket
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ class Answer:
 
     @property
     def code(self) -> str:
-        """S3's, of an error; empty if there is no body."""
+        """S3's code of an error; empty if there is no body."""
         return self.body.partition(b"<Code>")[2].partition(b"</Code>")[0].decode()
 
 
@@ -199,7 +199,7 @@ def signed(
     ago: timedelta = timedelta(0),
     token: str | None = None,
 ) -> Sent:
-    """As botocore signs it. `ago`: when it was; `token`: that of a session."""
+    """A request as botocore signs it. `ago`: how long ago it was signed; `token`: a session token."""
     url = f"http://{server.s3}{path}" + (f"?{query}" if query else "")
     request = AWSRequest(method, url, {"Host": server.s3, **(headers or {})}, b"" if form.endswith("query") else body)
     moment = datetime.now(UTC) - ago

@@ -1,5 +1,5 @@
-"""The machine that Hypothesis drives: wishes on several lakes of one store, in turn and at once, across restarts, days,
-nights and storms. After each step the lake must be what the dictionaries say.
+"""The state machine that Hypothesis drives: requests on several lakes of one store, in turn and at once, across
+restarts, days and faults of the store. After each step the lake must equal the model.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from lochan.store.faults import StoreFault
 from lochan.store.threads import Threads
-from tests.model.versioned.dictionaries import State
-from tests.model.versioned.explaining import Asked, explains, foretold, works
+from tests.model.versioned.linearize import SentRequest, linearized, predicted, works
 from tests.model.versioned.places import CALM, LAKES, Place, Storm, at_once
-from tests.model.versioned.reading import Reading, check_moment, check_readers, check_workspaces
+from tests.model.versioned.reader import LakeReader, check_moment, check_readers, check_workspaces
+from tests.model.versioned.requests import NAMES, PREFIXES, Request, draw
+from tests.model.versioned.state import State
 from tests.model.versioned.verbs import UNKNOWN, play
-from tests.model.versioned.wishes import NAMES, PREFIXES, Wish, draw
 
 _IN_STORMS = ("(injected)", "did not say whether")  # a checkpoint or a compaction failed, and will be tried again
 _lake = st.integers(0, LAKES - 1)
@@ -34,25 +34,27 @@ _lakes = st.lists(_lake, min_size=2, max_size=3)
 _seed = st.integers(0, 1 << 32)  # of what is asked for
 
 
-class Versioning(RuleBasedStateMachine):
+class VersioningMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._runner = asyncio.Runner()
         self._threads = patch.object(Threads, "run", at_once)
         self._threads.start()
         self._alarms: list[str] = []
-        self._reading = Reading()
-        self._doubts: dict[int, tuple[Asked, int]] = {}  # by lake: what may still happen, while the journal ends there
+        self._reader = LakeReader()
+        self._doubts: dict[
+            int, tuple[SentRequest, int]
+        ] = {}  # by lake: what may still happen, while the journal ends there
         self._moments: list[tuple[int, dict[str, str]]] = []  # by the wall clock: where each branch was
         self._names = 0
         self._number = 0
-        self._lost = True  # until there is a lake, and from where it was not as foretold
+        self._lost = True  # until there is a lake, and from where it was not as predicted
 
     @initialize(seed=st.integers(0, 3))
     def make(self, seed: int) -> None:
         self._place = Place(seed, self._alarms.append)
         self._runner.run(self._place.make())
-        self._state, self._number = self._runner.run(self._reading.state(self._place.repositories[0]))
+        self._state, self._number = self._runner.run(self._reader.state(self._place.repositories[0]))
         self._lost = False
 
     def teardown(self) -> None:
@@ -92,24 +94,24 @@ class Versioning(RuleBasedStateMachine):
     def look(self, reader: int, ref: str, other: str, prefix: str) -> None:
         if {ref, other} <= self._state.branches.keys() | self._state.tags.keys():
             at = self._place.repositories[reader]
-            self._runner.run(check_readers(at, self._reading, self._state, ref, other, prefix))
-            self._runner.run(check_workspaces(at, self._reading, self._state))
+            self._runner.run(check_readers(at, self._reader, self._state, ref, other, prefix))
+            self._runner.run(check_workspaces(at, self._reader, self._state))
 
-    def _drawn(self, seed: int) -> Wish:
+    def _drawn(self, seed: int) -> Request:
         return draw(self._random(seed), partial(works, self._state))
 
     def _random(self, seed: int) -> Random:
         """Hypothesis likes to draw the same again; it shall not mean the same."""
         return Random(f"{seed}-{self._names}")
 
-    def _drawn_for(self, lakes: list[int], seed: int) -> list[tuple[int, Wish]]:
+    def _drawn_for(self, lakes: list[int], seed: int) -> list[tuple[int, Request]]:
         """Mostly of one branch, where they may meet."""
         random = self._random(seed)
         branch = random.choice(NAMES)
 
-        def meets(wish: Wish) -> bool:
-            named = [word for word in wish.words if isinstance(word, str) and word in NAMES]
-            return (branch in named or not named) and works(self._state, wish)
+        def meets(request: Request) -> bool:
+            named = [word for word in request.words if isinstance(word, str) and word in NAMES]
+            return (branch in named or not named) and works(self._state, request)
 
         return [(lake, draw(random, meets)) for lake in lakes]
 
@@ -118,25 +120,27 @@ class Versioning(RuleBasedStateMachine):
         if self._moments:
             time, heads = self._moments[moment % len(self._moments)]
             at = self._place.repositories[reader]
-            self._runner.run(check_moment(at, self._reading, name, time, heads.get(name, "")))
+            self._runner.run(check_moment(at, self._reader, name, time, heads.get(name, "")))
 
     # --- how -----------------------------------------------------------------------------------------------------
-    async def _ask(self, lake: int, reader: int, wish: Wish) -> None:
-        asked = await self._played(lake, wish)
+    async def _ask(self, lake: int, reader: int, request: Request) -> None:
+        asked = await self._played(lake, request)
         await self._agree(reader, [*self._doubtful(lake), asked])
 
-    async def _ask_at_once(self, wishes: list[tuple[int, Wish]], reader: int, calm_after: int | None = None) -> None:
-        doubts = [doubt for lake in {lake for lake, _ in wishes} for doubt in self._doubtful(lake)]
-        asked = await asyncio.gather(*(self._played(lake, wish) for lake, wish in wishes))
+    async def _ask_at_once(
+        self, requests: list[tuple[int, Request]], reader: int, calm_after: int | None = None
+    ) -> None:
+        doubts = [doubt for lake in {lake for lake, _ in requests} for doubt in self._doubtful(lake)]
+        asked = await asyncio.gather(*(self._played(lake, request) for lake, request in requests))
         if calm_after is not None:  # what was in doubt there goes with its process
             await self._place.restart(calm_after, gently=False, upkeep=False)
         await self._agree(reader, [*doubts, *asked])
 
-    async def _ask_in_a_storm(self, lake: int, reader: int, wish: Wish, storm: Storm, restarts: bool) -> None:
-        """What failed happened or did not, as a whole; and asked again, in calm weather, it is answered as ever."""
+    async def _ask_in_a_storm(self, lake: int, reader: int, request: Request, storm: Storm, restarts: bool) -> None:
+        """A failed request happened or did not, as a whole. Repeated without faults, it is answered as ever."""
         doubts = self._doubtful(lake)
         self._place.weather[lake].storm = storm
-        asked = await self._played(lake, wish)
+        asked = await self._played(lake, request)
         self._place.weather[lake].storm = CALM
         if restarts:
             await self._place.restart(lake, gently=False, upkeep=False)
@@ -144,7 +148,7 @@ class Versioning(RuleBasedStateMachine):
         if asked.answer.is_open:
             if asked.answer.kind == UNKNOWN and not restarts:
                 self._doubts[lake] = asked, self._number
-            await self._ask(lake, reader, wish)
+            await self._ask(lake, reader, request)
 
     async def _restart(self, lake: int, gently: bool, upkeep: bool) -> None:
         doubts = self._doubtful(lake) if gently else []
@@ -156,34 +160,34 @@ class Versioning(RuleBasedStateMachine):
         await self._place.keep_up(lake, days)
         await self._agree((lake + 1) % LAKES, [])
 
-    async def _played(self, lake: int, wish: Wish) -> Asked:
+    async def _played(self, lake: int, request: Request) -> SentRequest:
         self._names += 1
         name = f"c{self._names}"
-        note(f"  lake {lake}: {wish} as {name}")
-        return Asked(wish, name, await play(self._place.repositories[lake], wish, name))
+        note(f"  lake {lake}: {request} as {name}")
+        return SentRequest(request, name, await play(self._place.repositories[lake], request, name))
 
-    def _doubtful(self, lake: int) -> list[Asked]:
-        """A record whose outcome was not found out is sent again before the next: unless somebody took its number."""
+    def _doubtful(self, lake: int) -> list[SentRequest]:
+        """A record with an unknown outcome is sent again before the next one, unless another writer took its number."""
         doubt, number = self._doubts.pop(lake, (None, 0))
         if doubt is None or number != self._number:
             return []
         self._moments.clear()  # it comes into the journal with the time of its first sending
         return [doubt]
 
-    async def _agree(self, reader: int, asked: list[Asked]) -> None:
+    async def _agree(self, reader: int, asked: list[SentRequest]) -> None:
         at = self._place.repositories[reader]
-        seen, self._number = await self._reading.state(at)
-        told = [one._replace(answer=await self._reading.answer(at, one.answer)) for one in asked]
+        seen, self._number = await self._reader.state(at)
+        answered = [one._replace(answer=await self._reader.answer(at, one.answer)) for one in asked]
         self._state = _joined(self._state, seen)
-        self._lost = explains(self._state, told, seen) is None or any(map(_is_serious, self._alarms))
+        self._lost = linearized(self._state, answered, seen) is None or any(map(_is_serious, self._alarms))
         assert not self._lost, "\n".join(
-            ["there is no way to", *_differences(self._state, seen), *foretold(self._state, told), *self._alarms]
+            ["there is no way to", *_differences(self._state, seen), *predicted(self._state, answered), *self._alarms]
         )
         self._state = seen
         self._moments.append((self._place.clock.wall(), {name: each.head for name, each in seen.branches.items()}))
 
     async def _end(self) -> None:
-        """Whoever was there from the beginning has folded the same as everybody else."""
+        """A lake that was open from the beginning has folded the same as all others."""
         if self._lost:
             return
         for lake in range(LAKES):
@@ -203,7 +207,7 @@ def _joined(state: State, seen: State) -> State:
 def _differences(before: State, seen: State) -> list[str]:
     names = sorted({*before.branches, *seen.branches})
     lines = [
-        f"  {name}: {_told(before, name)} -> {_told(seen, name)}"
+        f"  {name}: {_description(before, name)} -> {_description(seen, name)}"
         for name in names
         if before.branches.get(name) != seen.branches.get(name)
     ]
@@ -213,7 +217,7 @@ def _differences(before: State, seen: State) -> list[str]:
     return lines
 
 
-def _told(state: State, name: str) -> str:
+def _description(state: State, name: str) -> str:
     if name not in state.branches:
         return "nothing"
     branch = state.branches[name]

@@ -1,5 +1,5 @@
-"""One of several processes that work on one lake at once, each on paths of its own, and all on one branch. At its end
-it says what it has left there, and which commits it was promised.
+"""One of several processes that work on one lake at once, each on its own paths and all on one branch. At its end it
+reports what it has left there, and which commits were acknowledged.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from lochan.versioning import branches, copy, objects, stash, upkeep
 from lochan.versioning.heads import moves as head_moves
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import write
 from lochan.versioning.workspaces import write as registry
 from tests.model.versioned.verbs import ANN, TINY, once
@@ -32,7 +32,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Left(msgspec.Struct):
-    """On `main`, under this process' own prefix."""
+    """What is left on `main` under this process's own prefix."""
 
     files: dict[str, str] = {}
     commits: list[str] = []
@@ -65,7 +65,7 @@ class Neighbour:
         assert bool(await objects.delete(self._at, "main", [path], actor=ANN)) == there
 
     async def _move(self) -> None:
-        """What nobody else touches is always where it was left."""
+        """A path that nobody else touches is always where it was left."""
         mine = sorted(path for path in self._left.files if "/main/" in path)
         target = f"{self._who}/main/moved"
         if mine and mine[0] != target:
@@ -92,7 +92,9 @@ class Neighbour:
         path, data = self._path("workspace"), self._data()
         opened = await registry.open_workspace(self._at, "main", actor=ANN)
         await write.put(self._at, opened.id, path, once(data), actor=ANN)
-        id, _ = await committing.commit(self._at, opened.id, CommitRequest("workspace"), actor=ANN, everything=True)
+        id, _ = await workspace_commit.commit(
+            self._at, opened.id, CommitRequest("workspace"), actor=ANN, everything=True
+        )
         self._left.commits.append(id)
         self._left.files[path] = data
 

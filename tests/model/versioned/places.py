@@ -1,5 +1,5 @@
-"""Several processes on one store, in this one: each lake folds by itself, and has its own way to the store, which may
-fail while those of the others hold. A clock that waits for nobody lets deadlines pass at once.
+"""Several simulated processes on one store, in this process. Each lake folds by itself and has its own connection to
+the store, which may fail while those of the others work. The clock never waits, so deadlines pass at once.
 """
 
 import asyncio
@@ -21,25 +21,25 @@ from lochan.store.threads import Threads
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repositories
 from lochan.versioning.upkeep import StagingUpkeep
+from tests.model.versioned.requests import FOLDERS, Request
 from tests.model.versioned.verbs import ANN, TINY, play
-from tests.model.versioned.wishes import FOLDERS, Wish
 
 LAKES = 3
 _DAY_S = 86_400.0
-_GROUP = 8  # records of a segment: so few that a short story passes all that a journal does in a year
+_GROUP = 8  # records of a segment: so few that a short workload passes all that a journal does in a year
 _SETTINGS = Settings(writer="model", patience_s=3.0, checkpoint_every=5)
 _RETRY_S = 3.0
 _TURNS = 8  # for so many turns of the event loop, at most, a sleeper or a call of the store leaves others alone
 
 
 async def at_once(threads: Threads, work: Callable[..., object], *arguments: object) -> object:
-    """In place of a thread, which would come and go as it likes: then no story could be told twice."""
+    """Replaces a thread, which would run at any time: then no workload could be replayed."""
     await asyncio.sleep(0)
     return work(*arguments)
 
 
 class Clock:
-    """Stands still, but for sleepers and for those who set it. Who wakes up first is left to chance."""
+    """A clock that stands still, except for sleepers and for those who set it. Chance decides who wakes up first."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -74,7 +74,7 @@ CALM = Storm(0, False, 0, StoreFault.UNAVAILABLE)
 
 
 class Weather:
-    """Of one lake's way to the store."""
+    """The faults on one lake's connection to the store."""
 
     def __init__(self) -> None:
         self.storm = CALM
@@ -134,7 +134,7 @@ class Place:
         self.repositories[number] = opened
 
     async def keep_up(self, number: int, days: float) -> None:
-        """What a lake does by night: a checkpoint, segments, and slots that go when they are old enough."""
+        """Nightly upkeep of a lake: a checkpoint, segments, and deletion of slots that are old enough."""
         self.clock.pass_days(days)
         journal = self.repositories[number].journal
         await journal.fresh()
@@ -163,9 +163,9 @@ class Place:
 
 
 async def _begin(repository: OpenRepository) -> None:
-    """A little history, so that a story need not begin with its making."""
+    """A little history, so that a workload need not begin with its making."""
     for number, words in enumerate(_BEGINNING):
-        answer = await play(repository, Wish(*words), f"begin {number}")
+        answer = await play(repository, Request(*words), f"begin {number}")
         assert not answer.kind, (words, answer)
     await repository.close()
 

@@ -1,4 +1,4 @@
-"""The same wishes, played on a lake."""
+"""Carries out the requests of the model on a real lake."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import NamedTuple
@@ -12,19 +12,18 @@ from lochan.staging.compaction import CompactionLimits
 from lochan.tree.merge import Strategy
 from lochan.versioning import branches, copy, links, objects, upkeep
 from lochan.versioning import branches as branch_protection
-from lochan.versioning import stash as stashing
+from lochan.versioning import stash as stash_module
 from lochan.versioning.heads import imports as import_
 from lochan.versioning.heads import moves as head_moves
-from lochan.versioning.heads.commit import CommitRequest as CommitWish
-from lochan.versioning.heads.commit import commit
+from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.heads.imports import ImportFolder
 from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.heads.rebase import rebase
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import write
 from lochan.versioning.workspaces import write as registry
-from tests.model.versioned.wishes import DEFAULT, Wish
+from tests.model.versioned.requests import DEFAULT, Request
 
 ANN = Actor("ann", "test", "here")
 TINY = CompactionLimits(inline_count=1, runs=1, ratio=4, tombstones=1)
@@ -45,12 +44,12 @@ class NewCommit(str):
     """A commit's id in the lake, which dictionaries know by another name."""
 
 
-async def play(repository: OpenRepository, wish: Wish, name: str) -> Answer:
+async def play(repository: OpenRepository, request: Request, name: str) -> Answer:
     try:
-        return Answer("", await _VERBS[wish.verb](repository, name, *wish.words))
+        return Answer("", await _VERBS[request.verb](repository, name, *request.words))
     except LochanError as error:
         if isinstance(error, Retry | Corrupt):
-            said = error.kind in ("transient", "disk-full") and wish.verb not in _OF_FILES
+            said = error.kind in ("transient", "disk-full") and request.verb not in _OF_FILES
             return Answer(NOT_DONE if said else UNKNOWN, str(error))
         return Answer(error.kind)
 
@@ -83,7 +82,7 @@ async def _link(at: OpenRepository, name: str, branch: str, path: str, data: str
 
 
 async def _put_runs(at: OpenRepository, name: str, branch: str, changes: Mapping[str, str | None]) -> str:
-    """As a client does that prepares everything by itself, and then says one word."""
+    """Like a client that prepares everything by itself and then appends one event."""
     _, mint = await at.refs()
     each = [
         Tombstone(path) if data is None else await _body(at, path, data, mint)
@@ -132,7 +131,7 @@ async def _compact(at: OpenRepository, name: str, branch: str) -> str:
 
 # --- commits and head moves ------------------------------------------------------------------------------------------
 async def _commit(at: OpenRepository, name: str, branch: str, patterns: tuple[str, ...], empty: bool) -> str:
-    return NewCommit((await commit(at, branch, CommitWish(name, allow_empty=empty, paths=patterns), actor=ANN))[0])
+    return NewCommit((await commit(at, branch, CommitRequest(name, allow_empty=empty, paths=patterns), actor=ANN))[0])
 
 
 async def _merge(
@@ -172,8 +171,8 @@ async def _cherry_pick(at: OpenRepository, name: str, branch: str, ref: str, fir
     )
 
 
-def _first(patterns: tuple[str, ...] | None, name: str) -> CommitWish | None:
-    return None if patterns is None else CommitWish(f"first {name}", paths=patterns)
+def _first(patterns: tuple[str, ...] | None, name: str) -> CommitRequest | None:
+    return None if patterns is None else CommitRequest(f"first {name}", paths=patterns)
 
 
 async def _bring_in(at: OpenRepository, name: str, branch: str, url: str, to: str, whole: bool) -> str:
@@ -245,8 +244,8 @@ async def _delete_workspace(at: OpenRepository, name: str, path: str) -> tuple[s
 
 
 async def _commit_workspace(at: OpenRepository, name: str) -> str:
-    wish = CommitWish(name)
-    return NewCommit((await committing.commit(at, await _newest(at), wish, actor=ANN, everything=True))[0])
+    request = CommitRequest(name)
+    return NewCommit((await workspace_commit.commit(at, await _newest(at), request, actor=ANN, everything=True))[0])
 
 
 async def _drop_workspace(at: OpenRepository, name: str) -> str:
@@ -256,7 +255,7 @@ async def _drop_workspace(at: OpenRepository, name: str) -> str:
 
 # --- stashes and guards ----------------------------------------------------------------------------------------------
 async def _push(at: OpenRepository, name: str, branch: str) -> str:
-    await stashing.push(at, branch, name, actor=ANN)
+    await stash_module.push(at, branch, name, actor=ANN)
     return ""
 
 
@@ -269,11 +268,11 @@ async def _pop(at: OpenRepository, name: str, branch: str, of: str) -> str:
         if not kept:
             raise NotFound(f"nothing was stashed on {of}")
         stash = kept[0].id
-    return (await stashing.pop(at, branch, stash, actor=ANN)).message
+    return (await stash_module.pop(at, branch, stash, actor=ANN)).message
 
 
 async def _drop(at: OpenRepository, name: str, branch: str) -> str:
-    await stashing.drop(at, branch, actor=ANN)
+    await stash_module.drop(at, branch, actor=ANN)
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Planted bugs of access: each takes away one part of rule A1."""
+"""Planted bugs of access control: each removes one part of rule A1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def _at_once(self: Freshness) -> None:
 
 
 def _trusting(journal: Any, clock: Any) -> Freshness:
-    """As in a bucket, and yet a revocation is answered as on a disk."""
+    """Reads as in a bucket, but revocations are answered as on a disk."""
     return Freshness(journal, clock, trust_s=freshness.TRUST_S, answer_s=0.0)
 
 

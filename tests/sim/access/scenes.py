@@ -1,7 +1,8 @@
-"""Small scenes of access for the exhaustive explorer: nobody is let in by a key whose revocation was answered (A1).
+"""Small scenes of access control for the exhaustive explorer: nobody gets in with a key whose revocation was answered
+(A1).
 
-One server takes a key away, others let people in, each with a copy of the lake's journal of its own. Time passes
-between any two things that happen, and answers come late.
+One server revokes a key, others let people in, each with its own copy of the lake's journal. Time passes between any
+two things that happen, and answers come late.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,7 +32,7 @@ _JUMPS = (0.5, 1.05)  # within the second that a probe is trusted for, and beyon
 
 @dataclass(slots=True)
 class Gate:
-    """What all machines of one run have in common, and what became of the key."""
+    """The state that all machines of one run share, and the fate of the key."""
 
     world: World
     plant: Plant
@@ -73,7 +74,7 @@ class Server:
         self.gate.revoked = min(self.gate.revoked, self.gate.now())
 
     async def let_in(self) -> None:
-        """Somebody comes with the key."""
+        """A client arrives with the key."""
         came, arrived = self.gate.now(), self.machine.clock.boot()
         try:
             state = await self.freshness.authorised_state(arrived)

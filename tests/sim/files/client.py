@@ -1,4 +1,4 @@
-"""Clients who write bytes: bodies on a branch, files in a workspace, quick and slow, and who collect garbage."""
+"""Clients who write bytes (bodies on a branch, files in a workspace, quick and slow) and who collect garbage."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import md5
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from lochan.errors import LochanError
 from lochan.formats.collection_events import Aliased, Expired
 from lochan.formats.record import Actor
-from lochan.versioning import copy as copying
+from lochan.versioning import copy as copy_module
 from lochan.versioning import objects
 from lochan.versioning.workspaces import selection
-from lochan.versioning.workspaces import write as writing
+from lochan.versioning.workspaces import write as workspace_write
 from tests.sim.files.collector import collect
-from tests.sim.files.truth import FilesTruth, FileWrite
+from tests.sim.files.oracle import FilesOracle, FileWrite
 from tests.sim.versioning.client import Client
-from tests.sim.versioning.wish import FILE, Wish
+from tests.sim.versioning.request import FILE, ClientRequest
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
@@ -24,27 +24,27 @@ _PAUSE_S = 0.01  # of a slow writer, between two pieces
 
 class FilesClient(Client):
     @property
-    def oracle(self) -> FilesTruth:
-        assert isinstance(self.truth, FilesTruth)
-        return self.truth
+    def files_oracle(self) -> FilesOracle:
+        assert isinstance(self.oracle, FilesOracle)
+        return self.oracle
 
     # --- bodies on a branch ------------------------------------------------------------------------------------------
     async def write(self, branch: str, path: str, text: str = "") -> bool | None:
         body = text.encode() or self._body()
         return await self.ask(
-            Wish("put", branch),
+            ClientRequest("put", branch),
             lambda actor: objects.put(self.repository, branch, path, _pieces(body), actor=actor),
         )
 
     async def copy(self, branch: str, source: str, target: str) -> bool | None:
         return await self.ask(
-            Wish("copy", branch),
-            lambda actor: copying.copy(self.repository, branch, source, branch, target, actor=actor),
+            ClientRequest("copy", branch),
+            lambda actor: copy_module.copy(self.repository, branch, source, branch, target, actor=actor),
         )
 
     # --- files of a workspace ----------------------------------------------------------------------------------------
     async def put_at(self, workspace: str, path: str, *, slow: bool = False, noted: bool = False) -> None:
-        """As a plain file, if the path is new; `noted`, so that it is staged in any case."""
+        """As a plain file if the path is new; with `noted`, staged in any case."""
         body = self._body()
         pieces = self._slowly(body) if slow else _pieces(body)
         metadata = {"k": "v"} if noted else {}
@@ -52,22 +52,22 @@ class FilesClient(Client):
         await self._file(
             workspace,
             {path: value},
-            lambda actor: writing.put(self.repository, workspace, path, pieces, actor=actor, metadata=metadata),
+            lambda actor: workspace_write.put(self.repository, workspace, path, pieces, actor=actor, metadata=metadata),
         )
 
     async def delete_at(self, workspace: str, path: str) -> None:
         await self._file(
             workspace,
             {path: None},
-            lambda actor: writing.delete(self.repository, workspace, [path], actor=actor),
+            lambda actor: workspace_write.delete(self.repository, workspace, [path], actor=actor),
         )
 
     async def revert_in(self, workspace: str, path: str) -> None:
-        """To what the commit below holds. What came to be staged after it looked may be taken back without a word."""
-        self.oracle.update()
-        found = self.oracle.model.workspaces.get(workspace)
+        """Reverts to what the commit below holds. Changes staged after it looked may be reverted silently."""
+        self.files_oracle.update()
+        found = self.files_oracle.model.workspaces.get(workspace)
         if found is not None:
-            below = self.oracle.model.trees[found.fork].get(path)
+            below = self.files_oracle.model.trees[found.fork].get(path)
             await self._file(
                 workspace,
                 {path: below},
@@ -76,49 +76,50 @@ class FilesClient(Client):
             )
 
     async def put_outside(self, workspace: str, path: str) -> None:
-        """As a program does that knows the store alone."""
+        """Like a program that knows only the store."""
         body = self._body()
         [write] = self._begun(workspace, {path: md5(body, usedforsecurity=False).hexdigest()})
         await self.repository.store.put(self.repository.folder(workspace).address(path), body)
-        write.how, write.ended = "done", self.oracle.moment()
+        write.how, write.ended = "done", self.files_oracle.moment()
 
     async def _file(
         self,
         workspace: str,
-        told: dict[str, str | None],
+        changes: dict[str, str | None],
         call: Callable[[Actor], Awaitable[object]],
         *,
         unsure: bool = False,
     ) -> None:
-        """What was not there is not deleted, and what is unknown may be either; `unsure`: if it did nothing, too."""
-        writes = self._begun(workspace, told)
+        """A missing file is not deleted, and an unknown one may be either; with `unsure`, even if the request did
+        nothing."""
+        writes = self._begun(workspace, changes)
         nothing: list[bool] = []
 
         async def called(actor: Actor) -> None:
             nothing.append(not await call(actor))
 
-        done = await self.ask(Wish(FILE, workspace=workspace), called)
+        done = await self.ask(ClientRequest(FILE, workspace=workspace), called)
         if done is None or (done and nothing[-1] and unsure):
             return
         for write in writes:
             write.how = "done" if done and not nothing[-1] else "refused"
-            write.ended = self.oracle.moment()
+            write.ended = self.files_oracle.moment()
 
-    def _begun(self, workspace: str, told: dict[str, str | None]) -> list[FileWrite]:
-        begun = self.oracle.moment()
-        writes = [FileWrite(workspace, path, value, begun) for path, value in told.items()]
-        self.oracle.writes += writes
+    def _begun(self, workspace: str, changes: dict[str, str | None]) -> list[FileWrite]:
+        begun = self.files_oracle.moment()
+        writes = [FileWrite(workspace, path, value, begun) for path, value in changes.items()]
+        self.files_oracle.writes += writes
         return writes
 
     # --- upkeep ------------------------------------------------------------------------------------------------------
     async def collect(self) -> None:
-        await collect(self.repository, self.oracle.store, Actor("user", self.name, "collect"))
+        await collect(self.repository, self.files_oracle.store, Actor("user", self.name, "collect"))
 
     async def expire(self, commit: str) -> None:
         await self._quietly(Expired((commit,)))
 
     async def alias(self, source: str, target: str) -> None:
-        """The objects at these paths of main hold the same bytes, says somebody who looked."""
+        """Declares that the objects at these paths of main hold the same bytes."""
         _, read_at = await self.repository.refs()
         both: list[Entry] = [await objects.stat(self.repository, "main", path) for path in (source, target)]
         one, other = [entry.blocks[0].address for entry in both]

@@ -12,14 +12,14 @@ from lochan.formats.record import Actor
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import Stale, mint_of
 from lochan.versioning.state.refs import Refs
-from tests.sim.files.truth import named_entries
+from tests.sim.files.oracle import named_entries
 from tests.sim.store import SimStore
 
 _TRIES = 5
 
 
 async def collect(repository: OpenRepository, store: SimStore, actor: Actor) -> None:
-    """A plan that somebody has left behind, or is still about to sweep, is given up first."""
+    """A plan that another collector has left behind, or is still about to sweep, is abandoned first."""
     with suppress(LochanError):
         refs, _ = await repository.refs()
         running = refs.collection._numbers.get("running")

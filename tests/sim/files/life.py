@@ -9,11 +9,11 @@ import random
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.files.client import FilesClient
-from tests.sim.files.truth import FilesTruth
+from tests.sim.files.oracle import FilesOracle
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.place import WHOLE, Place
-from tests.sim.versioning.remembered import remembered
 from tests.sim.world import MINUTE, World
 
 BUDGETS = {**WALK_BUDGETS, "fault": 4, "jump": 3, "stall": 2, "crash": 2, "stale": 0, "corrupt": 0, "full": 1}
@@ -23,7 +23,7 @@ FILES = ("x", "y")  # in workspaces
 BODIES = ("p", "q")  # on the branch
 MAX_STEPS = 5_000
 
-DEEDS = {
+ACTIONS = {
     "put": 5,
     "put_slowly": 3,
     "put_noted": 2,
@@ -37,7 +37,7 @@ DEEDS = {
     "collect": 2,
 }
 
-# Half of the lives are about one thing: a few deeds that get into each other's way.
+# Half of the lives are about one thing: a few actions that get into each other's way.
 THEMES = (
     ("put", "delete", "delete", "commit_workspace", "commit_workspace", "open"),
     ("put", "put_slowly", "commit_workspace", "commit_workspace", "open"),
@@ -52,22 +52,22 @@ class FilesLife:
         self.world = World(chooser)
         self.store = self.world.store()
         self.plant = plant
-        truth = FilesTruth(self.world, self.store, "repo")
-        self.place = Place(truth, aged=draw.random() < 0.7, checkpoint_every=draw.choice((4, 1_000)), cut=WHOLE)
-        self.deeds = {deed: weight * draw.choice((0, 1, 1, 3)) for deed, weight in DEEDS.items()}
+        oracle = FilesOracle(self.world, self.store, "repo")
+        self.place = Place(oracle, aged=draw.random() < 0.7, checkpoint_every=draw.choice((4, 1_000)), cut=WHOLE)
+        self.actions = {action: weight * draw.choice((0, 1, 1, 3)) for action, weight in ACTIONS.items()}
         if draw.random() < 0.5:
             theme = draw.choice(THEMES)
-            self.deeds = {deed: theme.count(deed) for deed in theme}
+            self.actions = {action: theme.count(action) for action in theme}
         else:
-            self.deeds["put"] += 1
+            self.actions["put"] += 1
 
     def run(self) -> None:
-        with remembered(), self.plant.planted():
+        with cache_codecs(), self.plant.planted():
             self._quietly("old", self._begin)
             self._present()
             self.store.faulty = None
             self._quietly("new", self._end)
-            self.place.truth.judge()
+            self.place.oracle.judge()
 
     def _quietly(self, name: str, play: object) -> None:
         machine = self.world.machine(name)
@@ -84,7 +84,7 @@ class FilesLife:
         await client.repository.close()
 
     def _present(self) -> None:
-        # What a commit lists and reads must be the truth; and a body that came damaged is another story.
+        # A commit must see what the store really holds. Damaged bodies are tested elsewhere.
         self.store.faulty = lambda verb, path: verb != "list" or "/workspaces/" not in path
         for number in range(self.random.choice((2, 2, 3))):
             self._start(f"s{number}")
@@ -105,17 +105,17 @@ class FilesLife:
         await repository.close()
 
     async def _use(self, client: FilesClient) -> None:
-        names, weights = list(self.deeds), list(self.deeds.values())
+        names, weights = list(self.actions), list(self.actions.values())
         for _ in range(self.random.randrange(3, 8)):
             await client.machine.clock.sleep(self.random.choice(THINK_S))
             await self._do(client, self.random.choices(names, weights)[0])
 
-    async def _do(self, client: FilesClient, deed: str) -> None:
+    async def _do(self, client: FilesClient, action: str) -> None:
         workspace = self.place.workspaces[-1]
         path, body = self.random.choice(FILES), self.random.choice(BODIES)
-        match deed:
+        match action:
             case "put" | "put_slowly" | "put_noted":
-                await client.put_at(workspace, path, slow=deed == "put_slowly", noted=deed == "put_noted")
+                await client.put_at(workspace, path, slow=action == "put_slowly", noted=action == "put_noted")
             case "delete":
                 await client.delete_at(workspace, path)
             case "revert":
@@ -134,7 +134,7 @@ class FilesLife:
                 await client.collect()
 
     async def _end(self, machine: Machine) -> None:
-        """Somebody comes with nothing in hand, and commits what is left."""
+        """A new client without any state commits what is left."""
         client = FilesClient(self.place, machine, await self.place.open(machine), "new")
         refs, _ = await client.repository.refs()
         for workspace in refs.workspaces.all():

@@ -22,7 +22,7 @@ from tests.sim.plants import Plant, ShortDay
 
 
 def _without(*names: str) -> Plant:
-    """All rules but these."""
+    """All rules except these."""
     planted = type("Planted", (RefsRules,), {name: lambda self: False for name in names})()
     return Plant(ShortDay(), ((Refs, "rules", planted),))
 
@@ -35,7 +35,7 @@ def _changed(*patches: tuple[Any, str, Any]) -> Plant:
 async def _put_over(
     repository: OpenRepository, workspace: WorkspaceState, body: IncomingBody, cutter: Cutter, mint: int
 ) -> Entry | None:
-    """Onto the workspace's own path, whatever lies there."""
+    """Writes to the workspace's own path, even if there is a file."""
     data = await cutter.take(1 << 20)
     for hasher in body.hashers:
         hasher.update(data)
@@ -46,7 +46,7 @@ async def _put_over(
 
 
 async def _delete(repository: OpenRepository, workspace: str, paths: Sequence[str], actor: Actor) -> list[str]:
-    """The file goes, and then what it lay over."""
+    """Deletes the file, and then what it hid."""
     refs, _ = await repository.refs()
     found = refs.workspaces.get(workspace)
     folder = repository.folder(workspace)
@@ -72,7 +72,7 @@ async def _revert(repository: OpenRepository, workspace: str, patterns: Sequence
 
 
 async def _put_small(repository: OpenRepository, file: str, data: bytes, body: IncomingBody, feed: Any) -> bool:
-    """Where nobody answers it is written under another name, and so perhaps twice."""
+    """If no answer comes, the body is written again under another name, and so perhaps twice."""
     await feed.add(data)
     await feed.done()
     try:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from tests.sim.chooser import Chooser
 from tests.sim.explore import Result, Run, deepen, ladder
 from tests.sim.files.client import FilesClient
+from tests.sim.files.oracle import FilesOracle
 from tests.sim.files.place import BODIES, FilesPlace
-from tests.sim.files.truth import FilesTruth
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.place import WHOLE
-from tests.sim.versioning.remembered import remembered
 from tests.sim.world import MINUTE, World
 
 Act = Callable[[FilesClient], Awaitable[object]]
@@ -37,14 +37,14 @@ def scene(name: str, plant: Plant = NONE) -> Run:
 
 
 def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
-    with remembered():
+    with cache_codecs():
         return deepen(scene(name, plant), ladder(**dict(SCENES[name].budgets)), seconds=seconds)
 
 
 def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
     world = World(chooser, split=False)
     store = world.store(faults=scene.faults)
-    place = FilesPlace(FilesTruth(world, store, "repo"), patience_s=0.05, cut=WHOLE)
+    place = FilesPlace(FilesOracle(world, store, "repo"), patience_s=0.05, cut=WHOLE)
     with plant.planted():
         _quietly(world, "old", lambda machine: _begin(place, machine, scene.before))
         clients: list[FilesClient] = []
@@ -57,7 +57,7 @@ def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
         world.run(max_steps=600, jumps=(), crashes=bool(dict(scene.budgets).get("crash")))
         store.faulty = None
         _quietly(world, "new", lambda machine: _end(place, machine, scene.after))
-        place.truth.judge()
+        place.oracle.judge()
 
 
 def _quietly(world: World, name: str, play: Callable[[Machine], Awaitable[None]], skew_s: int = 0) -> None:

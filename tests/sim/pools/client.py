@@ -1,4 +1,4 @@
-"""Clients of a simulated pool, who use the real verbs, and those verbs as they stand in a scene."""
+"""Clients of a simulated pool. They use the real verbs, alone and as the actions of a scene."""
 
 from collections.abc import Awaitable, Callable
 
@@ -13,19 +13,19 @@ from lochan.versioning.heads import moves as head_moves
 from lochan.versioning.heads.joins import MoveBase
 from tests.sim.pools.place import PoolPlace
 from tests.sim.pools.rows import rows_of
-from tests.sim.versioning.asking import Asking
-from tests.sim.versioning.wish import Wish
+from tests.sim.versioning.base_client import BaseClient
+from tests.sim.versioning.request import ClientRequest
 
 Act = Callable[["PoolClient"], Awaitable[object]]
 
 
-class PoolClient(Asking):
+class PoolClient(BaseClient):
     place: PoolPlace  # type: ignore[assignment]
 
     async def load(self, branch: str, *rows: str) -> bool | None:
         made = [self.place.object([row]) for row in rows]
-        wish = Wish("load", branch, paths=rows)
-        return await self.ask(wish, lambda actor: add_objects(self.repository, branch, made, actor=actor))
+        request = ClientRequest("load", branch, paths=rows)
+        return await self.ask(request, lambda actor: add_objects(self.repository, branch, made, actor=actor))
 
     async def compact(self, branch: str) -> bool | None:
         async def work(actor: Actor) -> None:
@@ -34,51 +34,52 @@ class PoolClient(Asking):
             swap = Swap(found, [self.place.object(rows_of(found))])
             await replace_objects(self.repository, branch, swap, actor=actor)
 
-        return await self.ask(Wish("compact", branch), work)
+        return await self.ask(ClientRequest("compact", branch), work)
 
     async def delete(self, branch: str, prefix: str) -> bool | None:
-        """Rows that begin so, wherever they lie."""
+        """Deletes the rows with this prefix, in whatever objects they are."""
 
         async def decide(on: MoveBase, tree: Tree) -> Swap:
             hit = [each for each in await self._objects(tree) if any(row.startswith(prefix) for row in rows_of([each]))]
             rows = [row for row in rows_of(hit) if not row.startswith(prefix)]
             return Swap(hit, [self.place.object(rows)] if rows else [])
 
-        wish = Wish("delete", branch, paths=(prefix,))
+        request = ClientRequest("delete", branch, paths=(prefix,))
         return await self.ask(
-            wish, lambda actor: change_objects(self.repository, branch, "delete", decide, actor=actor)
+            request, lambda actor: change_objects(self.repository, branch, "delete", decide, actor=actor)
         )
 
     async def merge(self, source: str, branch: str) -> bool | None:
         return await self.ask(
-            Wish("merge", branch, source=source),
+            ClientRequest("merge", branch, source=source),
             lambda actor: head_moves.merge(self.repository, source, branch, actor=actor),
         )
 
     async def pick(self, branch: str, ref: str) -> bool | None:
         id = (await self.repository.resolve(ref)).commit_id
         return await self.ask(
-            Wish("cherry-pick", branch, commit=id),
+            ClientRequest("cherry-pick", branch, commit=id),
             lambda actor: head_moves.cherry_pick(self.repository, branch, id, actor=actor),
         )
 
     async def revert(self, branch: str, ref: str) -> bool | None:
         id = (await self.repository.resolve(ref)).commit_id
         return await self.ask(
-            Wish("revert", branch, commit=id), lambda actor: head_moves.revert(self.repository, branch, id, actor=actor)
+            ClientRequest("revert", branch, commit=id),
+            lambda actor: head_moves.revert(self.repository, branch, id, actor=actor),
         )
 
     async def create(self, branch: str) -> bool | None:
         return await self.ask(
-            Wish("create", branch),
+            ClientRequest("create", branch),
             lambda actor: branches.create_branch(self.repository, branch, "main", actor=actor),
         )
 
     async def put(self, branch: str) -> bool | None:
-        """As a program does that takes it for a repository of files."""
+        """Like a program that mistakes the pool for a repository of files."""
         made = [self.place.object(["x"])]
         return await self.ask(
-            Wish("put", branch), lambda actor: objects.put_many(self.repository, branch, made, actor=actor)
+            ClientRequest("put", branch), lambda actor: objects.put_many(self.repository, branch, made, actor=actor)
         )
 
     async def _objects(self, tree: Tree) -> list[Entry]:

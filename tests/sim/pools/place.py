@@ -1,4 +1,4 @@
-"""A pool as a simulated machine has it open: the real one, but for an engine that computes rows that are words."""
+"""A pool as a simulated machine opens it: the real one, with an engine whose rows are words."""
 
 from dataclasses import dataclass, field
 
@@ -10,20 +10,20 @@ from lochan.versioning.catalog import _first_commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository
 from tests.sim.machine import Machine
+from tests.sim.pools.oracle import PoolOracle
 from tests.sim.pools.rows import entry, merged
-from tests.sim.pools.truth import PoolTruth
 from tests.sim.versioning.place import ID, WHOLE, Place
 
 
 @dataclass(slots=True)
 class PoolPlace:
-    truth: PoolTruth
+    oracle: PoolOracle
     asked: int = 0
     written: int = 0
     inner: Place = field(init=False)
 
     def __post_init__(self) -> None:
-        self.inner = Place(self.truth, instant=True, patience_s=0.05, cut=WHOLE)  # type: ignore[arg-type]
+        self.inner = Place(self.oracle, instant=True, patience_s=0.05, cut=WHOLE)  # type: ignore[arg-type]
 
     async def open(self, machine: Machine) -> OpenRepository:
         repository = await self.inner.open(machine)

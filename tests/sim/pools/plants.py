@@ -1,11 +1,11 @@
-"""Planted bugs of pools: each takes one rule away from the shipped code. The explorer must catch every one."""
+"""Planted bugs of pools: each removes one rule from the shipped code. The explorer must catch every one."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from lochan.pools import commit_objects as landing
-from lochan.pools import merge as joining
+from lochan.pools import commit_objects
+from lochan.pools import merge as pool_merge
 from lochan.pools.merge import PoolJoins
 from lochan.tree.merge import SOURCE, Strategy, merge
 from lochan.tree.tree import Tree
@@ -16,11 +16,11 @@ from tests.sim.versioning.plants import _changed, _land_again, _without
 
 
 async def _there_or_not(*_: Any) -> None:
-    """Whether what a compaction read is still there is nobody's concern."""
+    """Does not check whether what a compaction read is still there."""
 
 
 async def _by_name(joins: Any, on: MoveBase, base: Tree, theirs: Tree) -> JoinResult:
-    """As if objects were paths."""
+    """Merges as if objects were paths."""
     repository = joins._repository
     ours = await repository.tree(on.head)
     merged = await merge(repository.trees, base, ours, theirs, mint=on.mint, strategy=Strategy(SOURCE))
@@ -50,9 +50,9 @@ PLANTS: dict[str, Plant] = {
     "S5: a pool takes files": _without("pools_have_no_staging"),
     "S6: a move lands on any head": _without("moves_need_their_head"),
     "S6: a difference is applied again": _changed((head_moves, "land", _land_again)),
-    "S6: a compaction lands without its inputs": _changed((landing, "check_there", _there_or_not)),
+    "S6: a compaction lands without its inputs": _changed((commit_objects, "check_there", _there_or_not)),
     "S7: a merge adds both replacements": _changed((PoolJoins, "merge", _merge)),
-    "S7: a merge brings back what was there": _changed((joining._Joining, "_mixed", _nothing_is_shared)),
+    "S7: a merge brings back what was there": _changed((pool_merge._Joining, "_mixed", _nothing_is_shared)),
     "S7: a pick brings back what was there": _changed((PoolJoins, "pick", _pick)),
     "S7: a revert brings back what came back since": _changed((PoolJoins, "revert", _revert)),
 }

@@ -16,7 +16,7 @@ def rows_of(entries: Iterable[Entry]) -> list[str]:
 
 
 def merged(base: Iterable[Entry], ours: Iterable[Entry], theirs: Iterable[Entry]) -> list[str]:
-    """As an engine computes them."""
+    """The rows as an engine computes them."""
     b, o, t = (Counter(rows_of(side)) for side in (base, ours, theirs))
     counts = {row: o[row] if o[row] == t[row] else max(0, o[row] + t[row] - b[row]) for row in sorted(o | t)}
     return [row for row, count in counts.items() for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Small scenes with pools for the exhaustive explorer: what rules S5, S6 and S7 are there for."""
+"""Small scenes with pools for the exhaustive explorer: the situations that rules S5, S6 and S7 exist for."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from tests.sim.explore import Result, Run, deepen, ladder
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
 from tests.sim.pools.client import Act, PoolClient, compact, create, delete, load, merge, pick, put, revert
+from tests.sim.pools.oracle import PoolOracle
 from tests.sim.pools.place import PoolPlace
-from tests.sim.pools.truth import PoolTruth
-from tests.sim.versioning.remembered import remembered
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.world import World
 
 
@@ -29,14 +29,14 @@ def scene(name: str, plant: Plant = NONE) -> Run:
 
 
 def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
-    with remembered():
+    with cache_codecs():
         return deepen(scene(name, plant), ladder(**dict(SCENES[name].budgets)), seconds=seconds)
 
 
 def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
     world = World(chooser, split=False)
     store = world.store(faults=scene.faults)
-    place = PoolPlace(PoolTruth(world, store, "repo"))
+    place = PoolPlace(PoolOracle(world, store, "repo"))
     with plant.planted():
         _quietly(world, "old", lambda machine: _begin(place, machine, scene.before))
         clients: list[PoolClient] = []
@@ -47,7 +47,7 @@ def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
             client.machine.spawn(_perform(client, acts))
         world.jump(1)  # so that nobody was the last to move, and anybody may begin
         world.run(max_steps=600, jumps=(), crashes=bool(dict(scene.budgets).get("crash")))
-        place.truth.judge()
+        place.oracle.judge()
 
 
 def _quietly(world: World, name: str, play: Callable[[Machine], Awaitable[None]]) -> None:

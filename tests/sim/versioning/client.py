@@ -1,4 +1,4 @@
-"""Clients of a simulated repository, who use the real verbs."""
+"""Clients of a simulated repository. They use the real verbs."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import md5
@@ -15,27 +15,27 @@ from lochan.versioning import branches, objects, stash, upkeep
 from lochan.versioning.heads import commit, rebase, subtree
 from lochan.versioning.heads import imports as import_
 from lochan.versioning.heads import moves as head_moves
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import write
 from lochan.versioning.workspaces import write as registry
 from tests.sim.versioning.place import EAGER
-from tests.sim.versioning.reading import Reading, absent
-from tests.sim.versioning.wish import FILE, Wish
+from tests.sim.versioning.reader import Reader, absent
+from tests.sim.versioning.request import FILE, ClientRequest
 
 Ask = Callable[[Actor], Awaitable[Any]]
 ASK = "default"
 
 
-class Client(Reading):
+class Client(Reader):
     # --- writing -----------------------------------------------------------------------------------------------------
     async def put(self, branch: str, *paths: str) -> bool | None:
         entries = [self.entry(path) for path in paths]
         return await self.ask(
-            Wish("put", branch), lambda actor: objects.put_many(self.repository, branch, entries, actor=actor)
+            ClientRequest("put", branch), lambda actor: objects.put_many(self.repository, branch, entries, actor=actor)
         )
 
     async def put_run(self, branch: str, puts: tuple[str, ...], deletes: tuple[str, ...] = ()) -> bool | None:
-        """As a smart client does: the file first, then one event that names it."""
+        """Like a smart client: first the file, then one event that names it."""
 
         async def stage(actor: Actor) -> None:
             table = changes_table([*map(self.entry, puts), *map(Tombstone, deletes)])
@@ -43,49 +43,50 @@ class Client(Reading):
             runs = await self.repository.runs.adopt(table, mint)
             await self.repository.submit(actor, RunsStaged(branch, runs))
 
-        return await self.ask(Wish("put run", branch), stage)
+        return await self.ask(ClientRequest("put run", branch), stage)
 
     async def delete(self, branch: str, *paths: str) -> bool | None:
         async def remove(actor: Actor) -> int:
             gone = await objects.delete(self.repository, branch, paths, actor=actor)
             missing = [path for path in paths if path not in gone]
             if missing:
-                self.truth.saw(self.name, f"{missing} are not there", since, absent(branch, missing))
+                self.oracle.saw(self.name, f"{missing} are not there", since, absent(branch, missing))
             return 1 if gone else 0
 
-        since = self.truth.floor
-        return await self.ask(Wish("delete", branch), remove)
+        since = self.oracle.floor
+        return await self.ask(ClientRequest("delete", branch), remove)
 
     async def commit(self, branch: str, *paths: str) -> bool | None:
-        wish = commit.CommitRequest("c", paths=paths)
+        request = commit.CommitRequest("c", paths=paths)
         return await self.ask(
-            Wish("commit", branch, paths=paths),
-            lambda actor: commit.commit(self.repository, branch, wish, actor=actor),
+            ClientRequest("commit", branch, paths=paths),
+            lambda actor: commit.commit(self.repository, branch, request, actor=actor),
         )
 
     # --- moving ------------------------------------------------------------------------------------------------------
     async def merge(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
         return await self.ask(
-            Wish("merge", branch, source=source, strategy=strategy),
+            ClientRequest("merge", branch, source=source, strategy=strategy),
             lambda actor: head_moves.merge(self.repository, source, branch, actor=actor, strategy=Strategy(strategy)),
         )
 
     async def revert(self, branch: str, id: str) -> bool | None:
         return await self.ask(
-            Wish("revert", branch, commit=id), lambda actor: head_moves.revert(self.repository, branch, id, actor=actor)
+            ClientRequest("revert", branch, commit=id),
+            lambda actor: head_moves.revert(self.repository, branch, id, actor=actor),
         )
 
     async def cherry_pick(self, branch: str, id: str) -> bool | None:
         return await self.ask(
-            Wish("cherry-pick", branch, commit=id),
+            ClientRequest("cherry-pick", branch, commit=id),
             lambda actor: head_moves.cherry_pick(self.repository, branch, id, actor=actor),
         )
 
     async def merge_committing(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
-        """What is staged on the branch is committed first, in the same event."""
+        """The branch's staged changes are committed first, in the same event."""
         first = commit.CommitRequest("first")
         return await self.ask(
-            Wish("merge", branch, source=source, strategy=strategy, commits_first=True),
+            ClientRequest("merge", branch, source=source, strategy=strategy, commits_first=True),
             lambda actor: head_moves.merge(
                 self.repository,
                 source,
@@ -99,7 +100,7 @@ class Client(Reading):
 
     async def rebase(self, branch: str, onto: str) -> bool | None:
         return await self.ask(
-            Wish("rebase", branch, source=onto),
+            ClientRequest("rebase", branch, source=onto),
             lambda actor: rebase.rebase(self.repository, branch, onto, actor=actor),
         )
 
@@ -109,7 +110,7 @@ class Client(Reading):
         files = changes_table(entries).select(ENTRY_SCHEMA.names)
         gathered = import_.ImportPlan("import", (), files, subtree.SubtreeRequest(""))
         return await self.ask(
-            Wish("import", branch, puts={entry.path: entry.checksum for entry in entries}),
+            ClientRequest("import", branch, puts={entry.path: entry.checksum for entry in entries}),
             lambda actor: import_.bring_in(
                 self.repository, branch, gathered, head_moves.CommitMessage("import"), actor=actor
             ),
@@ -117,24 +118,30 @@ class Client(Reading):
 
     async def reset(self, branch: str) -> bool | None:
         return await self.ask(
-            Wish("reset", branch), lambda actor: branches.reset_staged(self.repository, branch, actor=actor)
+            ClientRequest("reset", branch), lambda actor: branches.reset_staged(self.repository, branch, actor=actor)
         )
 
     async def hard_reset(self, branch: str, target: str) -> bool | None:
         return await self.ask(
-            Wish("hard reset", branch),
+            ClientRequest("hard reset", branch),
             lambda actor: branches.hard_reset(self.repository, branch, target, actor=actor),
         )
 
     # --- stashes -----------------------------------------------------------------------------------------------------
     async def push(self, branch: str) -> bool | None:
-        return await self.ask(Wish("push", branch), lambda actor: stash.push(self.repository, branch, actor=actor))
+        return await self.ask(
+            ClientRequest("push", branch), lambda actor: stash.push(self.repository, branch, actor=actor)
+        )
 
     async def pop(self, branch: str) -> bool | None:
-        return await self.ask(Wish("pop", branch), lambda actor: stash.pop(self.repository, branch, actor=actor))
+        return await self.ask(
+            ClientRequest("pop", branch), lambda actor: stash.pop(self.repository, branch, actor=actor)
+        )
 
     async def forget(self, branch: str) -> bool | None:
-        return await self.ask(Wish("forget", branch), lambda actor: stash.drop(self.repository, branch, actor=actor))
+        return await self.ask(
+            ClientRequest("forget", branch), lambda actor: stash.drop(self.repository, branch, actor=actor)
+        )
 
     # --- workspaces --------------------------------------------------------------------------------------------------
     async def open_workspace(self, branch: str) -> bool | None:
@@ -142,12 +149,12 @@ class Client(Reading):
             opened = await registry.open_workspace(self.repository, branch, actor=actor)
             self.place.workspaces.append(opened.id)
 
-        return await self.ask(Wish("open", branch), open_one)
+        return await self.ask(ClientRequest("open", branch), open_one)
 
     async def put_in(self, workspace: str, *paths: str) -> bool | None:
         entries = [self.entry(path) for path in paths]
         return await self.ask(
-            Wish("put in", workspace=workspace),
+            ClientRequest("put in", workspace=workspace),
             lambda actor: write.stage(self.repository, workspace, entries, actor=actor),
         )
 
@@ -156,7 +163,7 @@ class Client(Reading):
         body = self.entry("").checksum.encode()
         path = f"f/{body.decode()}"
         return await self.ask(
-            Wish(FILE, workspace=workspace, puts={path: md5(body, usedforsecurity=False).hexdigest()}),
+            ClientRequest(FILE, workspace=workspace, puts={path: md5(body, usedforsecurity=False).hexdigest()}),
             lambda actor: write.put(self.repository, workspace, path, _once(body), actor=actor),
         )
 
@@ -165,42 +172,43 @@ class Client(Reading):
             gone = await write.delete(self.repository, workspace, paths, actor=actor)
             return 1 if gone else 0
 
-        return await self.ask(Wish("delete in", workspace=workspace), remove)
+        return await self.ask(ClientRequest("delete in", workspace=workspace), remove)
 
     async def commit_workspace(self, workspace: str) -> bool | None:
-        wish = commit.CommitRequest("w")
+        request = commit.CommitRequest("w")
         return await self.ask(
-            Wish("workspace", workspace=workspace),
-            lambda actor: committing.commit(self.repository, workspace, wish, actor=actor, everything=True),
+            ClientRequest("workspace", workspace=workspace),
+            lambda actor: workspace_commit.commit(self.repository, workspace, request, actor=actor, everything=True),
         )
 
     async def drop_workspace(self, workspace: str) -> bool | None:
         return await self.ask(
-            Wish("drop workspace", workspace=workspace),
+            ClientRequest("drop workspace", workspace=workspace),
             lambda actor: registry.drop(self.repository, workspace, actor=actor),
         )
 
     # --- branches ----------------------------------------------------------------------------------------------------
     async def create(self, branch: str, source: str) -> bool | None:
         return await self.ask(
-            Wish("create", branch, source=source),
+            ClientRequest("create", branch, source=source),
             lambda actor: branches.create_branch(self.repository, branch, source, actor=actor),
         )
 
     async def drop(self, branch: str) -> bool | None:
         return await self.ask(
-            Wish("drop", branch),
+            ClientRequest("drop", branch),
             lambda actor: branches.delete_branch(self.repository, branch, "nobody-s", actor=actor),
         )
 
     async def restore(self, branch: str) -> bool | None:
         return await self.ask(
-            Wish("restore", branch), lambda actor: branches.restore_branch(self.repository, branch, actor=actor)
+            ClientRequest("restore", branch),
+            lambda actor: branches.restore_branch(self.repository, branch, actor=actor),
         )
 
     async def rename(self, branch: str, to: str) -> bool | None:
         return await self.ask(
-            Wish("rename", branch, to=to),
+            ClientRequest("rename", branch, to=to),
             lambda actor: branches.rename_branch(self.repository, branch, to, "nobody-s", actor=actor),
         )
 
@@ -213,7 +221,7 @@ class Client(Reading):
         except (Transient, Unknown, DiskFull):
             return False
         except Corrupt as error:
-            self.truth.world.fail(f"CORRUPT on a sound store: {error}")
+            self.oracle.world.fail(f"CORRUPT on a sound store: {error}")
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:

@@ -1,8 +1,9 @@
-"""Writers that die in the queue of a branch hold nobody up for long, and a living one is not taken for dead (S1).
+"""Writers that die in the queue of a branch do not hold up others for long, and a living writer is not mistaken for a
+dead one (S1).
 
 Some machines queue, each with one or several requests, and crash. One stands still for a while and goes on. Another is
-alive and slow: it is the first in the queue for longer than anybody may be silent. Whoever commits when all of them
-have died lands within fifteen seconds.
+alive but slow: it is first in the queue for longer than a writer may be silent. Whoever commits after all of them have
+died lands within fifteen seconds.
 """
 
 import random
@@ -17,11 +18,11 @@ from tests.sim.chooser import WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant, ShortDay
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.client import Client
+from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import WHOLE, Place
-from tests.sim.versioning.remembered import remembered
-from tests.sim.versioning.steady import BUDGETS
-from tests.sim.versioning.truth import Truth
+from tests.sim.versioning.steady_writes import BUDGETS
 from tests.sim.world import World
 
 HELD_UP_S_MAX = 15.0
@@ -33,17 +34,17 @@ class DeadQueue:
         self.random = random.Random(chooser.seed * 17 + 5)
         self.world = World(chooser)
         self.plant = plant
-        self.truth = Truth(self.world, self.world.store(), "repo")
-        self.place = Place(self.truth, instant=True, cut=WHOLE)
+        self.oracle = RepositoryOracle(self.world, self.world.store(), "repo")
+        self.place = Place(self.oracle, instant=True, cut=WHOLE)
 
     def run(self) -> None:
-        with remembered(), self.plant.planted():
+        with cache_codecs(), self.plant.planted():
             self._all_at_once([("old", self._begin)])
             if self.random.random() < 0.5:
                 self._slow_and_alive()
             self._die_in_the_queue()
             self._all_at_once([("next", self._commit_soon)])
-            self.truth.judge()
+            self.oracle.judge()
 
     def _all_at_once(self, plays: list[tuple[str, object]]) -> None:
         for name, play in plays:
@@ -66,7 +67,7 @@ class DeadQueue:
         await client.put("main", "s")
         if not await client.commit("main", "s"):
             self.world.fail("STARVED: the slow commit was given up")
-        if any("slow" in tag and type == "turn-over" for type, tag in self.truth.events):
+        if any("slow" in tag and type == "turn-over" for type, tag in self.oracle.events):
             self.world.fail("DROPPED: a writer that was alive was sent away")
         await client.repository.close()
 
@@ -76,7 +77,7 @@ class DeadQueue:
         for number in range(2):
             await machine.clock.sleep(self.random.uniform(5, 8))  # the slow one has sealed, and writes its files
             await client.bring_in("main", f"q{number}")
-        others = [tag for type, tag in self.truth.events if type == "turn-over"]
+        others = [tag for type, tag in self.oracle.events if type == "turn-over"]
         if others:
             self.world.fail(f"DROPPED: {others} sent a writer away that was alive")
         await client.repository.close()
@@ -127,7 +128,7 @@ def live_with_dead_queues(seeds: range, plant: Plant = NONE) -> Result:
 
 # --- planted bugs ----------------------------------------------------------------------------------------------------
 def _first_alone(self: BranchQueue, turns: Sequence[Turn], ahead: Sequence[Turn], now: float) -> Iterable[TurnOver]:
-    """Only the first in the queue ages, from when it came to be the first."""
+    """Only the first in the queue ages, from the moment when it became the first."""
     if self._ages.at_front_s(now) > branch_queue.SILENT_S:
         yield TurnOver(self._branch, ahead[0].request)
 

@@ -1,5 +1,6 @@
-"""What the files of the simulated store hold, read by the oracle at once and without the code that machines read with:
-the formats alone."""
+"""The contents of files on the simulated store. The oracle reads them at once, with the formats alone and without the
+code that machines use.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,13 +40,13 @@ class Files:
         return self._known[commit.tree_file]  # type: ignore[no-any-return]
 
     def run(self, ref: RunRef) -> Mapping[str, str | None]:
-        """As `tree`; a tombstone is None."""
+        """Like `tree`; a tombstone is None."""
         if ref.file not in self._known:
             self._known[ref.file] = _changes(run.decode(self._get(ref.file), ref.file))
         return self._known[ref.file]  # type: ignore[no-any-return]
 
     def staged(self, layers: Layers) -> dict[str, str | None]:
-        """All layers, newest wins."""
+        """All layers; the newest wins."""
         holds: dict[str, str | None] = {}
         for layer in layers.layers:
             holds |= self._inline(layer) if isinstance(layer, Inline) else self.run(layer)

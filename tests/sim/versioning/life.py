@@ -10,13 +10,14 @@ from lochan.staging.compaction import CompactionLimits
 from lochan.versioning.state import refs_fold
 from lochan.versioning.upkeep import StagingUpkeep
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
+from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
-from tests.sim.plants import Plant
+from tests.sim.plants import NONE, Plant
+from tests.sim.versioning.cached_codecs import cache_codecs
 from tests.sim.versioning.client import Client
-from tests.sim.versioning.deeds import DEEDS, THEMES, Deeds
+from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import EAGER, Place
-from tests.sim.versioning.remembered import remembered
-from tests.sim.versioning.truth import Truth
+from tests.sim.versioning.random_actions import ACTIONS, THEMES, RandomActions
 from tests.sim.world import MINUTE, World
 
 BUDGETS = {**WALK_BUDGETS, "fault": 6, "jump": 4, "stall": 2, "crash": 2, "stale": 1, "corrupt": 1, "full": 1}
@@ -33,8 +34,8 @@ class Life:
         self.world = World(chooser)
         self.store = self.world.store()
         self.plant = plant
-        truth = Truth(self.world, self.store, "repo")
-        self.place = Place(truth, aged=draw.random() < 0.7, checkpoint_every=draw.choice((4, 9, 1_000)))
+        oracle = RepositoryOracle(self.world, self.store, "repo")
+        self.place = Place(oracle, aged=draw.random() < 0.7, checkpoint_every=draw.choice((4, 9, 1_000)))
         self.theme = draw.choice(THEMES) if draw.random() < 0.5 else ()
         self.seals = Plant(self.plant.rules, ((refs_fold, "SEALS_MAX", draw.choice((1, 2, 8))),))
         self.paths = PATHS[: draw.choice((2, 2, 3) if self.theme else (2, 3, 5))]
@@ -42,22 +43,22 @@ class Life:
         self.limits = draw.choice(
             (EAGER, *(CompactionLimits(inline_count=1, runs=runs, tombstones=1) for runs in (0, 0, 1, 2)))
         )
-        self.deeds = {deed: weight * draw.choice((0, 1, 1, 3)) for deed, weight in DEEDS.items()}
+        self.actions = {action: weight * draw.choice((0, 1, 1, 3)) for action, weight in ACTIONS.items()}
         self.patience = draw.choice((3, 10, 30))  # how often compaction finds nothing to do before it goes home
-        self.doer = Deeds(draw, self.paths, self.branches, self.limits)
+        self.doer = RandomActions(draw, self.paths, self.branches, self.limits)
         if self.theme:
-            self.deeds = {deed: self.theme.count(deed) for deed in self.theme}
-        self.deeds["put"] = self.deeds.get("put", 0) + 1
+            self.actions = {action: self.theme.count(action) for action in self.theme}
+        self.actions["put"] = self.actions.get("put", 0) + 1
 
     def run(self) -> None:
-        with remembered(), self.seals.planted(), self.plant.planted():
+        with cache_codecs(), self.seals.planted(), self.plant.planted():
             self._past()
             self._present()
             self._future()
-            self.place.truth.judge()
+            self.place.oracle.judge()
 
     def _past(self) -> None:
-        """A quiet beginning, so that there are branches and commits from the first moment on."""
+        """A quiet beginning, so that there are branches and commits from the start."""
         machine = self.world.machine("old")
         machine.spawn(self._begin(machine))
         self.world.run(jumps=())
@@ -74,7 +75,7 @@ class Life:
         await client.repository.close()
 
     def _present(self) -> None:
-        # Listings of a workspace's folder are what its commit is made of: the store must tell the truth there.
+        # Listings of a workspace's folder are what its commit is made of: the store must not lie there.
         self.store.faulty = lambda verb, path: verb != "list" or "/workspaces/" not in path
         for number in range(self.random.choice((1, 2, 2, 3))):
             self._start(f"s{number}")
@@ -100,7 +101,7 @@ class Life:
         await repository.close()
 
     def _slow_s(self, likely: float) -> float:
-        """Some take long to write a file, and much happens between what they saw and what they say."""
+        """Some machines take long to write a file, so much happens between what they read and what they append."""
         return self.random.choice((0.01, 0.05, 0.2)) if self.random.random() < likely else 0.0
 
     async def _keep(self, machine: Machine) -> None:
@@ -116,13 +117,13 @@ class Life:
 
     async def _use(self, client: Client) -> None:
         draw = self.random
-        names, weights = list(self.deeds), list(self.deeds.values())
+        names, weights = list(self.actions), list(self.actions.values())
         for _ in range(draw.randrange(4, 9)):
             await client.machine.clock.sleep(0 if self.theme else draw.choice(THINK_S))
             await self.doer.do(client, draw.choices(names, weights)[0])
 
     def _future(self) -> None:
-        """Somebody comes with nothing in hand, reads it all, and commits what is left."""
+        """A new client without any state reads everything and commits what is left."""
         self.store.faulty = None
         machine = self.world.machine("new")
         machine.spawn(self._end(machine))
@@ -135,3 +136,14 @@ class Life:
             await client.read(branch.name)
             await client.commit(branch.name)
             await client.read(branch.name)
+
+
+def life(plant: Plant = NONE) -> Run:
+    def run(chooser: Chooser) -> None:
+        Life(chooser, plant).run()
+
+    return run
+
+
+def live(seeds: range, plant: Plant = NONE) -> Result:
+    return walk(life(plant), seeds, budgets=BUDGETS, rates=RATES)

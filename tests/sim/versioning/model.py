@@ -1,4 +1,5 @@
-"""What a repository means, in dictionaries: the decided events folded by what each was asked to do, and nothing else.
+"""The meaning of a repository, in dictionaries: the decided events, folded by what each request asked for, and nothing
+else.
 
 It knows no layers, no runs and no compaction. A branch is what its head holds, what a reader sees (puts, deletes and
 head moves, in the order of the journal), and the writes that are staged. Every event that makes a commit is compared
@@ -28,9 +29,9 @@ from lochan.formats.repository_events import (
 from lochan.formats.run import RunRef
 from lochan.formats.workspace_events import WorkspaceDropped, WorkspaceOpened, WorkspaceStaged
 from tests.sim.versioning import moves
-from tests.sim.versioning.pieces import Branch, Broken, Content, Stash, Workspace, Write
+from tests.sim.versioning.model_values import Branch, Broken, Content, Stash, Workspace, Write
+from tests.sim.versioning.request import ClientRequest
 from tests.sim.versioning.three_way import ancestors, changes, patched
-from tests.sim.versioning.wish import Wish
 
 
 class Model:
@@ -42,7 +43,7 @@ class Model:
         self.parents: dict[str, tuple[str, ...]] = {}
         self.stashes: dict[str, Stash] = {}
         self.workspaces: dict[str, Workspace] = {}
-        self.files: list[Wish] = []  # put, or being put, in workspaces
+        self.files: list[ClientRequest] = []  # put, or being put, in workspaces
         self.committed: dict[str, str] = {}  # workspace -> commit
         self.opened: dict[str, str] = {}  # every workspace there ever was -> its branch
         self.history: list[dict[str, Branch]] = [{}]  # after record n
@@ -52,25 +53,25 @@ class Model:
         self.tree_of = tree_of
         self._run_of = run_of
 
-    def apply(self, event: Any, number: int, wish: Wish) -> None:
+    def apply(self, event: Any, number: int, request: ClientRequest) -> None:
         """Raises Broken."""
         handler = _HANDLERS.get(type(event))
         if handler is not None:  # what is not in the table changes nothing that anybody sees
-            handler(self, event, number, wish)
+            handler(self, event, number, request)
 
     def recorded(self) -> None:
         """A whole record was applied."""
         self.history.append(dict(self.branches))
 
     # --- staging -----------------------------------------------------------------------------------------------------
-    def _opened(self, event: RepositoryOpened, number: int, wish: Wish) -> None:
+    def _opened(self, event: RepositoryOpened, number: int, request: ClientRequest) -> None:
         self._know(event.commit, {})
         self._put(Branch(event.default_branch, number, event.commit.id, {}))
 
-    def _staged(self, event: Staged, number: int, wish: Wish) -> None:
+    def _staged(self, event: Staged, number: int, request: ClientRequest) -> None:
         self._stage(event.branch, [*((e.path, e.checksum) for e in event.puts), *((p, None) for p in event.deletes)])
 
-    def _runs_staged(self, event: RunsStaged, number: int, wish: Wish) -> None:
+    def _runs_staged(self, event: RunsStaged, number: int, request: ClientRequest) -> None:
         self._stage(event.branch, [item for run in event.runs for item in self._run_of(run).items()])
 
     def _stage(self, name: str, told: Iterable[tuple[str, str | None]]) -> None:
@@ -83,25 +84,25 @@ class Model:
         return Write(self._serial, path, value)
 
     # --- commits -----------------------------------------------------------------------------------------------------
-    def _sealed(self, event: Sealed, number: int, wish: Wish) -> None:
+    def _sealed(self, event: Sealed, number: int, request: ClientRequest) -> None:
         below = frozenset(write.serial for write in self._branch(event.branch).staged)
         self._seals.setdefault((event.branch, number), below)
 
-    def _committed(self, event: Committed, number: int, wish: Wish) -> None:
+    def _committed(self, event: Committed, number: int, request: ClientRequest) -> None:
         branch = self._branch(event.branch)
         below = self._seals.get((event.branch, event.seal))
         if below is None:
             raise Broken(f"COMMIT: {branch.name} was never sealed at {event.seal}")
-        if event.seal <= wish.since:
+        if event.seal <= request.since:
             raise Broken(f"COMMIT: what was staged before it was asked for may be above its seal {event.seal}")
-        chosen = [w for w in branch.staged if w.serial in below and wish.takes(w.path)]
+        chosen = [w for w in branch.staged if w.serial in below and request.takes(w.path)]
         kept = tuple(w for w in branch.staged if w not in chosen)
         self._make(event.commit, branch, _over(self.trees[branch.head], chosen), "COMMIT")
         self._put(replace(branch, head=event.commit.id, staged=kept))
         if event.then is not None:
-            self._land(event.then, self._branch(branch.name), wish)
+            self._land(event.then, self._branch(branch.name), request)
 
-    def _moved(self, event: Moved, number: int, wish: Wish) -> None:
+    def _moved(self, event: Moved, number: int, request: ClientRequest) -> None:
         branch = self._branch(event.branch)
         if event.discard:
             staged, view = (), self._tree(event.target)
@@ -110,80 +111,82 @@ class Model:
         if event.workspace:
             self._check_workspace(event, branch)
         if event.why == "rebase":
-            self._rebase(event, branch, wish)
+            self._rebase(event, branch, request)
             return
         if not event.commits:
             raise Broken(f"MOVE: {event.why} of {branch.name} brings no commit and discards nothing")
-        self._land(event.commits[-1], branch, replace(wish, workspace=event.workspace))
+        self._land(event.commits[-1], branch, replace(request, workspace=event.workspace))
         if event.workspace:
             del self.workspaces[event.workspace]
             self.committed[event.workspace] = event.target
 
-    def _land(self, commit: Commit, branch: Branch, wish: Wish) -> None:
-        """A head move that was computed from trees: it must be what it would be on this very head (S6), and leave
-        alone what is staged (S5)."""
+    def _land(self, commit: Commit, branch: Branch, request: ClientRequest) -> None:
+        """A head move that was computed from trees: it must be right on this very head (S6), and leave staged changes
+        alone (S5)."""
         ours = self.trees[branch.head]
         if (
-            wish.verb in ("merge", "revert", "cherry-pick")
+            request.verb in ("merge", "revert", "cherry-pick")
             and dict(branch.view) != dict(ours)
-            and not wish.commits_first
+            and not request.commits_first
         ):
-            raise Broken(f"DIRTY: {wish.verb} landed on uncommitted changes of {branch.name}")
-        meant = moves.meant(self, commit, branch, wish)
+            raise Broken(f"DIRTY: {request.verb} landed on uncommitted changes of {branch.name}")
+        expected = moves.expected_trees(self, commit, branch, request)
         actual = self.tree_of(commit)
-        if actual not in meant:
-            raise Broken(f"{wish.verb.upper()}: the commit holds {dict(actual)}, on that head it means {meant}")
+        if actual not in expected:
+            raise Broken(f"{request.verb.upper()}: the commit holds {dict(actual)}, on that head it means {expected}")
         if commit.parents[:1] != (branch.head,):
-            raise Broken(f"HISTORY: {wish.verb} does not stand on the head of {branch.name}")
+            raise Broken(f"HISTORY: {request.verb} does not stand on the head of {branch.name}")
         self._know(commit, actual)
-        self._go(branch, commit.id, wish)
+        self._go(branch, commit.id, request)
 
-    def _rebase(self, event: Moved, branch: Branch, wish: Wish) -> None:
-        """What the branch has and `onto` has not, done once more; only of a line without merges it is known how."""
+    def _rebase(self, event: Moved, branch: Branch, request: ClientRequest) -> None:
+        """Replays what the branch has and `onto` does not. This is known only for a line without merges."""
         onto = event.commits[0].parents[0] if event.commits else event.target
-        self.check_source(onto, wish)
+        self.check_source(onto, request)
         if dict(branch.view) != dict(self.trees[branch.head]):
             raise Broken(f"DIRTY: rebase landed on uncommitted changes of {branch.name}")
         for commit in event.commits:
             self._know(commit, self.tree_of(commit))
         own = ancestors(self.parents, branch.head) - ancestors(self.parents, onto)
         if all(len(self.parents[id]) == 1 for id in own):
-            meant = moves.replayed(self, sorted(own, key=lambda id: len(ancestors(self.parents, id))), onto)
-            if meant != self._tree(event.target):
-                raise Broken(f"REBASE: the branch holds {self.trees[event.target]}, it should hold {meant}")
-        self._go(branch, event.target, wish)
+            expected = moves.replayed(self, sorted(own, key=lambda id: len(ancestors(self.parents, id))), onto)
+            if expected != self._tree(event.target):
+                raise Broken(f"REBASE: the branch holds {self.trees[event.target]}, it should hold {expected}")
+        self._go(branch, event.target, request)
 
-    def _go(self, branch: Branch, target: str, wish: Wish) -> None:
-        """To another head, with everything that is staged."""
+    def _go(self, branch: Branch, target: str, request: ClientRequest) -> None:
+        """Moves to another head, with everything that is staged."""
         moved = changes(self.trees[branch.head], self.trees[target])
         for path in sorted(moved):
             if branch.view.get(path) != self.trees[branch.head].get(path):
-                raise Broken(f"STAGED PATH: {wish.verb} changed {path}, which is staged on {branch.name}")
+                raise Broken(f"STAGED PATH: {request.verb} changed {path}, which is staged on {branch.name}")
         # What is left on these paths are deletes of what was not there; compaction may have dropped them by now.
         staged = tuple(write for write in branch.staged if write.path not in moved)
         self._put(replace(branch, head=target, view=patched(branch.view, moved), staged=staged))
 
-    def check_source(self, theirs: str, wish: Wish) -> None:
-        heads = {now[wish.source].head for now in [*self.history[wish.since :], self.branches] if wish.source in now}
+    def check_source(self, theirs: str, request: ClientRequest) -> None:
+        heads = {
+            now[request.source].head for now in [*self.history[request.since :], self.branches] if request.source in now
+        }
         if theirs not in heads:
-            raise Broken(f"MERGE: {wish.source} was never at {theirs[:8]} since the merge was asked for")
+            raise Broken(f"MERGE: {request.source} was never at {theirs[:8]} since the merge was asked for")
 
-    def _make(self, commit: Commit, branch: Branch, meant: Content, what: str) -> None:
+    def _make(self, commit: Commit, branch: Branch, expected: Content, what: str) -> None:
         actual = self.tree_of(commit)
-        if dict(actual) != dict(meant):
-            raise Broken(f"{what}: the commit of {branch.name} holds {dict(actual)}, it should hold {dict(meant)}")
+        if dict(actual) != dict(expected):
+            raise Broken(f"{what}: the commit of {branch.name} holds {dict(actual)}, it should hold {dict(expected)}")
         if commit.parents != (branch.head,):
             raise Broken(f"HISTORY: the commit does not stand on the head of {branch.name}")
         self._know(commit, actual)
 
     # --- stashes and workspaces --------------------------------------------------------------------------------------
-    def _stashed(self, event: Stashed, number: int, wish: Wish) -> None:
+    def _stashed(self, event: Stashed, number: int, request: ClientRequest) -> None:
         branch = self._branch(event.branch)
         id = next(id for at in range(1_000) if (id := f"{number}.{at}" if at else f"{number}") not in self.stashes)
         self.stashes[id] = Stash(branch.head, branch.staged)
         self._put(replace(branch, view=self.trees[branch.head], staged=()))
 
-    def _popped(self, event: Popped, number: int, wish: Wish) -> None:
+    def _popped(self, event: Popped, number: int, request: ClientRequest) -> None:
         branch, stash = self._branch(event.branch), self.stashes.pop(event.stash, None)
         if stash is None:
             raise Broken(f"POPPED: there is no stash {event.stash}")
@@ -196,22 +199,22 @@ class Model:
                 raise Broken(f"POPPED: {write.path} was changed on {branch.name} since it was stashed")
         self._put(replace(branch, view=_over(head, stash.staged), staged=stash.staged))
 
-    def _stash_dropped(self, event: StashDropped, number: int, wish: Wish) -> None:
+    def _stash_dropped(self, event: StashDropped, number: int, request: ClientRequest) -> None:
         if self.stashes.pop(event.stash, None) is None:
             raise Broken(f"DROPPED: there is no stash {event.stash}")
 
-    def _workspace_opened(self, event: WorkspaceOpened, number: int, wish: Wish) -> None:
+    def _workspace_opened(self, event: WorkspaceOpened, number: int, request: ClientRequest) -> None:
         branch = self._branch(event.branch)
         id = f"{number}-{event.tail}"
         self.opened[id] = branch.name
         self.workspaces[id] = Workspace(branch.name, branch.incarnation, branch.head, {})
 
-    def _workspace_staged(self, event: WorkspaceStaged, number: int, wish: Wish) -> None:
+    def _workspace_staged(self, event: WorkspaceStaged, number: int, request: ClientRequest) -> None:
         workspace = self._workspace(event.workspace)
         told = {**{entry.path: entry.checksum for entry in event.puts}, **dict.fromkeys(event.deletes)}
         self.workspaces[event.workspace] = replace(workspace, changed={**workspace.changed, **told})
 
-    def _workspace_dropped(self, event: WorkspaceDropped, number: int, wish: Wish) -> None:
+    def _workspace_dropped(self, event: WorkspaceDropped, number: int, request: ClientRequest) -> None:
         self._workspace(event.workspace)
         del self.workspaces[event.workspace]
 
@@ -227,24 +230,24 @@ class Model:
         return found
 
     # --- refs --------------------------------------------------------------------------------------------------------
-    def _created(self, event: BranchCreated, number: int, wish: Wish) -> None:
+    def _created(self, event: BranchCreated, number: int, request: ClientRequest) -> None:
         self._check_free(event.name)
         self._put(Branch(event.name, number, event.commit, self._tree(event.commit)))
 
-    def _dropped(self, event: BranchDeleted, number: int, wish: Wish) -> None:
+    def _dropped(self, event: BranchDeleted, number: int, request: ClientRequest) -> None:
         branch = self.branches.pop(event.name, None)
         if branch is None or branch.incarnation != event.incarnation:
             raise Broken(f"DELETED: there is no branch {event.name} made at {event.incarnation}")
         self._deleted[branch.name, branch.incarnation] = branch
 
-    def _restored(self, event: BranchRestored, number: int, wish: Wish) -> None:
+    def _restored(self, event: BranchRestored, number: int, request: ClientRequest) -> None:
         self._check_free(event.name)
         branch = self._deleted.pop((event.name, event.incarnation), None)
         if branch is None:
             raise Broken(f"RESTORED: {event.name} made at {event.incarnation} is not among the deleted")
         self._put(replace(branch, incarnation=number))
 
-    def _renamed(self, event: BranchRenamed, number: int, wish: Wish) -> None:
+    def _renamed(self, event: BranchRenamed, number: int, request: ClientRequest) -> None:
         self._check_free(event.to)
         branch = self.branches.pop(event.name)
         self._put(replace(branch, name=event.to, incarnation=number))
@@ -276,7 +279,7 @@ def _over(content: Content, writes: Iterable[Write]) -> dict[str, str]:
     return patched(content, {write.path: write.value for write in writes})
 
 
-_HANDLERS: dict[type, Callable[[Model, Any, int, Wish], None]] = {
+_HANDLERS: dict[type, Callable[[Model, Any, int, ClientRequest], None]] = {
     RepositoryOpened: Model._opened,
     Staged: Model._staged,
     RunsStaged: Model._runs_staged,

@@ -1,53 +1,55 @@
-"""What a head move means on the head that it landed on."""
+"""The meaning of a head move on the head that it landed on."""
 
 from typing import TYPE_CHECKING
 
 from lochan.formats.commit import Commit
-from tests.sim.versioning.pieces import Branch, Broken, Content
+from tests.sim.versioning.model_values import Branch, Broken, Content
+from tests.sim.versioning.request import ClientRequest
 from tests.sim.versioning.three_way import Clash, base_trees, patched, three_way
-from tests.sim.versioning.wish import Wish
 
 if TYPE_CHECKING:
     from tests.sim.versioning.model import Model
 
 
-def meant(model: "Model", commit: Commit, branch: Branch, wish: Wish) -> list[dict[str, str]]:
-    """What the new commit may hold: one answer, but for merges with several bases."""
+def expected_trees(model: "Model", commit: Commit, branch: Branch, request: ClientRequest) -> list[dict[str, str]]:
+    """What the new commit may hold: one answer, except for merges with several bases."""
     ours = model.trees[branch.head]
-    match wish.verb:
+    match request.verb:
         case "merge":
-            model.check_source(commit.parents[1], wish)
+            model.check_source(commit.parents[1], request)
             bases = base_trees(model.trees, model.parents, branch.head, commit.parents[1])
             sides = [(base, model.trees[commit.parents[1]]) for base in bases]
         case "revert":
-            sides = [(model.trees[wish.commit], model.trees[model.parents[wish.commit][0]])]
+            sides = [(model.trees[request.commit], model.trees[model.parents[request.commit][0]])]
         case "cherry-pick":
-            sides = [(model.trees[model.parents[wish.commit][0]], model.trees[wish.commit])]
+            sides = [(model.trees[model.parents[request.commit][0]], model.trees[request.commit])]
         case "import":
-            return [{**ours, **wish.puts}]
+            return [{**ours, **request.puts}]
         case "workspace":
-            workspace = model.workspaces[wish.workspace]
+            workspace = model.workspaces[request.workspace]
             fork = model.trees[workspace.fork]
             # A file that is on its way may be in it or not; those that were acknowledged are asked for at the end.
             there = model.tree_of(commit).items()
             files = [
-                asked.puts for asked in model.files if asked.workspace == wish.workspace and asked.puts.items() <= there
+                asked.puts
+                for asked in model.files
+                if asked.workspace == request.workspace and asked.puts.items() <= there
             ]
             theirs = patched(fork, {**workspace.changed, **{path: put[path] for put in files for path in put}})
             sides = [(fork, theirs)]
         case _:
-            raise Broken(f"MOVE: nobody asked for {wish.verb!r}")
+            raise Broken(f"MOVE: nobody asked for {request.verb!r}")
     answers = []
     for base, theirs_tree in sides:
         try:
-            answers.append(three_way(base, ours, theirs_tree, wish.strategy))
+            answers.append(three_way(base, ours, theirs_tree, request.strategy))
         except Clash:
             continue
     return answers
 
 
 def replayed(model: "Model", line: list[str], onto: str) -> Content | None:
-    """None: that is a conflict, and nothing should have moved."""
+    """Returns None on a conflict: then nothing should have moved."""
     content = model.trees[onto]
     for id in line:
         try:

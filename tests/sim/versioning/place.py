@@ -1,4 +1,4 @@
-"""A repository as a simulated machine has it open: the real one, with nothing that would leave the simulated loop."""
+"""A repository as a simulated machine opens it: the real one, without anything that would leave the simulated loop."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from lochan.versioning.repositories import Repository
 from lochan.versioning.state.refs import Refs
 from tests.sim.machine import Machine
 from tests.sim.request import Request
-from tests.sim.versioning.truth import Truth
+from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.view import View
 
 ID = "repo"
@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Place:
-    """What all machines of one run have in common."""
+    """The state that all machines of one run share."""
 
-    truth: Truth
+    oracle: RepositoryOracle
     aged: bool = True  # an object store, with the journal's fast path; else a disk
     checkpoint_every: int = 1_000
     patience_s: float = 30.0
@@ -50,11 +50,11 @@ class Place:
     written: int = 0
 
     async def open(self, machine: Machine, slow_s: float = 0.0) -> OpenRepository:
-        """`slow_s`: how long this machine takes to write or read a file, beside what the world makes it wait."""
+        """`slow_s`: how long this machine takes to write or read a file, in addition to the world's delays."""
         store = self.store_of(machine)
         if slow_s:
             store = Sluggish(store, machine.clock, lambda verb: slow_s if verb in ("put", _FILE) else 0.0)
-        schema = Schema(Refs, alarm=self.truth.alarm)
+        schema = Schema(Refs, alarm=self.oracle.alarm)
         slots = ObjectSlots(store, ID, aged=self.aged)
         settings = Settings(machine.name, patience_s=self.patience_s, checkpoint_every=self.checkpoint_every)
         while True:
@@ -83,14 +83,14 @@ class Place:
 
 
 class Here(Threads):
-    """No thread at all."""
+    """Runs work at once, without a thread."""
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
         return work(*arguments)
 
 
 class Sluggish(LatencyStore):
-    """Files take long, the journal does not: else whoever is slow would never get a word in."""
+    """Files take long, the journal does not: otherwise a slow writer would never get a turn."""
 
     async def get(self, path: str) -> bytes:
         if "/journal/" not in path:
@@ -99,7 +99,7 @@ class Sluggish(LatencyStore):
 
 
 class Instant(View):
-    """The store, with every file but the journal's written and read at once: nobody else looks at a file before the
+    """The store, with every file except the journal's written and read at once. Nobody looks at a file before the
     journal names it, so the order of these requests makes no difference."""
 
     def __init__(self, machine: Machine) -> None:

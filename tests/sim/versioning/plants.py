@@ -1,4 +1,4 @@
-"""Planted bugs of versioning: each takes one rule away from the shipped code. The simulator must catch every one.
+"""Planted bugs of versioning: each removes one rule from the shipped code. The simulator must catch every one.
 
 Most are a decision of `lochan.versioning.state.rules`; what is no decision there is a method with a line changed.
 """
@@ -29,7 +29,7 @@ from tests.sim.plants import Plant, ShortDay
 
 
 def _without(*names: str, more: tuple[tuple[Any, str, Any], ...] = ()) -> Plant:
-    """All rules but these."""
+    """All rules except these."""
     planted = type("Planted", (RefsRules,), {name: lambda self: False for name in names})()
     return Plant(ShortDay(), ((Refs, "rules", planted), *more))
 
@@ -70,7 +70,7 @@ def _seals_above(self: Layers, inputs: Inputs, outputs: Any) -> Layers:
 
 
 def _across(layers: Layers, inputs: Inputs) -> tuple[int, int, tuple[Seal, ...], tuple[Layer, ...]]:
-    """Where the inputs are, the seals between them, and what came to the newest of them meanwhile."""
+    """The place of the inputs, the seals between them, and what came to the newest of them meanwhile."""
     start, stop = _span_with_seals(layers, inputs)
     newest = layers.items[stop - 1]
     grown = newest.beyond(dict(inputs.spans)[newest.first]) if isinstance(newest, Inline) else None
@@ -87,7 +87,7 @@ def _any_input(self: Layers, inputs: Inputs, outputs: Any) -> Layers:
 
 
 def _on_top(self: Layers, inputs: Inputs, outputs: Any) -> Layers:
-    """The output stands above what was staged since, not in its inputs' place."""
+    """The output goes above what was staged since, not in its inputs' place."""
     return Layers((*_replace(self, inputs, ()).items, *outputs), self.next)
 
 
@@ -155,7 +155,7 @@ async def _land_again(repository: OpenRepository, branch: str, prepare: Any, *, 
 
 # --- S8 --------------------------------------------------------------------------------------------------------------
 async def _in_any_case(*_: Any) -> None:
-    """A file was put; whether a commit has looked at the folder meanwhile is nobody's concern."""
+    """A file is put without checking whether a commit has looked at the folder meanwhile."""
 
 
 PLANTS: dict[str, Plant] = {

@@ -10,7 +10,11 @@ from tests.sim.chooser import Chooser
 from tests.sim.explore import Result, Run, deepen, ladder
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
-from tests.sim.versioning.acts import (
+from tests.sim.versioning.cached_codecs import cache_codecs
+from tests.sim.versioning.client import Client
+from tests.sim.versioning.oracle import RepositoryOracle
+from tests.sim.versioning.place import WHOLE, Place
+from tests.sim.versioning.scene_actions import (
     Act,
     bring_in,
     commit,
@@ -35,10 +39,6 @@ from tests.sim.versioning.acts import (
     restore,
     revert,
 )
-from tests.sim.versioning.client import Client
-from tests.sim.versioning.place import WHOLE, Place
-from tests.sim.versioning.remembered import remembered
-from tests.sim.versioning.truth import Truth
 from tests.sim.world import World
 
 
@@ -59,15 +59,15 @@ def scene(name: str, plant: Plant = NONE) -> Run:
 
 
 def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
-    with remembered():
+    with cache_codecs():
         return deepen(scene(name, plant), ladder(**dict(SCENES[name].budgets)), seconds=seconds)
 
 
 def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
     world = World(chooser, split=False)
     store = world.store(faults=scene.faults)
-    truth = Truth(world, store, "repo")
-    place = Place(truth, instant=not scene.files_take_turns, patience_s=0.05, cut=WHOLE)
+    oracle = RepositoryOracle(world, store, "repo")
+    place = Place(oracle, instant=not scene.files_take_turns, patience_s=0.05, cut=WHOLE)
     with plant.planted():
         _quietly(world, "old", lambda machine: _begin(place, machine, scene.before))
         clients: list[Client] = []
@@ -80,7 +80,7 @@ def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
         world.run(max_steps=600, jumps=(), crashes=bool(dict(scene.budgets).get("crash")))
         store.faulty = None
         _quietly(world, "new", lambda machine: _end(place, machine))
-        truth.judge()
+        oracle.judge()
 
 
 def _quietly(world: World, name: str, play: Callable[[Machine], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""Differences and merges of dictionaries, and the best common ancestors, each in the plainest way there is."""
+"""Differences and merges of dictionaries, and the best common ancestors, each in the simplest way."""
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -34,8 +34,8 @@ def three_way(base: Content, ours: Content, theirs: Content, strategy: str = "de
 
 
 def base_trees(trees: Mapping[str, Content], parents: Graph, one: str, other: str) -> list[Content]:
-    """What a merge may be compared with: the tree of the best common ancestor; of several, what they make together,
-    where neither side of a clash counts. The order in which they are taken is nobody's business."""
+    """What a merge may be compared with: the tree of the best common ancestor. If there are several, their merge, in
+    which neither side of a clash counts. Any order of them is allowed."""
     bases = merge_bases(parents, one, other)
     return [_joined(trees, parents, order) for order in permutations(bases)]
 
@@ -54,7 +54,7 @@ def _joined(trees: Mapping[str, Content], parents: Graph, bases: Sequence[str]) 
 
 
 def merge_bases(parents: Graph, one: str, other: str) -> list[str]:
-    """Common ancestors that are no ancestors of another one."""
+    """Common ancestors that are not ancestors of another one."""
     common = ancestors(parents, one) & ancestors(parents, other)
     return sorted(id for id in common if not any(id != x and id in ancestors(parents, x) for x in common))
 

@@ -1,4 +1,4 @@
-"""Time that a test moves by hand, and machines whose clocks show it each in its own way."""
+"""A clock that a test moves by hand, and machines whose clocks each show it in their own way."""
 
 import asyncio
 from heapq import heappop, heappush
@@ -17,7 +17,7 @@ class Time:
         await future
 
     async def advance(self, seconds: float) -> None:
-        """Everybody who sleeps until a moment in between wakes at that moment, and goes on as far as he can."""
+        """Everyone who sleeps until a moment in between wakes at that moment, and goes on as far as possible."""
         await settle()
         until = self.now + seconds
         while self._sleeping and self._sleeping[0][0] <= until:

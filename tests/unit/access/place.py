@@ -1,4 +1,4 @@
-"""A lake's access for tests: its state alone, or a whole lake in memory or in a folder."""
+"""Access control for tests: its state alone, or a whole lake in memory or in a folder."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ ACTOR = Actor("ada", "test/1", "127.0.0.1")
 
 
 def apply(access: AccessState, *events: Event, number: int = 1) -> Any:
-    """What the last of them gave."""
+    """Returns the result of the last event."""
     results = [access.apply(event, EventPosition(number, 1_000_000 * number, "ada")) for event in events]
     return results[-1]
 
@@ -27,7 +27,7 @@ def deny(actions: str, resources: str) -> Statement:
 
 
 def access_with(policies: Mapping[str, Sequence[Statement]], user: str = "bob") -> AccessState:
-    """One user who has these policies."""
+    """A user with these policies."""
     access = AccessState()
     apply(access, UserCreated(user))
     for name, statements in policies.items():

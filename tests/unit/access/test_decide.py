@@ -1,4 +1,6 @@
-"""Deny wins, nothing that fits is denied, wildcards stay where they belong, and it is quick."""
+"""Decisions: a denial wins, a request that no statement matches is denied, wildcards match only where they should, and
+it is quick.
+"""
 
 from time import perf_counter_ns
 
@@ -109,7 +111,7 @@ def test_a_pattern_that_could_fit_nothing_is_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["*", "repository", "repository/x/*", "repository/x/branch/b/x", "x", "user/a/b"])
-def test_what_is_no_resource(text: str) -> None:
+def test_invalid_resources(text: str) -> None:
     with pytest.raises(Invalid, match="is not a resource"):
         resources.check(text)
 
@@ -204,7 +206,7 @@ def test_only_what_may_be_listed_is_visible() -> None:
     assert visible(access, "eve", all) == []
 
 
-def test_the_statement_that_decided_is_told() -> None:
+def test_the_deciding_statement_is_returned() -> None:
     access = access_with(
         {"open": [allow("fs:List*", "*"), allow("fs:Read*", "*")], "shut": [deny("fs:*", "repository/*/object/s/*")]}
     )
@@ -231,7 +233,7 @@ def fits_slowly(pattern: str, text: str) -> bool:
 
 
 @given(some.text("ab*?", max_size=8), some.text("ab", max_size=8))
-def test_wildcards_are_what_they_are_said_to_be(pattern: str, path: str) -> None:
+def test_wildcards_match_as_documented(pattern: str, path: str) -> None:
     access = access_with({"p": [Statement("allow", ("fs:ReadObject",), (f"{MAIN}/object/{pattern}",))]})
     assert allowed(access, "bob", "fs:ReadObject", f"{MAIN}/object/{path}") == fits_slowly(pattern, path)
 
@@ -274,7 +276,7 @@ def test_the_decision_and_its_explanation_agree(
 
 
 def test_a_decision_takes_microseconds() -> None:
-    """It is asked for each request. The bound is wide, for a busy machine; measured: under 1 µs."""
+    """Each request needs a decision. The bound is wide, for a busy machine; measured: under 1 µs."""
     access = access_with(
         {f"p{n}": [allow("fs:Read* fs:List*", f"repository/data-{n}/object/public/*")] for n in range(20)}
         | {"shut": [deny("fs:*", "repository/*/object/secret/*")]}

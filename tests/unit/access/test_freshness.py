@@ -1,4 +1,4 @@
-"""Rule A1: once a revocation was answered, no server lets the key in; and what that costs.
+"""Rule A1: once a revocation was answered, no server accepts the key; and the cost of that.
 
 Two lakes on one store stand for two machines: an administrator's, and a server with its own clock and a slow store,
 whose answers are as old as its questions. A rule that is too weak must be caught by the same stories.
@@ -31,7 +31,7 @@ KEY, SECRET = "LKIATEST", "a-secret-of-some-length"
 
 
 class SlowStore(Wrapper):
-    """What it answers was so when it was asked: nobody could be told anything staler."""
+    """Its answers were true when the request was sent: no answer could be staler."""
 
     def __init__(
         self, inner: Store, time: Time, random: Random, delays: Sequence[float] = (0.001, 0.05, 0.4, 1.5)

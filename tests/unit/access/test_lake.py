@@ -1,4 +1,6 @@
-"""Access beside repositories in the lake's journal: folded by every process, kept by checkpoints, older ones read."""
+"""Access control beside repositories in the lake's journal: every process folds it, checkpoints keep it, older ones are
+read.
+"""
 
 import msgspec
 import pytest
@@ -61,7 +63,7 @@ def test_a_checkpoint_from_before_there_was_access_is_read() -> None:
     run(work())
 
 
-def test_two_who_do_the_same_at_once() -> None:
+def test_two_clients_do_the_same_at_once() -> None:
     async def work() -> None:
         store = MemoryStore()
         one, two = (await create(store)).open_access(), (await Lake.open(store, clock=StillClock())).open_access()
@@ -95,7 +97,7 @@ def test_a_request_sent_twice_is_done_once() -> None:
     run(work())
 
 
-def test_what_is_wrong_with_a_policy_is_told_before_anything_is_written() -> None:
+def test_an_invalid_policy_is_refused_before_anything_is_written() -> None:
     async def work() -> None:
         access = (await create(MemoryStore())).open_access()
         with pytest.raises(Invalid, match="fs:Nothing"):

@@ -1,4 +1,4 @@
-"""Which policies can be put, and what is said of the others; every action is on the page."""
+"""Which policies are accepted, and the errors for the others. Every action is on the page."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def test_the_ready_policies_are_policies() -> None:
 
 
 @pytest.mark.parametrize(
-    "statements, said",
+    "statements, message",
     [
         ([], "needs a statement"),
         ([allow("*", "*")] * (STATEMENTS_MAX + 1), "at most"),
@@ -47,8 +47,8 @@ def test_the_ready_policies_are_policies() -> None:
         ([Statement("allow", ("*a" * 1_000 + "b",), ("*",))], "no action fits"),
     ],
 )
-def test_a_policy_that_says_nothing_sensible(statements: list[Statement], said: str) -> None:
-    with pytest.raises(Invalid, match=said):
+def test_policies_without_meaning_are_refused(statements: list[Statement], message: str) -> None:
+    with pytest.raises(Invalid, match=message):
         check_statements(statements)
 
 
@@ -79,7 +79,7 @@ def test_a_policy_is_read(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "data, said",
+    "data, message",
     [
         (b"", "p: this is not a policy"),
         (b"[]", "this is not a policy"),
@@ -97,8 +97,8 @@ def test_a_policy_is_read(data: bytes) -> None:
     ],
 )
 @pytest.mark.thorough
-def test_what_is_no_policy_is_told(data: bytes, said: str) -> None:
-    with pytest.raises(Invalid, match=said):
+def test_invalid_policies_are_refused(data: bytes, message: str) -> None:
+    with pytest.raises(Invalid, match=message):
         parse_statements(data, "p")
 
 

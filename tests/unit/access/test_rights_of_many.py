@@ -1,4 +1,4 @@
-"""`allow_each` says of very many resources what `allow` says of one."""
+"""`allow_each` decides about very many resources as `allow` decides about one."""
 
 import pyarrow as pa
 import pytest
@@ -40,7 +40,7 @@ def test_as_one_by_one(allowed: list[str], denied: list[str], paths: list[str]) 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(PATTERNS, max_size=3), st.lists(PATTERNS, max_size=2), PATHS, st.lists(PATHS, max_size=8))
 @pytest.mark.thorough
-def test_what_is_said_of_all_that_begin_so_holds_for_each(
+def test_a_decision_for_a_prefix_holds_for_each_path(
     allowed: list[str], denied: list[str], front: str, rest: list[str]
 ) -> None:
     statements = [

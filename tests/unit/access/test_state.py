@@ -1,4 +1,4 @@
-"""What an event needs to hold, and that a checkpoint keeps it all."""
+"""The conditions of each event, and that a checkpoint keeps everything."""
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ def lived_in() -> AccessState:
 
 
 @pytest.mark.parametrize(
-    "event, error, said",
+    "event, error, message",
     [
         (ADMIN, AlreadyExists, "there are users"),
         (UserCreated("bob"), AlreadyExists, "a user 'bob' already"),
@@ -56,10 +56,10 @@ def lived_in() -> AccessState:
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Event) else "",
 )
-def test_an_event_that_does_not_hold_changes_nothing(event: Event, error: type[LochanError], said: str) -> None:
+def test_an_event_that_does_not_hold_changes_nothing(event: Event, error: type[LochanError], message: str) -> None:
     access = lived_in()
     before = dumped(access)
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         apply(access, event)
     assert dumped(access) == before
 

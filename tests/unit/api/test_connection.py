@@ -1,4 +1,4 @@
-"""A lake for plain Python: no event loop is in sight."""
+"""A lake from plain Python, without an event loop."""
 
 from pathlib import Path
 

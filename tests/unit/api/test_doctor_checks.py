@@ -1,4 +1,4 @@
-"""What the doctor looks at on this machine, store and lake apart."""
+"""The doctor's checks of this machine, separate from store and lake."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The verbs from Python, as a program without an event loop says them."""
+"""The verbs from Python, in a program without an event loop."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_pool(lake: lochan.Lake) -> None:
     assert [(line.user, bool(line.text)) for line in lake.events("logs", last=1)] == [(system_user(), True)]
 
 
-def test_a_load_tells_how_many_values_are_no_times(lake: lochan.Lake) -> None:
+def test_a_load_reports_how_many_values_are_not_times(lake: lochan.Lake) -> None:
     logs = lake.create_pool("logs", key="ts:time")
     assert logs.load([{"ts": "2026-11-01T10:00:00+01:00"}, {"ts": "n/a"}]).unparsed_times == {"ts": 1}
 
@@ -212,7 +212,7 @@ def test_what_was_done_is_not_done_twice(shop: lochan.Repository, lake: lochan.L
     assert main.commit("one", options) == main.commit("one", options)
 
 
-def test_mistakes_are_told(shop: lochan.Repository, lake: lochan.Lake) -> None:
+def test_mistakes_are_errors(shop: lochan.Repository, lake: lochan.Lake) -> None:
     with pytest.raises(AlreadyExists):
         lake.create_repository("shop")
     with pytest.raises(NothingToDo):
@@ -245,7 +245,7 @@ def test_a_record_has_one_spelling(shop: lochan.Repository) -> None:
     assert found["mtime"].endswith("Z")
 
 
-def test_whoever_stops_early_closes_the_source() -> None:
+def test_stopping_early_closes_the_source() -> None:
     closed = []
 
     async def numbers() -> AsyncIterator[int]:

@@ -1,4 +1,4 @@
-"""Files of a folder, and those that a pattern names; and that a folder which cannot be read is not an empty one."""
+"""Files of a folder, and those that a pattern matches. A folder that cannot be read is not an empty one."""
 
 import os
 from pathlib import Path

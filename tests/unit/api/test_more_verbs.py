@@ -1,5 +1,6 @@
-"""Verbs that the command line shares with Python: files and folders of this machine, stashes, protection, imports,
-upkeep of pools, jobs, and who may do what."""
+"""Verbs that the command line shares with Python: local files and folders, stashes, protection, imports, upkeep of
+pools, jobs, and rights.
+"""
 
 from __future__ import annotations
 
@@ -55,16 +56,16 @@ def test_folders_go_up_and_down(shop: lochan.Repository, tmp_path: Path) -> None
     for name in ("x", "sub/y"):
         (tmp_path / "data" / name).write_bytes(name.encode())
     (tmp_path / "data" / "out").symlink_to("/etc/hostname")
-    told: list[str] = []
+    warnings: list[str] = []
     main, sent = shop.branch(), 0
 
     def count(more: int) -> None:
         nonlocal sent
         sent += more
 
-    done = main.upload(tmp_path / "data", "in", progress=count, report=lambda message, _: told.append(message))
+    done = main.upload(tmp_path / "data", "in", progress=count, report=lambda message, _: warnings.append(message))
     assert (done.objects, done.bytes, sent) == (2, 6, 6)
-    assert len(told) == 1 and "leads out" in told[0]
+    assert len(warnings) == 1 and "leads out" in warnings[0]
     assert main.upload(io.BytesIO(b"typed"), "typed").objects == 1
     assert main.upload(tmp_path / "data" / "x", "one/").objects == 1
     assert main.read("one/x") == b"x"
@@ -106,7 +107,7 @@ def test_branches_are_protected_and_a_repository_is_closed(shop: lochan.Reposito
     shop.branch().put("b", b"2")
 
 
-def test_a_merge_is_tried_and_its_conflicts_are_told(shop: lochan.Repository) -> None:
+def test_a_dry_run_merge_lists_its_conflicts(shop: lochan.Repository) -> None:
     main, dev = shop.branch(), shop.create_branch("dev")
     for branch, text in ((main, b"ours"), (dev, b"theirs, longer")):
         branch.put("a", text)

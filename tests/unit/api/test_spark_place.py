@@ -1,4 +1,4 @@
-"""Where Spark runs: what the user named most plainly counts."""
+"""Where Spark runs: the most explicit choice of the user wins."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The table of verbs, the classes, their waiting twins and the command line tell of the same verbs."""
+"""The table of verbs, the classes, their blocking twins and the command line have the same verbs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_verb_is_whole(verb: Verb) -> None:
 
 
 def _options(method: Any) -> list[str]:
-    """Without the handle itself. Those of the twin are its own, not those of what it wraps."""
+    """The parameters without the handle. The twin's are its own, not those of the function it wraps."""
     if isinstance(method, property):  # of a noun that a lake has one of
         return []
     found = inspect.signature(method, follow_wrapped=True)

@@ -1,11 +1,11 @@
-"""Chunks cut anew."""
+"""Chunks are cut again into other sizes."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.versioning.bodies.body import Cutter
 from tests.run import run
-from tests.unit.bodies.making import sent
+from tests.unit.bodies.factories import sent
 
 
 @settings(deadline=None)

@@ -1,4 +1,4 @@
-"""A body of 300 MiB goes to disk and comes back in a small part of that."""
+"""A body of 300 MiB goes to disk and comes back within a small part of that memory."""
 
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.write import BLOCK_BYTES
 from tests.run import run
 from tests.store_contract import MIB
-from tests.unit.bodies.making import bodies
+from tests.unit.bodies.factories import bodies
 
 SIZE = 300 * MIB
 WRITE_BYTES_MAX = 24 * MIB  # three parts of 8 MiB

@@ -1,4 +1,4 @@
-"""Files outside the lake: imported, linked, read, and found changed, gone, or to be a lake's own."""
+"""Files outside the lake: imported, linked, read, and found to be changed, gone, or part of a lake."""
 
 import hashlib
 import os
@@ -90,7 +90,7 @@ def test_import_of_a_whole_bucket_in_batches() -> None:
     run(play())
 
 
-def test_markers_of_folders_are_no_objects() -> None:
+def test_markers_of_folders_are_not_objects() -> None:
     async def play() -> None:
         bucket = Bucket()
         for key in ("a/folder", "a/folder/x", "a/empty"):
@@ -212,7 +212,7 @@ def test_symbolic_links_lead_nowhere(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_link_shows_where_it_leads(folder: Path, tmp_path: Path) -> None:
-    """So that whoever allows only some folders sees the real one."""
+    """So that a check for allowed folders sees the real one."""
     (tmp_path / "shortcut").symlink_to(folder)
     entry = run(OutsideFiles(open_store).link("l", f"file://{tmp_path}/shortcut/x"))
     assert entry.blocks[0].address == f"file://{folder}/x".replace("%", "%25")

@@ -1,4 +1,4 @@
-"""Which paths are taken, and what becomes of them in an address and in tags."""
+"""Which paths are accepted, and what they become in an address and in tags."""
 
 import re
 

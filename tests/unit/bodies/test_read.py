@@ -1,4 +1,4 @@
-"""Bodies read back: every span of every cutting, checked; and what is said when bytes are missing or wrong."""
+"""Reading bodies: every span of every cut is checked, and missing or wrong bytes are an error."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined
-from tests.unit.bodies.making import bodies, in_blocks, sent
+from tests.unit.bodies.factories import bodies, in_blocks, sent
 from tests.unit.store.clocks import StillClock, counting_ids
 
 
@@ -155,7 +155,7 @@ def test_a_block_without_a_digest_is_not_checked() -> None:
 
 @pytest.mark.parametrize("damaged", range(4))
 def test_damage_on_the_way_is_read_again_or_told(damaged: int) -> None:
-    """Of four pieces one comes wrong, once. The last can still be exchanged, the others are out already."""
+    """One of four pieces is wrong, once. The last can still be replaced; the others are already out."""
 
     async def play() -> None:
         store = MemoryStore()

@@ -12,7 +12,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.bodies.body import ready
 from tests.run import run
 from tests.store_contract import MIB, chunks
-from tests.unit.bodies.making import bodies, sent
+from tests.unit.bodies.factories import bodies, sent
 from tests.unit.store.clocks import StillClock, counting_ids
 
 

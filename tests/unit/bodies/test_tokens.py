@@ -1,4 +1,4 @@
-"""Address tokens: what they are good for, and everything that they are not good for."""
+"""Address tokens: what they allow, and everything that they do not."""
 
 import pytest
 from hypothesis import given, settings

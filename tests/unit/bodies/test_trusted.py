@@ -1,4 +1,4 @@
-"""Blocks on a disk are hashed when they are read, but not each time; and what changes meanwhile is noticed."""
+"""Blocks on a disk are hashed when they are read, but not each time, and changes are noticed."""
 
 import asyncio
 import hashlib
@@ -20,14 +20,14 @@ from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined
-from tests.unit.bodies.making import in_blocks
+from tests.unit.bodies.factories import in_blocks
 
 BODY = [bytes([number]) * 100_000 for number in range(3)]
 
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many bytes were, and how often."""
+    """How many bytes were hashed, and how often."""
     sizes: list[int] = []
     sha256 = hashlib.sha256
 
@@ -47,14 +47,14 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 class Later(SystemClock):
-    """As if the files were not as new as they are."""
+    """As if the files were older than they are."""
 
     def wall(self) -> int:
         return super().wall() + 60_000_000
 
 
 def _tick(file: Path) -> None:
-    """Until the file system's clock has moved on from when this was written."""
+    """Waits until the file system's clock has moved on since this was written."""
     beside = file.with_name("beside")
     while not beside.exists() or beside.stat().st_mtime_ns == file.stat().st_mtime_ns:
         time.sleep(0.001)
@@ -222,13 +222,13 @@ def test_a_part_that_came_damaged_once_is_read_again(tmp_path: Path) -> None:
     async def play() -> None:
         store = LocalStore(str(tmp_path), create=True, clock=Later())
         entry = await in_blocks(store, BODY)
-        lying = Lying(store)
-        reader = BodyReader(lying, piece_bytes=30_000)
+        damaged_store = DamagingStore(store)
+        reader = BodyReader(damaged_store, piece_bytes=30_000)
         for number in range(20):
-            lying.at = number
+            damaged_store.at = number
             assert await joined(reader.read(entry, 100_001, 100_009)) == BODY[1][:8]
 
-    class Lying(Wrapper):
+    class DamagingStore(Wrapper):
         """Its answer with this number is wrong."""
 
         at = 0

@@ -1,4 +1,4 @@
-"""Bodies written: what the entry says, which files there are, what it costs, and that a failure leaves no entry."""
+"""Writing bodies: the entry, the files, the cost, and that a failure leaves no entry."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import MIB, paths
-from tests.unit.bodies.making import NOW, REPOSITORY, bodies, sent
+from tests.unit.bodies.factories import NOW, REPOSITORY, bodies, sent
 from tests.unit.store.clocks import StillClock
 
 FOLDER = f"{REPOSITORY}/data/00000000000000000007-w"

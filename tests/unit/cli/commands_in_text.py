@@ -1,4 +1,4 @@
-"""Commands that a text tells its reader to run: `lochan …` in back-quotes, parsed by the real command parser."""
+"""Finds the commands that a text tells its reader to run: `lochan …` in back-quotes, parsed by the real parser."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ def commands(text: str) -> list[str]:
 
 
 def parse(command: str) -> click.Context:
-    """All but the last step: nothing is run. Raises click.UsageError for what the command line would not take."""
+    """Parses without running anything. Raises click.UsageError if the command line would not accept it."""
     words = [word for word in shlex.split(command)[1:] if word != "--help"]  # which would print it and leave
     if len(words) < len(shlex.split(command)) - 1:
         return _verb(words)

@@ -1,4 +1,4 @@
-"""Each test starts as a user who has configured nothing, in a home of its own, and is in a hurry."""
+"""Each test starts as a user without any configuration, in an own home folder, with short waits."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Running the command in this process, as a script would."""
+"""Runs the command in this process, as a script would."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from lochan.cli.root import cli
 
 
 def lochan(*args: str, env: Mapping[str, str] | None = None, stdin: str | None = None) -> Result:
-    """Exceptions that nobody turned into an exit code come through."""
+    """Exceptions that did not become an exit code are raised."""
     return CliRunner().invoke(cli, args, env=env, input=stdin, prog_name="lochan", catch_exceptions=False)
 
 

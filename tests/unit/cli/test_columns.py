@@ -59,6 +59,6 @@ def test_sizes(sizes: list[int | None]) -> None:
 
 
 def test_sizes_between_two_tenths() -> None:
-    """Where a product rounds the other way than a quotient."""
+    """Here a product rounds differently from a quotient."""
     numbers = [*range(1_050, 1_000_000, 100), *range(999_000, 1_001_000), *range(999_949_000, 999_951_000)]
     assert size_cells(pa.array(numbers)).to_pylist() == [size(each) for each in numbers]

@@ -1,4 +1,4 @@
-"""A drawn graph, read as a person would: every line from a commit downwards ends at one of its parents."""
+"""A drawn graph, read as a person would read it: every line down from a commit ends at one of its parents."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,7 +126,8 @@ def edges(commits: dict[str, Commit], start: str) -> set[tuple[str, str]]:
 
 
 def read(lines: list[str]) -> set[tuple[str, str]]:
-    """Child and parent, by following the lines. `above` says which commits' lines come to each lane."""
+    """Pairs of child and parent, found by following the lines. `above` holds the commits whose lines reach each
+    lane."""
     found: set[tuple[str, str]] = set()
     above: dict[int, set[str]] = {}
     for line in lines:

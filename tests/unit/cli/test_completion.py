@@ -1,4 +1,4 @@
-"""Completion by the tab key: what a real bash writes on its line, and what the other shells are answered."""
+"""Completion with the tab key: what a real bash shows, and what other shells get."""
 
 import os
 import pty
@@ -52,8 +52,8 @@ class Bash:
         keys only when the completion is there."""
         os.write(self._terminal, line.encode() + b"\t")
         os.write(self._terminal, b"\x01printf '<%s>' '\x05'; printf '%s' '<read''y>'\n")
-        said = self._read_until(_READY)
-        return said.rpartition(b"\n<")[2].partition(b">")[0].decode()
+        output = self._read_until(_READY)
+        return output.rpartition(b"\n<")[2].partition(b">")[0].decode()
 
     def run(self, line: str) -> None:
         os.write(self._terminal, f"{line}; printf '%s' '<read''y>'\n".encode())
@@ -156,7 +156,7 @@ def test_the_other_shells_are_answered(shell: str, lake: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_store_that_does_not_answer_gives_the_keyboard_back() -> None:
-    """It takes the connection, and says nothing."""
+    """The store accepts the connection and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         endpoint = f"http://127.0.0.1:{server.getsockname()[1]}"
         settings = {"ENDPOINT": endpoint, "CREDENTIALS__ACCESS_KEY_ID": "a", "CREDENTIALS__ACCESS_SECRET_KEY": "b"}
@@ -175,7 +175,7 @@ def test_a_store_that_does_not_answer_gives_the_keyboard_back() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts(shell: str) -> None:
-    """Nothing that goes wrong is seen on the line, and words may go on."""
+    """Errors do not show on the line, and words can be continued."""
     script = lochan("completion", shell).stdout
     assert "_LOCHAN_COMPLETE" in script
     assert "2>/dev/null" in script

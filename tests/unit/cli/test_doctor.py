@@ -8,8 +8,8 @@ import pytest
 
 from lochan import __version__
 from lochan.errors import Transient
-from lochan.store import open as opening
-from lochan.store import probe as probing
+from lochan.store import open as store_open
+from lochan.store import probe as store_probe
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Stat, Store
 from tests.unit.cli.invoke import lochan
@@ -63,7 +63,7 @@ class Down(MemoryStore):
 
 
 def use(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "open_store", lambda *_, **__: store)
+    monkeypatch.setattr(store_open, "open_store", lambda *_, **__: store)
 
 
 @pytest.mark.parametrize("verb", ["doctor", "init"])
@@ -94,8 +94,8 @@ def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_clocks(
     skew_s: float, status: str, code: int, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def probed(*_: object) -> probing.ProbeReport:
-        return probing.ProbeReport("memory://", 4, skew_s, 0.001)
+    async def probed(*_: object) -> store_probe.ProbeReport:
+        return store_probe.ProbeReport("memory://", 4, skew_s, 0.001)
 
     monkeypatch.setattr("lochan.store.probe.probe", probed)
     clock = doctor("--lake", str(tmp_path), code=code)["clock"]

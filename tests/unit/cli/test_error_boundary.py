@@ -1,3 +1,5 @@
+"""Errors become one line and an exit code."""
+
 import click
 import pytest
 from click.testing import CliRunner

@@ -1,5 +1,6 @@
-"""What an error advises can be pasted as it stands: its commands exist, with these options, and name the repository and
-the lake at hand."""
+"""The commands in error messages can be pasted as they are: they exist, with these options, and name the right
+repository and lake.
+"""
 
 import ast
 import json
@@ -20,7 +21,7 @@ SOURCE = Path(package.__file__).parent
 
 
 def texts() -> Iterator[tuple[str, ast.expr]]:
-    """Every text of the source that is no docstring, nor the help of an option or a setting, with its place."""
+    """Every text of the source, with its place, except docstrings and the help of options and settings."""
     for file in sorted(SOURCE.rglob("*.py")):
         if "`lochan " not in (read := file.read_text(encoding="utf-8")):
             continue
@@ -49,7 +50,7 @@ def _not_advice(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _text(node: ast.expr) -> str:
-    """As it will be, with something in place of what is filled in."""
+    """The text with something in place of each value."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     assert isinstance(node, ast.JoinedStr)
@@ -120,7 +121,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(sample: Path, tmp_path: Path) -> str:
-    """A copy for each, so that what one changes nobody else sees."""
+    """A copy for each test, so that no test sees the changes of another."""
     return f"{shutil.copytree(sample, tmp_path / 'copy')}/my lake"
 
 
@@ -183,7 +184,7 @@ FAILURES = [
 
 
 def failed(lake: str, command: str) -> tuple[str, str]:
-    """The command as it was run, and what it said."""
+    """The command as it was run, and its output."""
     file = shlex.quote(f"{Path(lake).parent}/rows.ndjson")
     words = shlex.split(command.replace("ROWSX", f"{file}x").replace("ROWS", file))
     if "WORKSPACE" in words:
@@ -197,16 +198,16 @@ def failed(lake: str, command: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("command", FAILURES)
 def test_a_failure_advises_what_can_be_done(lake: str, command: str) -> None:
-    """Commands that only look can be run as they stand; of the others, the parser takes every word."""
-    given, said = failed(lake, command)
-    for advice in commands(said):
-        assert "REPO" not in advice, said
+    """Commands that only read are run as they are; for the others, the parser must accept every word."""
+    given, output = failed(lake, command)
+    for advice in commands(output):
+        assert "REPO" not in advice, output
         ctx = parse(advice)
         if "USER" not in advice and ctx.command.name in ("list", "ls", "log", "events", "show", "protection", "jobs"):
-            assert lochan(*shlex.split(advice)[1:]).exit_code == 0, said
-    outside = re.sub("`[^`]*`", "", said.partition("\n")[2])
+            assert lochan(*shlex.split(advice)[1:]).exit_code == 0, output
+    outside = re.sub("`[^`]*`", "", output.partition("\n")[2])
     for option in re.findall(r"(?<!\S)--[a-z-]+", outside):
-        assert option in options_of(given), (option, said)
+        assert option in options_of(given), (option, output)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_the_name_that_was_probably_meant(lake: str, command: str, near: str) ->
 
 
 def test_a_file_of_the_same_kind_was_not_meant(lake: str) -> None:
-    """That folder and ending are the same says nothing."""
+    """The same folder and ending prove nothing."""
     assert "did you mean" not in failed(lake, "load rows nobody.ndjson")[1]
     assert lochan("--lake", lake, "fs", "upload", "-", "demo/data/people.csv", stdin="x").exit_code == 0
     assert "did you mean" not in failed(lake, "fs cat demo/data/report.csv")[1]
@@ -269,15 +270,15 @@ def test_a_deleted_branch_that_was_probably_meant(lake: str) -> None:
 
 
 def test_a_missing_lake_can_be_made_as_advised(tmp_path: Path) -> None:
-    said = lochan("--lake", f"{tmp_path}/a lake", "ls").stderr
-    (advice,) = commands(said)
+    output = lochan("--lake", f"{tmp_path}/a lake", "ls").stderr
+    (advice,) = commands(output)
     assert lochan(*shlex.split(advice)[1:]).exit_code == 0
     assert lochan("--lake", f"{tmp_path}/a lake", "ls").exit_code == 0
 
 
 def test_a_revert_recommends_nothing_that_it_has_not(lake: str) -> None:
-    said = failed(lake, "revert demo main~1")[1]
-    assert "revert the later commits first" in said
+    output = failed(lake, "revert demo main~1")[1]
+    assert "revert the later commits first" in output
     assert lochan("--lake", lake, "revert", "demo", "main").exit_code == 0
     assert lochan("--lake", lake, "revert", "demo", "main~2").exit_code == 0
 

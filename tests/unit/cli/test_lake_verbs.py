@@ -91,7 +91,7 @@ def test_no_lake(verb: tuple[str, ...], tmp_path: Path) -> None:
         assert f"`lochan init {folder}`" in result.stderr
 
 
-def test_no_lake_for_somebody_who_has_said_nothing(newcomer: Path) -> None:
+def test_no_lake_without_any_configuration(newcomer: Path) -> None:
     result = lochan("ls")
     assert result.stderr.splitlines() == [
         f"lochan: no lake at {newcomer}/.local/share/lochan (from the user's data folder)",
@@ -132,7 +132,7 @@ def test_a_repository_from_beginning_to_end(lake: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, code, message",
     [
         pytest.param(("create", "demo-repo"), 4, "there is a repository 'demo-repo' already", id="a taken name"),
         pytest.param(("create", "No Name"), 6, "'No Name' cannot be a repository's name", id="not a name"),
@@ -144,11 +144,11 @@ def test_a_repository_from_beginning_to_end(lake: Path) -> None:
         pytest.param(("delete", "demo-repo"), 5, "demo-repo was not deleted: nobody confirmed it", id="unconfirmed"),
     ],
 )
-def test_a_repository_is_refused(words: tuple[str, ...], code: int, said: str, lake: Path) -> None:
+def test_a_repository_is_refused(words: tuple[str, ...], code: int, message: str, lake: Path) -> None:
     lochan("repo", "create", "demo-repo")
     result = lochan("repo", *words)
     assert result.exit_code == code
-    assert said in result.stderr
+    assert message in result.stderr
     assert [each["name"] for each in json.loads(lochan("ls", "-f", "json").output)] == ["demo-repo"]
 
 
@@ -234,7 +234,7 @@ def test_a_query_of_a_pool_that_is_not_there_has_the_code_of_what_is_not_there(l
 
 
 def test_every_type_of_event_has_words() -> None:
-    """A type without a case of its own would be told by its bare name."""
+    """A type without its own case would be shown by its bare name."""
     source = Path(event_text.__file__).read_text()
     for type in event_types().values():
         module = type.__module__.rpartition(".")[2].removesuffix("_events")
@@ -246,7 +246,7 @@ def test_follow_stops_at_the_limit(lake: Path) -> None:
     assert lochan("events", "--follow", "-n", "1").output.count("\n") == 1
 
 
-def test_who_follows_is_not_told_again_what_was_left_out_at_first(lake: Path) -> None:
+def test_following_does_not_show_what_was_left_out_at_first(lake: Path) -> None:
     async def follow() -> list[str]:
         opened = await Lake.open(LocalStore(str(lake)))
         found = []
@@ -266,7 +266,7 @@ def test_who_follows_is_not_told_again_what_was_left_out_at_first(lake: Path) ->
     assert sorted(rest) == ["began with branch main", "created repository three"]
 
 
-def test_a_store_that_does_not_answer_is_told_at_once() -> None:
+def test_a_store_that_does_not_answer_is_an_error_at_once() -> None:
     settings = {
         "endpoint": "http://127.0.0.1:1",
         "credentials.access_key_id": "a",

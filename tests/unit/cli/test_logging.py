@@ -1,4 +1,4 @@
-"""Log lines go where, and look as, the configuration says."""
+"""Log lines have the destination and format that the configuration says."""
 
 import io
 import json
@@ -88,8 +88,8 @@ def test_a_server_says_what_its_libraries_warn_of_and_no_request_above_their_lev
         everything.handlers, everything.level = before
     request, *lines = capsys.readouterr().out.splitlines()
     assert request == "a request at INFO"
-    told = [(json.loads(line)["logger"], json.loads(line)["message"]) for line in lines]
-    assert told == [
+    entries = [(json.loads(line)["logger"], json.loads(line)["message"]) for line in lines]
+    assert entries == [
         ("some.library", "a library at INFO"),
         ("lochan.server", "a failure at INFO"),
         ("lochan.server", "a failure at ERROR"),

@@ -42,19 +42,19 @@ def test_every_verb_has_help(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words, verb", [pytest.param(words, verb, id=" ".join(words)) for words, verb in verbs()])
 def test_every_verb_shows_an_example(words: tuple[str, ...], verb: click.Command) -> None:
-    """Which the parser takes."""
-    said = lochan(*words, "--help").output
-    lines = re.findall(r"^ +(lochan .*)|\$\((lochan [^)]*)\)", said, re.MULTILINE)
+    """The parser accepts it."""
+    message = lochan(*words, "--help").output
+    lines = re.findall(r"^ +(lochan .*)|\$\((lochan [^)]*)\)", message, re.MULTILINE)
     examples = [re.sub(r" [<>] [^'\s]+$", "", whole or inner) for whole, inner in lines]
-    assert examples, said
+    assert examples, message
     for example in examples:
         assert parse(example).command is verb
 
 
 def test_every_verb_is_summed_up_in_a_line() -> None:
     for group in ((), *((name,) for name in GROUPS)):
-        said = lochan(*group, "--help").output
-        _, _, listed = said.partition("-h, --help")
+        message = lochan(*group, "--help").output
+        _, _, listed = message.partition("-h, --help")
         listed = listed.partition("\n\n")[2]
         assert "..." not in listed
         for line in listed.splitlines():
@@ -62,11 +62,11 @@ def test_every_verb_is_summed_up_in_a_line() -> None:
 
 
 def test_the_help_has_every_verb_once_and_by_what_it_is_for() -> None:
-    said = lochan("--help").output
-    titles = re.findall(r"^(\w[\w ]*):$", said, re.MULTILINE)
+    message = lochan("--help").output
+    titles = re.findall(r"^(\w[\w ]*):$", message, re.MULTILINE)
     assert titles[1:] == list(VERBS)
     for verb in cli.list_commands(click.Context(cli)):
-        assert len(re.findall(rf"^  {verb}\s", said, re.MULTILINE)) == 1, verb
+        assert len(re.findall(rf"^  {verb}\s", message, re.MULTILINE)) == 1, verb
 
 
 def test_every_verb_prints_json() -> None:
@@ -122,7 +122,7 @@ def run_raising(error: BaseException) -> click.testing.Result:
 
 
 @pytest.mark.parametrize(
-    "error, code, said",
+    "error, code, message",
     [
         pytest.param(errors.NotFound("no x", hint="make x"), 3, "lochan: no x\n  make x\n", id="with a hint"),
         pytest.param(errors.Refused("no"), 5, "lochan: no\n", id="without a hint"),
@@ -151,10 +151,10 @@ def run_raising(error: BaseException) -> click.testing.Result:
         pytest.param(OSError(errno.EIO, "Input/output error", "/x"), 1, "lochan: /x: Input/output error\n", id="other"),
     ],
 )
-def test_an_error_becomes_a_line_and_a_code(error: BaseException, code: int, said: str) -> None:
+def test_an_error_becomes_a_line_and_a_code(error: BaseException, code: int, message: str) -> None:
     result = run_raising(error)
     assert result.exit_code == code
-    assert result.stderr.startswith(said)
+    assert result.stderr.startswith(message)
     assert result.stdout == ""
 
 
@@ -164,7 +164,7 @@ def test_a_bug_shows_itself(error: Exception) -> None:
         run_raising(error)
 
 
-def test_a_reader_that_leaves_is_no_trouble() -> None:
+def test_a_reader_that_leaves_causes_no_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-c", "from lochan.cli.main import main; main()", "config", "show"]
@@ -174,7 +174,7 @@ def test_a_reader_that_leaves_is_no_trouble() -> None:
     assert ran.stderr == b""
 
 
-def test_the_page_tells_every_verb_option_and_code() -> None:
+def test_the_page_has_every_verb_option_and_code() -> None:
     page = docs("cli.md")
     for words, verb in verbs():
         assert f"## `lochan {' '.join(words)}" in page, words

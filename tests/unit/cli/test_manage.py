@@ -1,4 +1,4 @@
-"""Rounds of upkeep end when they are told to, whatever they wait for just then."""
+"""Rounds of upkeep stop when they are asked to, whatever they are waiting for."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ def handlers() -> Iterator[None]:
 
 
 class Deaf(_Rounds):
-    """A round in which a wait for somebody else's append ends by being told of that, and not that it was cancelled."""
+    """A round in which a wait for another's append ends normally although it was cancelled."""
 
     def __init__(self) -> None:
         self._upkeep = STANDARD._replace(every_s=0.01)

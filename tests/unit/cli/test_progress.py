@@ -1,4 +1,4 @@
-"""The bar of Spark's tasks: on a terminal alone, and gone when it ends."""
+"""The bar of Spark's tasks: only on a terminal, and gone when it ends."""
 
 import io
 import sys
@@ -20,21 +20,21 @@ def played(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, visible: b
     with StageBar("load", visible=visible) as bar:
         bar.show([])
         bar.show([JobStageRecord(0, "scan", 4, 4), JobStageRecord(1, "write", 3, 8)])
-    told = terminal.getvalue()
+    output = terminal.getvalue()
     bar.show([JobStageRecord(0, "scan", 4, 4)])  # too late
-    assert terminal.getvalue() == told
-    return told
+    assert terminal.getvalue() == output
+    return output
 
 
 def test_tasks_and_stages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = played(Terminal(), monkeypatch)
-    assert "load" in told and "7/12" in told and "1/2 stages" in told
+    output = played(Terminal(), monkeypatch)
+    assert "load" in output and "7/12" in output and "1/2 stages" in output
 
 
 @pytest.mark.parametrize(
     ("terminal", "visible"), [(io.StringIO(), True), (Terminal(), False)], ids=["a pipe", "unwanted"]
 )
-def test_elsewhere_nothing_is_said(terminal: io.StringIO, visible: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_printed_elsewhere(terminal: io.StringIO, visible: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert played(terminal, monkeypatch, visible=visible) == ""
 
 

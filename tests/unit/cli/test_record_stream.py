@@ -1,4 +1,4 @@
-"""Answers that are shown as they are found."""
+"""Answers that are shown while they are found."""
 
 import asyncio
 import json

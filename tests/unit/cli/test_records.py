@@ -1,4 +1,4 @@
-"""What the user sees, and what a name can do to it: nothing."""
+"""Output for the user, which no name can break."""
 
 import json
 import sys
@@ -52,7 +52,7 @@ def test_a_terminal_gets_a_rich_table(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on, a terminal of 60 columns."""
+    """Sets a terminal of 60 columns."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("COLUMNS", "60")
@@ -71,7 +71,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_line_is_wider_than_the_terminal(
     columns: int, letters: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And nothing is left out: every cell is there, in pieces."""
+    """Nothing is left out: every cell is there, in pieces."""
     narrow(monkeypatch)
     rows = [{f"column_{at}": f"{row}.{at}{letters}" for at in range(columns)} for row in range(2)]
     records.show_records(rows, "table", columns=list(rows[0]))
@@ -92,7 +92,7 @@ def test_a_record_is_no_wider_than_the_terminal(
     assert all(line.startswith(("name", "message", "         ")) for line in out.splitlines())
 
 
-def test_a_title_is_no_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_title_is_not_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     narrow(monkeypatch)
     records.echo_table(["[/bold]", "[red]x"], [["1", "2"]])
     assert capsys.readouterr().out.split() == ["[/bold]", "[red]x", "1", "2"]

@@ -1,4 +1,4 @@
-"""What `lochan serve` says before it serves anything."""
+"""What `lochan serve` prints before it serves anything."""
 
 import importlib.util
 import tomllib

@@ -1,4 +1,4 @@
-"""From the configuration to the options of a store, and who is asking."""
+"""From the configuration to the options of a store, and to the acting user."""
 
 import asyncio
 import os
@@ -77,7 +77,7 @@ def test_options_of_other_stores() -> None:
 
 
 def test_who_is_asking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user is who it is, whatever is configured or in the environment; a name that is claimed stands beside it."""
+    """The user is the real one, whatever is configured or in the environment; a claimed name is recorded beside it."""
     own = pwd.getpwuid(os.getuid()).pw_name
     for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "somebody-else")

@@ -1,4 +1,4 @@
-"""The shell as somebody types into it, on a terminal of its own."""
+"""The shell, typed into on its own terminal."""
 
 import os
 import pty

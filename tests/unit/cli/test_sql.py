@@ -53,15 +53,15 @@ def test_sql_over_a_lake(lake: Path) -> None:
 
 
 def test_a_condition_prunes(lake: Path) -> None:
-    told = json.loads(done("explain", "select host from logs where ts >= '2026-11-02'", "-f", "json"))
-    assert (told["sources"][0]["objects"], told["sources"][0]["objects_read"]) == (2, 1)
-    told = json.loads(done("explain", "select host from logs where host = 'a'", "-f", "json"))
-    assert told["sources"][0]["objects_read"] == 2
+    plan = json.loads(done("explain", "select host from logs where ts >= '2026-11-02'", "-f", "json"))
+    assert (plan["sources"][0]["objects"], plan["sources"][0]["objects_read"]) == (2, 1)
+    plan = json.loads(done("explain", "select host from logs where host = 'a'", "-f", "json"))
+    assert plan["sources"][0]["objects_read"] == 2
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "select hst from (select host from logs)",
@@ -77,17 +77,17 @@ def test_a_condition_prunes(lake: Path) -> None:
         ("select * from read_csv('/etc/passwd')", ["lochan: `read_csv` is not a table"]),
     ],
 )
-def test_a_mistake_is_shown(lake: Path, text: str, said: list[str]) -> None:
+def test_a_mistake_is_shown(lake: Path, text: str, message: list[str]) -> None:
     result = lochan("query", text)
     assert result.exit_code in (exit_codes.INVALID, exit_codes.NOT_FOUND)
     lines = result.stderr.splitlines()
-    assert [line[: len(each)] for line, each in zip(lines, said, strict=False)] == said
+    assert [line[: len(each)] for line, each in zip(lines, message, strict=False)] == message
 
 
 @pytest.mark.parametrize(
     "text, hint", [("delete from logs", "`lochan delete POOL"), ("from logs", "`lochan query QUERY`")]
 )
-def test_what_is_no_query_says_which_verb_is_meant(newcomer: Path, text: str, hint: str) -> None:
+def test_an_error_for_other_statements_names_the_right_verb(newcomer: Path, text: str, hint: str) -> None:
     result = lochan("sql", text)
     assert result.exit_code == exit_codes.INVALID
     assert "begins with neither select nor with" in result.output and hint in result.output

@@ -1,4 +1,4 @@
-"""How things are named on the command line."""
+"""Names of things on the command line."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_what_a_uri_says(text: str, uri: Uri) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("", "the repository is missing"),
         ("@main/a", "the repository is missing"),
@@ -47,8 +47,8 @@ def test_what_a_uri_says(text: str, uri: Uri) -> None:
         ("demo@main~x", "is not understood"),
     ],
 )
-def test_what_is_no_uri(text: str, said: str) -> None:
-    with pytest.raises(Invalid, match=said):
+def test_invalid_uris(text: str, message: str) -> None:
+    with pytest.raises(Invalid, match=message):
         prefix_uri(text)
 
 

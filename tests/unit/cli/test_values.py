@@ -1,4 +1,4 @@
-"""Times, and places outside the lake, as they are given on the command line."""
+"""Times, and locations outside the lake, as arguments of the command line."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_a_moment(text: str | None, found: int | None) -> None:
     assert (None if parsed is None else microseconds(parsed)) == found
 
 
-def test_what_is_no_moment() -> None:
+def test_invalid_times() -> None:
     with pytest.raises(Invalid, match="--since 'soon': not a time"):
         time("--since", "soon")
 
@@ -43,6 +43,6 @@ def test_a_path_becomes_a_url(newcomer: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "http://host/x", "s3://", "memory://x", "://x"])
-def test_what_is_no_place(text: str) -> None:
+def test_invalid_places(text: str) -> None:
     with pytest.raises(Invalid):
         place_url(text)

@@ -1,4 +1,4 @@
-"""Where the lake is, by who said so last."""
+"""Where the lake is: the order of precedence."""
 
 import errno
 import os
@@ -97,15 +97,15 @@ def mark_is_a_folder(at: Path) -> None:
 
 @pytest.mark.parametrize("make", [file, loop, mark_is_a_folder])
 def test_what_cannot_be_looked_into_is_not_passed_over(make: Callable[[Path], None], tmp_path: Path) -> None:
-    """The lake that would be taken instead is another one: the next upwards, or the user's own."""
+    """The next candidate is a different lake: one further up, or the user's own."""
     (tmp_path / ".lochan").mkdir()
     (tmp_path / ".lochan" / "lake.json").write_text("")
     here = tmp_path / "here"
     here.mkdir()
     make(here / ".lochan")
-    with pytest.raises(Refused, match=str(here / ".lochan")) as said:
+    with pytest.raises(Refused, match=str(here / ".lochan")) as message:
         find(here)
-    assert "--lake" in said.value.hint
+    assert "--lake" in message.value.hint
 
 
 def test_a_disk_that_fails_is_not_an_absent_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_a_disk_that_fails_is_not_an_absent_lake(tmp_path: Path, monkeypatch: py
 
 
 def test_a_folder_of_somebody_else_is_not_an_absent_lake(tmp_path: Path) -> None:
-    """As a user for whom permissions hold: in a child process, where the test runs as root."""
+    """As a user for whom permissions hold: in a child process if the test runs as root."""
     here = tmp_path / "here"
     (here / ".lochan").mkdir(parents=True)
     (here / ".lochan" / "lake.json").write_text("")

@@ -1,4 +1,4 @@
-"""What a configuration takes, what it refuses, and in which words."""
+"""What a configuration accepts, what it refuses, and the error messages."""
 
 from collections.abc import Mapping
 from pathlib import Path

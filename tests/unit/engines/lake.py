@@ -1,4 +1,4 @@
-"""A lake in a folder, with pools that are filled by loads: for tests of queries and what changes rows."""
+"""A lake in a folder, with pools that are filled by loads, for tests of queries and of changes to rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class QueryLake:
             return list(result.rows())
 
     async def files(self, name: str) -> list[Path]:
-        """Where the pool's objects lie, in the order of the key."""
+        """The files of the pool's objects, in the order of the key."""
         root = Path(self.lake.url.removeprefix("file://"))
         return [root / row["address"] for row in await self.rows(f"from {name}:objects")]
 

@@ -1,4 +1,4 @@
-"""A store whose files are right and some of whose answers are not: everything succeeds, with the right results."""
+"""A store with correct files and some wrong answers: everything succeeds, with the right results."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_all_that_is_done_succeeds(tmp_path: Path, seed: int, share: float) -> N
 
 
 def test_a_body_of_many_pieces_is_right_or_to_be_read_again(tmp_path: Path) -> None:
-    """What was handed out cannot be taken back: then the reader is told, and reads it again."""
+    """What was handed out cannot be taken back: the reader gets an error, and reads again."""
 
     async def play() -> None:
         memory = MemoryStore()

@@ -1,4 +1,4 @@
-"""Which engine runs a query, and what is said where Spark cannot: without starting it."""
+"""Which engine runs a query, and the error if Spark cannot: without starting it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_java_spark_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     assert "JAVA_HOME" in refused.value.hint
 
 
-def test_a_cluster_is_told_what_it_cannot_read(tmp_path: Path) -> None:
+def test_a_cluster_refuses_what_it_cannot_read(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.lake.create_repository("files", actor=ANN)

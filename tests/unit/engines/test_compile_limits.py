@@ -1,4 +1,4 @@
-"""Limits hold while a query is read and compiled: its time, that somebody wants it, and how large it may be."""
+"""Limits hold while a query is parsed and compiled: time, cancellation, and size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUM = "+".join(["a"] * 40)
 
 
 class HurriedClock(SystemClock):
-    """Whenever it is asked, a second has passed."""
+    """A clock on which a second has passed whenever it is read."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -103,12 +103,12 @@ def test_what_is_too_large_is_refused_in_words(text: str, tmp_path: Path) -> Non
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", SEVEN)
             with pytest.raises(LochanError) as found:
-                await asked(lake, text)
+                await exhaust(lake, text)
             assert isinstance(found.value, Invalid), found.value
 
     run(play())
 
 
-async def asked(lake: QueryLake, text: str) -> None:
+async def exhaust(lake: QueryLake, text: str) -> None:
     with await lake.lake.query(text, RunOptions(actor=ANN)) as result:
         list(result.rows())

@@ -1,4 +1,4 @@
-"""Damage to the files of data objects: it is found before a row of theirs is shown or copied, whatever is done."""
+"""Damage to the files of data objects is found before one of their rows is shown or copied, whatever the operation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS: list[dict[str, Any]] = [{"k": number, "x": number * 7, "text": f"row {numb
 
 
 class Later(SystemClock):
-    """As if the files were not as new as they are."""
+    """As if the files were older than they are."""
 
     def wall(self) -> int:
         return super().wall() + 60_000_000
@@ -47,49 +47,49 @@ async def damaged_lake(folder: Path, **world: Any) -> AsyncIterator[QueryLake]:
     """Whose pool `logs` has two objects."""
     store = LocalStore(str(folder / "lake"), create=True, clock=Later())
     lake = await Lake.create(store, clock=Later(), world=LakeOptions(**world))
-    told = QueryLake(lake)
+    fixture = QueryLake(lake)
     try:
-        await told.pool("logs", ROWS[:200], ROWS[200:])
-        yield told
+        await fixture.pool("logs", ROWS[:200], ROWS[200:])
+        yield fixture
     finally:
         await lake.close()
 
 
-async def _query(told: QueryLake) -> Any:
-    return await told.rows("from logs | sum(x)")
+async def _query(fixture: QueryLake) -> Any:
+    return await fixture.rows("from logs | sum(x)")
 
 
-async def _export(told: QueryLake) -> Any:
-    with await told.lake.query("from logs") as result:
+async def _export(fixture: QueryLake) -> Any:
+    with await fixture.lake.query("from logs") as result:
         result.write("parquet", io.BytesIO())
 
 
-async def _compact(told: QueryLake) -> Any:
-    repository = await told.lake.open_repository("logs")
+async def _compact(fixture: QueryLake) -> Any:
+    repository = await fixture.lake.open_repository("logs")
     try:
-        await compact(repository, "main", told.lake.queries().files, actor=ANN)
+        await compact(repository, "main", fixture.lake.queries().files, actor=ANN)
     finally:
         await repository.close()
 
 
-async def _delete(told: QueryLake) -> Any:
-    repository = await told.lake.open_repository("logs")
+async def _delete(fixture: QueryLake) -> Any:
+    repository = await fixture.lake.open_repository("logs")
     try:
-        await delete_where(repository, "main", "x >= 0 and k % 2 == 1", told.lake.queries().files, actor=ANN)
+        await delete_where(repository, "main", "x >= 0 and k % 2 == 1", fixture.lake.queries().files, actor=ANN)
     finally:
         await repository.close()
 
 
-async def _merge(told: QueryLake) -> Any:
-    repository = await told.lake.open_repository("logs")
+async def _merge(fixture: QueryLake) -> Any:
+    repository = await fixture.lake.open_repository("logs")
     try:
         await merge(repository, "dev", "ours", actor=ANN)
     finally:
         await repository.close()
 
 
-async def _diff(told: QueryLake) -> Any:
-    found = await told.lake.diff_rows("logs", RowDiffRequest("main", "empty"))
+async def _diff(fixture: QueryLake) -> Any:
+    found = await fixture.lake.diff_rows("logs", RowDiffRequest("main", "empty"))
     found.close()
 
 
@@ -134,11 +134,11 @@ def _emptied(file: Path, _: Path) -> None:
 KINDS = {"swapped": _swapped, "cut": _cut, "zeroed": _zeroed, "emptied": _emptied, "flipped": _flipped(100, 3)}
 
 
-async def _forked(told: QueryLake) -> None:
+async def _forked(fixture: QueryLake) -> None:
     """Branches of which both have replaced the same objects, and one that has none of them."""
-    repository = await told.lake.open_repository("logs")
+    repository = await fixture.lake.open_repository("logs")
     try:
-        files = told.lake.queries().files
+        files = fixture.lake.queries().files
         await create_branch(repository, "empty", "main~2", actor=ANN)
         await create_branch(repository, "dev", "main", actor=ANN)
         await create_branch(repository, "ours", "main", actor=ANN)
@@ -154,8 +154,8 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forked")
 
     async def play() -> None:
-        async with damaged_lake(folder) as told:
-            await _forked(told)
+        async with damaged_lake(folder) as fixture:
+            await _forked(fixture)
 
     run(play())
     return folder / "lake"
@@ -170,16 +170,16 @@ def test_every_act_finds_every_kind_of_damage(forked: Path, tmp_path: Path, act:
     async def play() -> None:
         store = LocalStore(str(tmp_path / "lake"), clock=Later())
         lake = await Lake.open(store, clock=Later())
-        told = QueryLake(lake)
+        fixture = QueryLake(lake)
         try:
-            files = await told.files("logs")
-            assert await _query(told) == [{"sum": sum(row["x"] for row in ROWS)}]  # so they were right once
+            files = await fixture.files("logs")
+            assert await _query(fixture) == [{"sum": sum(row["x"] for row in ROWS)}]  # so they were right once
             KINDS[kind](*files)
-            heads = await told.rows("from logs:branches | cut name, commit")
+            heads = await fixture.rows("from logs:branches | cut name, commit")
             with pytest.raises(Corrupt, match=r"data object \w+ of logs.* is damaged, at \S+/data/") as found:
-                await ACTS[act](told)
+                await ACTS[act](fixture)
             assert any(file.name in str(found.value) for file in files)
-            assert await told.rows("from logs:branches | cut name, commit") == heads
+            assert await fixture.rows("from logs:branches | cut name, commit") == heads
         finally:
             await lake.close()
 
@@ -189,25 +189,25 @@ def test_every_act_finds_every_kind_of_damage(forked: Path, tmp_path: Path, act:
 @pytest.mark.thorough
 def test_every_flipped_bit_is_found_by_a_query(tmp_path: Path) -> None:
     async def play() -> None:
-        async with damaged_lake(tmp_path) as told:
-            [file, other] = await told.files("logs")
+        async with damaged_lake(tmp_path) as fixture:
+            [file, other] = await fixture.files("logs")
             whole = file.read_bytes()
             for number in range(64):
                 _flipped(len(whole) * number // 64, number % 8)(file, other)
                 with pytest.raises(Corrupt, match="is damaged"):
-                    await _query(told)
+                    await _query(fixture)
                 file.write_bytes(whole)
-            assert await _query(told) == [{"sum": sum(row["x"] for row in ROWS)}]
+            assert await _query(fixture) == [{"sum": sum(row["x"] for row in ROWS)}]
 
     run(play())
 
 
-def test_a_damaged_object_that_a_query_does_not_read_is_no_concern_of_its(tmp_path: Path) -> None:
+def test_a_query_ignores_damaged_objects_that_it_does_not_read(tmp_path: Path) -> None:
     async def play() -> None:
-        async with damaged_lake(tmp_path) as told:
-            [file, other] = await told.files("logs")
+        async with damaged_lake(tmp_path) as fixture:
+            [file, other] = await fixture.files("logs")
             _cut(other, file)
-            assert await told.rows("from logs | where k < 100 | count()") == [{"count": 100}]
+            assert await fixture.rows("from logs | where k < 100 | count()") == [{"count": 100}]
 
     run(play())
 
@@ -228,14 +228,14 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_file_is_read_once_for_each_stamp_by_all_processes_together(tmp_path: Path, hashed: list[str]) -> None:
     async def play() -> None:
-        async with damaged_lake(tmp_path, verified=str(tmp_path / "marks")) as told:
-            await _query(told)
+        async with damaged_lake(tmp_path, verified=str(tmp_path / "marks")) as fixture:
+            await _query(fixture)
             assert len(hashed) == 2
-            await _query(told)
+            await _query(fixture)
             assert len(hashed) == 2
-            [file, _] = await told.files("logs")
+            [file, _] = await fixture.files("logs")
             os.utime(file)
-            await _query(told)
+            await _query(fixture)
             assert len(hashed) == 3
         store = LocalStore(str(tmp_path / "lake"), clock=Later())
         another = await Lake.open(store, clock=Later(), world=LakeOptions(verified=str(tmp_path / "marks")))
@@ -248,10 +248,10 @@ def test_a_file_is_read_once_for_each_stamp_by_all_processes_together(tmp_path: 
 
 def test_what_copies_rows_reads_each_file_whatever_was_found_before(tmp_path: Path, hashed: list[str]) -> None:
     async def play() -> None:
-        async with damaged_lake(tmp_path) as told:
-            await _query(told)
+        async with damaged_lake(tmp_path) as fixture:
+            await _query(fixture)
             hashed.clear()
-            await _compact(told)
+            await _compact(fixture)
             assert len(hashed) == 2
 
     run(play())
@@ -266,11 +266,11 @@ class HeldClock(SystemClock):
 
 def test_a_query_whose_rows_are_loaded_reads_each_file_too(tmp_path: Path, hashed: list[str]) -> None:
     async def play() -> None:
-        async with damaged_lake(tmp_path) as told:
-            await told.pool("copy")
-            await _query(told)
+        async with damaged_lake(tmp_path) as fixture:
+            await fixture.pool("copy")
+            await _query(fixture)
             hashed.clear()
-            await told.rows("from logs | load copy")
+            await fixture.rows("from logs | load copy")
             assert len(hashed) == 2
 
     run(play())
@@ -280,17 +280,17 @@ def test_a_file_of_this_moment_is_checked_each_time(tmp_path: Path, hashed: list
     async def play() -> None:
         clock = HeldClock()
         lake = await Lake.create(LocalStore(str(tmp_path / "lake"), create=True), clock=clock)
-        told = QueryLake(lake)
-        await told.pool("logs", ROWS)
-        [file] = await told.files("logs")
+        fixture = QueryLake(lake)
+        await fixture.pool("logs", ROWS)
+        [file] = await fixture.files("logs")
         clock.at = file.stat().st_ctime_ns // 1_000 + 1_000_000
         hashed.clear()
-        await _query(told)
-        await _query(told)
+        await _query(fixture)
+        await _query(fixture)
         assert len(hashed) == 2
         clock.at += 2_000_000
-        await _query(told)
-        await _query(told)
+        await _query(fixture)
+        await _query(fixture)
         await lake.close()
         assert len(hashed) == 3
 
@@ -301,20 +301,20 @@ def test_what_was_found_out_holds_for_a_week_at_most(tmp_path: Path, hashed: lis
     async def play() -> None:
         clock = HeldClock()
         lake = await Lake.create(LocalStore(str(tmp_path / "lake"), create=True), clock=clock)
-        told = QueryLake(lake)
-        await told.pool("logs", ROWS)
+        fixture = QueryLake(lake)
+        await fixture.pool("logs", ROWS)
         clock.at = clock.wall() + 60_000_000
-        await _query(told)
+        await _query(fixture)
         hashed.clear()
         clock.at += 8 * 86_400_000_000
-        await _query(told)
+        await _query(fixture)
         await lake.close()
         assert len(hashed) == 1
 
     run(play())
 
 
-def test_damage_on_the_way_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_on_the_way_is_not_reported_as_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     digest = object_check._digest
     calls: list[str] = []
 
@@ -325,27 +325,27 @@ def test_damage_on_the_way_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(object_check, "_digest", once_wrong)
 
     async def play() -> None:
-        async with damaged_lake(tmp_path) as told:
-            assert await _query(told) == [{"sum": sum(row["x"] for row in ROWS)}]
+        async with damaged_lake(tmp_path) as fixture:
+            assert await _query(fixture) == [{"sum": sum(row["x"] for row in ROWS)}]
             assert len(calls) == 3
 
     run(play())
 
 
-def test_what_an_engine_says_of_a_damaged_file_is_told_as_damage(
+def test_an_engine_error_from_a_damaged_file_is_reported_as_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that loses bytes without a trace: the stamp is as it was, and DuckDB stumbles."""
 
     async def play() -> None:
-        async with damaged_lake(tmp_path) as told:
-            await _query(told)
-            [file, other] = await told.files("logs")
+        async with damaged_lake(tmp_path) as fixture:
+            await _query(fixture)
+            [file, other] = await fixture.files("logs")
             monkeypatch.setattr(VerifiedFiles, "has", lambda *_: True)
             size = file.stat().st_size
             file.write_bytes(bytes(size))
             with pytest.raises(Corrupt, match=rf"is damaged, at \S+{file.name}"):
-                await _query(told)
+                await _query(fixture)
             assert other.exists()
 
     run(play())
@@ -360,7 +360,7 @@ def _no_link(*_: object) -> None:
 
 
 @pytest.mark.parametrize("disks", ["one disk", "two disks"])
-def test_a_copy_of_another_store_that_is_damaged_is_made_anew(
+def test_a_damaged_copy_of_another_store_is_made_again(
     disks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if disks == "two disks":  # the cache on one, the folders of queries on the other
@@ -372,19 +372,19 @@ def test_a_copy_of_another_store_that_is_damaged_is_made_anew(
         lake = await Lake.create(
             store, clock=Later(), world=LakeOptions(cache=CacheFolder(str(tmp_path / "cache"), 1 << 30))
         )
-        told = QueryLake(lake)
-        await told.pool("logs", ROWS)
-        wanted = [{"sum": sum(row["x"] for row in ROWS)}]
-        assert await _query(told) == wanted
+        fixture = QueryLake(lake)
+        await fixture.pool("logs", ROWS)
+        expected = [{"sum": sum(row["x"] for row in ROWS)}]
+        assert await _query(fixture) == expected
         fetched = counts.get_stream.requests
-        assert await _query(told) == wanted
+        assert await _query(fixture) == expected
         assert counts.get_stream.requests == fetched
         for damage in KINDS.values():
             [copy] = _copies(tmp_path)
             damage(copy, copy)
             if damage is not _swapped:
                 fetched += 1
-            assert await _query(told) == wanted
+            assert await _query(fixture) == expected
             assert counts.get_stream.requests == fetched
         await lake.close()
 

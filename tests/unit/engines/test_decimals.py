@@ -1,5 +1,6 @@
-"""Numbers of many digits on a lake: found, ordered, added and left out of plans by their decimals, and kept by whatever
-writes objects anew."""
+"""Numbers of many digits on a lake: found, sorted, added and pruned by their decimals, and kept by everything that
+rewrites objects.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +117,7 @@ PRICES = pa.table({"k": range(10), "price": pa.array([Decimal("0.10")] * 9 + [No
 
 
 @pytest.mark.thorough
-def test_decimals_of_a_table_are_no_floats(tmp_path: Path) -> None:
+def test_decimals_of_a_table_do_not_become_floats(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         await lake.pool("prices", PRICES)
         assert await lake.rows("from prices | sum(price)") == [{"sum": 0.9}]  # not 0.8999999999999999
@@ -196,7 +197,7 @@ def test_what_no_decimal_holds_is_refused(value: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_objects_written_anew_have_them_too(tmp_path: Path) -> None:
+def test_rewritten_objects_have_them_too(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         repository = await lake.lake.open_repository("logs")
         files = lake.lake.queries().files

@@ -1,4 +1,4 @@
-"""A declared time is one moment however it is written, where rows are told apart: in pipes and in SQL alike."""
+"""A declared time is one moment, however it is written, wherever rows are compared: in pipes and in SQL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOLD_APART = {
 }
 
 
-def asked(folder: Path, text: str) -> list[Any]:
+def query_rows(folder: Path, text: str) -> list[Any]:
     async def ask() -> list[Any]:
         async with query_lake(folder) as lake:
             await lake.pool("p", ROWS, settings=parse(["ts:time"]))
@@ -35,14 +35,14 @@ def asked(folder: Path, text: str) -> list[Any]:
 @pytest.mark.thorough
 @pytest.mark.parametrize("text", TOLD_APART)
 def test_one_moment_is_one_value(text: str, tmp_path: Path) -> None:
-    assert {row["ts"]: row["count"] for row in asked(tmp_path, text)} == TOLD_APART[text]
+    assert {row["ts"]: row["count"] for row in query_rows(tmp_path, text)} == TOLD_APART[text]
 
 
 def test_a_list_of_them(tmp_path: Path) -> None:
-    assert asked(tmp_path, "from p | union(ts)") == [{"union": [LATER, ONE, NONE]}]
+    assert query_rows(tmp_path, "from p | union(ts)") == [{"union": [LATER, ONE, NONE]}]
 
 
 def test_elsewhere_they_stay_as_they_were_written(tmp_path: Path) -> None:
     text = "select ts from p union all select ts from p where n = 3 order by ts"
-    *first, last = [row["ts"] for row in asked(tmp_path, text)]
+    *first, last = [row["ts"] for row in query_rows(tmp_path, text)]
     assert (sorted(first), last) == (sorted([ONE, SAME, LATER, LATER]), NONE)

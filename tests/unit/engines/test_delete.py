@@ -1,4 +1,4 @@
-"""Rows that are deleted by what they hold: exactly these, with the others as they were."""
+"""Deletes rows by a condition: exactly these, and the others stay unchanged."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_nothing_to_delete_and_mistakes(tmp_path: Path) -> None:
 
 
 def test_rows_that_come_meanwhile_are_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever loses the race computes anew on the new head."""
+    """After a lost race, the delete starts over on the new head."""
 
     async def play() -> None:
         async with query_lake(tmp_path) as lake:

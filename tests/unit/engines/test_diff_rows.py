@@ -40,10 +40,10 @@ TIMED = PoolSettings((PoolKey(("k",)),), times=(("t",),))
 BODY = {"k": 9, **{f"f{n}": n for n in range(1_100)}}  # more columns than a file is given
 
 
-async def compared(lake: QueryLake, name: str, wish: RowDiffRequest, **how: Any) -> RowDiff:
+async def compared(lake: QueryLake, name: str, request: RowDiffRequest, **how: Any) -> RowDiff:
     repository = await lake.lake.open_repository(name)
     try:
-        return await diff_rows(repository, await sides_of(repository, wish), lake.lake.queries().files, **how)
+        return await diff_rows(repository, await sides_of(repository, request), lake.lake.queries().files, **how)
     finally:
         await repository.close()
 
@@ -63,14 +63,14 @@ async def two_sides(lake: QueryLake, left: list[Rows], right: list[Rows], settin
 def of_pool(
     folder: Path, left: list[Rows], right: list[Rows], key: list[str] | None = None, settings: PoolSettings = BY_K
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    async def told() -> tuple[dict[str, int], list[dict[str, Any]]]:
+    async def scenario() -> tuple[dict[str, int], list[dict[str, Any]]]:
         async with query_lake(folder) as lake:
             await two_sides(lake, left, right, settings)
             with await compared(lake, "logs", RowDiffRequest("left", "right", key=key)) as found:
                 assert sum(found.to_arrow()["times"].to_pylist()) == sum(found.counts.values())
                 return dict(found.counts), [each.record() for each in found.sample]
 
-    return run(told())
+    return run(scenario())
 
 
 # --- whole rows ------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_nan_the_infinities_and_null_are_four_values(tmp_path: Path) -> None:
     values = [float("nan"), float("inf"), float("-inf"), None]
     table = pa.table({"k": [1] * 4, "v": values, "l": [[value, 1.0] for value in values]})
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await two_sides(lake, [], [])
             await lake.load("logs", table, "left")
@@ -126,7 +126,7 @@ def test_nan_the_infinities_and_null_are_four_values(tmp_path: Path) -> None:
                 assert dict(found.counts) == {"removed": 3}
                 assert found.to_arrow()["before"].to_pylist()[0].startswith('{"k":1,"l":[')
 
-    run(told())
+    run(scenario())
 
 
 def test_a_time_is_what_it_is_written_as(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_time_is_what_it_is_written_as(tmp_path: Path) -> None:
 
 
 def texts_of(rows: Rows) -> Counter[str]:
-    """As rows in columns are written, or kept as text where no columns hold them."""
+    """As rows in columns are written, or as text if no columns hold them."""
     with DuckSession(ordered=False) as session:
         loader = Loader(session, BY_K, Faults(FAIL))
         loader.take_rows(rows)
@@ -148,10 +148,10 @@ def texts_of(rows: Rows) -> Counter[str]:
 @settings(max_examples=15, deadline=None)
 @given(st.lists(ROWS, max_size=5), st.lists(ROWS, max_size=5))
 def test_any_row_has_one_text_wherever_it_lies(some: Rows, more: Rows) -> None:
-    wanted = Counter(map(one_line, some + more))
-    assert texts_of(some + more) == wanted
-    assert texts_of(some) + texts_of(more) == wanted
-    assert len(wanted) == len({json.dumps(row, sort_keys=True) for row in some + more})
+    expected = Counter(map(one_line, some + more))
+    assert texts_of(some + more) == expected
+    assert texts_of(some) + texts_of(more) == expected
+    assert len(expected) == len({json.dumps(row, sort_keys=True) for row in some + more})
 
 
 def test_a_sample_tells_rows_and_how_often(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_key_in_what_is_kept_as_text(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "left, right, said",
+    "left, right, message",
     [
         ([A, {"v": 7}], [A], r"1 row of logs@left lacks the key k, .* such as \{\"v\":7\}"),
         ([A], [A, {"k": None}, {"x": 1}], r"2 rows of logs@right lack the key k"),
@@ -196,8 +196,8 @@ def test_a_key_in_what_is_kept_as_text(tmp_path: Path) -> None:
         ([A, A], [A, A], r"2 rows of logs@left have the key \{\"k\":1\}"),
     ],
 )
-def test_keys_that_do_not_tell_rows_apart(tmp_path: Path, left: Rows, right: Rows, said: str) -> None:
-    with pytest.raises(Invalid, match=said):
+def test_keys_that_do_not_tell_rows_apart(tmp_path: Path, left: Rows, right: Rows, message: str) -> None:
+    with pytest.raises(Invalid, match=message):
         of_pool(tmp_path, [left], [right], settings=KEYED)
 
 
@@ -205,14 +205,14 @@ def test_whole_rows_of_a_pool_with_a_primary_key(tmp_path: Path) -> None:
     assert of_pool(tmp_path, [[A, A]], [[A]], key=[], settings=KEYED)[0] == {"removed": 1}
 
 
-def test_the_whole_row_is_no_key(tmp_path: Path) -> None:
+def test_the_whole_row_cannot_be_the_key(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="name a field"):
         of_pool(tmp_path, [[A]], [[B]], key=["this"])
 
 
 # --- what is read ----------------------------------------------------------------------------------------------------
 def test_objects_that_both_have_are_not_read(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", [A], [B])
             await lake.load("logs", [{"k": 3}])
@@ -225,11 +225,11 @@ def test_objects_that_both_have_are_not_read(tmp_path: Path) -> None:
             with pytest.raises(Gone):
                 await compared(lake, "logs", RowDiffRequest("main~2", "main"))
 
-    run(told())
+    run(scenario())
 
 
 def test_a_compaction_changes_no_row(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", [A, B, BODY], [{"k": 1.5}, A])
             repository = await lake.lake.open_repository("logs")
@@ -238,7 +238,7 @@ def test_a_compaction_changes_no_row(tmp_path: Path) -> None:
             with await compared(lake, "logs", RowDiffRequest("main~1", "main")) as found:
                 assert found.same and found.sides.size_bytes > 0
 
-    run(told())
+    run(scenario())
 
 
 # --- files of a repository -------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RowDiff]:
     async def asked() -> dict[str, RowDiff]:
         async with query_lake(tmp_path_factory.mktemp("files")) as lake:
             await files(lake)
-            found = {name: await compared(lake, "demo", wish) for name, (wish, _) in CASES.items()}
+            found = {name: await compared(lake, "demo", request) for name, (request, _) in CASES.items()}
             for each in found.values():
                 each.close()
             return found
@@ -311,8 +311,8 @@ def test_files(answers: dict[str, RowDiff], name: str) -> None:
     assert not read & ({"t/same.csv"} if CASES[name][0].left == "main~2" else {"t/a.csv", "t/b.ndjson"})
 
 
-def test_what_is_no_rows_and_what_is_not_there(tmp_path: Path) -> None:
-    async def told() -> None:
+def test_invalid_and_missing_files(tmp_path: Path) -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await files(lake)
             demo = await lake.lake.open_repository("demo")
@@ -327,4 +327,4 @@ def test_what_is_no_rows_and_what_is_not_there(tmp_path: Path) -> None:
             with pytest.raises(Invalid, match="is a pool"):
                 await compared(lake, "logs", RowDiffRequest("main", "main", "t"))
 
-    run(told())
+    run(scenario())

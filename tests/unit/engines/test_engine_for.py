@@ -1,4 +1,4 @@
-"""Which engine does a job."""
+"""Which engine runs a job."""
 
 import pytest
 
@@ -15,7 +15,7 @@ HERE = SparkPlace(threshold_bytes=100)
     "engine, size_bytes, chosen",
     [("auto", 100, "duckdb"), ("auto", 101, "spark"), ("duckdb", 101, "duckdb"), ("spark", 0, "spark")],
 )
-def test_by_size_unless_told(engine: str, size_bytes: int, chosen: str) -> None:
+def test_by_size_unless_chosen(engine: str, size_bytes: int, chosen: str) -> None:
     assert engine_for(engine, size_bytes, FAR) == chosen
 
 

@@ -1,4 +1,4 @@
-"""Every kind of file that a lake has, damaged in every way: what is shown is right, or damage is told of."""
+"""Every kind of file of a lake, damaged in every way: what is shown is right, or the damage is reported."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ async def _made() -> Place:
     changes = puts(table_of(sorted(await batch.finish(), key=lambda entry: entry.path)))
     await stage(files, "main", changes, actor=ANN, read_at=mint)
     assert isinstance(await files.journal.trim(), TrimResult)
-    told = QueryLake(lake)
-    await told.pool("logs", [{"k": 1, "x": 1}], [{"k": 2, "x": 2}])
+    fixture = QueryLake(lake)
+    await fixture.pool("logs", [{"k": 1, "x": 1}], [{"k": 2, "x": 2}])
     await store.put(job.path_of(JOB.id), job.encode(JOB))
     ids = {each.name: each.id for each in await lake.repositories()}
     await files.close()
@@ -126,7 +126,7 @@ async def _made() -> Place:
 
 
 async def _everything(store: MemoryStore) -> Any:
-    """All that a lake can tell of itself. Raises Corrupt."""
+    """Reads everything that a lake reports about itself. Raises Corrupt."""
     lake = await Lake.open(store)
     try:
         files = await lake.open_repository("files")
@@ -158,7 +158,7 @@ def test_there_is_a_file_of_every_kind_and_no_other(place: Place) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", KINDS)
-def test_damage_is_told_of_or_harmless(place: Place, name: str, way: str) -> None:
+def test_damage_is_reported_or_harmless(place: Place, name: str, way: str) -> None:
     async def play() -> None:
         kind = KINDS[name]
         paths = place.paths(kind)

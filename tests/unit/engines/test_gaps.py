@@ -1,4 +1,4 @@
-"""Objects inside of objects that some files lack: DuckDB by itself fails to read a part of them."""
+"""Objects within objects that some files lack, which DuckDB alone cannot read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances of DuckDB that one query after the other uses: nothing of a query is seen by the next."""
+"""Instances of DuckDB that queries reuse: a query sees nothing of the one before."""
 
 from __future__ import annotations
 

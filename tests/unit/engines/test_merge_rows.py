@@ -29,10 +29,10 @@ NESTED = {"k": 1, "a": {"b": [1, 2], "c": None}, "t": "x"}
 
 
 async def merged(
-    told: QueryLake, base: Rows, ours: Rows, theirs: Rows, settings: PoolSettings = BY_K, strategy: str = "default"
+    fixture: QueryLake, base: Rows, ours: Rows, theirs: Rows, settings: PoolSettings = BY_K, strategy: str = "default"
 ) -> Rows:
-    await told.pool("logs", settings=settings)
-    repository = await told.lake.open_repository("logs")
+    await fixture.pool("logs", settings=settings)
+    repository = await fixture.lake.open_repository("logs")
     sides = []
     for name, rows in (("base", base), ("ours", ours), ("theirs", theirs)):
         await create_branch(repository, name, "main", actor=ANN)
@@ -41,13 +41,13 @@ async def merged(
         tree = await repository.tree((await repository.resolve(name)).commit)
         sides.append(entries_of(await entries(tree)))
     b, o, t = sides
-    wish = RowMerge(b, o, t, settings_of(repository.repository), Strategy(strategy))
+    request = RowMerge(b, o, t, settings_of(repository.repository), Strategy(strategy))
     _, mint = await repository.refs()
-    made = await merge_rows(repository, wish, mint, told.lake.queries().files)
+    made = await merge_rows(repository, request, mint, fixture.lake.queries().files)
     if made:
         await add_objects(repository, "main", made, actor=ANN)
     await repository.close()
-    return await told.rows("from logs") if made else []
+    return await fixture.rows("from logs") if made else []
 
 
 def in_order(rows: Iterable[Any]) -> list[str]:
@@ -60,7 +60,7 @@ NONE: dict[str, Any] = {"k": 5, "v": None}
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "base, ours, theirs, wanted",
+    "base, ours, theirs, expected",
     [
         pytest.param([A, B], [A, B], [A, B], [A, B], id="both compacted"),
         pytest.param([A, B], [A], [B], [], id="each removed another"),
@@ -98,10 +98,10 @@ NONE: dict[str, Any] = {"k": 5, "v": None}
         ),
     ],
 )
-def test_rows_are_counted(base: Rows, ours: Rows, theirs: Rows, wanted: Rows, tmp_path: Path) -> None:
+def test_rows_are_counted(base: Rows, ours: Rows, theirs: Rows, expected: Rows, tmp_path: Path) -> None:
     async def play() -> None:
-        async with query_lake(tmp_path) as told:
-            assert in_order(await merged(told, base, ours, theirs)) == in_order(wanted)
+        async with query_lake(tmp_path) as fixture:
+            assert in_order(await merged(fixture, base, ours, theirs)) == in_order(expected)
 
     run(play())
 
@@ -112,7 +112,7 @@ A2, A3, NO_KEY = {"k": 0, "v": "new"}, {"k": 0, "v": "newer"}, {"v": "none"}
 @pytest.mark.thorough
 @pytest.mark.parametrize("more", [[], BODY], ids=["as columns", "as texts"])
 @pytest.mark.parametrize(
-    "ours, theirs, strategy, wanted",
+    "ours, theirs, strategy, expected",
     [
         ([A2, B], [A, B, C], "default", [A2, B, C]),
         ([A, B], [A3, B], "default", [A3, B]),
@@ -125,18 +125,18 @@ A2, A3, NO_KEY = {"k": 0, "v": "new"}, {"k": 0, "v": "newer"}, {"v": "none"}
     ],
 )
 def test_rows_of_one_primary_key_are_settled_together(
-    ours: Rows, theirs: Rows, strategy: str, wanted: Rows | None, more: Rows, tmp_path: Path
+    ours: Rows, theirs: Rows, strategy: str, expected: Rows | None, more: Rows, tmp_path: Path
 ) -> None:
     async def play() -> None:
-        async with query_lake(tmp_path) as told:
+        async with query_lake(tmp_path) as fixture:
             sides = [A, B, *more], [*ours, *more], [*theirs, *more]
-            if wanted is None:
+            if expected is None:
                 with pytest.raises(RowConflicts, match=r"1 row of the same k: k=0 \(") as caught:
-                    await merged(told, *sides, settings=KEYED)
+                    await merged(fixture, *sides, settings=KEYED)
                 assert caught.value.keys == ({"k": 0},)
                 return
-            found = await merged(told, *sides, settings=KEYED, strategy=strategy)
-            assert in_order(found) == in_order([*wanted, *more])
+            found = await merged(fixture, *sides, settings=KEYED, strategy=strategy)
+            assert in_order(found) == in_order([*expected, *more])
 
     run(play())
 
@@ -144,17 +144,17 @@ def test_rows_of_one_primary_key_are_settled_together(
 @pytest.mark.thorough
 def test_a_merge_of_two_deletes_and_its_revert(tmp_path: Path) -> None:
     async def play() -> None:
-        async with query_lake(tmp_path) as told:
-            await told.pool("logs", [{"k": k, "host": f"h{k % 3}"} for k in range(30)])
-            repository = await told.lake.open_repository("logs")
+        async with query_lake(tmp_path) as fixture:
+            await fixture.pool("logs", [{"k": k, "host": f"h{k % 3}"} for k in range(30)])
+            repository = await fixture.lake.open_repository("logs")
             await create_branch(repository, "dev", "main", actor=ANN)
-            files = told.lake.queries().files
+            files = fixture.lake.queries().files
             await delete_where(repository, "dev", "k < 10", files, actor=ANN)
             deleted = await delete_where(repository, "main", "host == 'h1'", files, actor=ANN)
             await head_moves.merge(repository, "dev", "main", actor=ANN)
-            assert [row["k"] for row in await told.rows("from logs")] == [k for k in range(10, 30) if k % 3 != 1]
+            assert [row["k"] for row in await fixture.rows("from logs")] == [k for k in range(10, 30) if k % 3 != 1]
             await head_moves.revert(repository, "main", deleted.head, actor=ANN)
-            assert [row["k"] for row in await told.rows("from logs | sort k")] == sorted(
+            assert [row["k"] for row in await fixture.rows("from logs | sort k")] == sorted(
                 [*range(10, 30)] + [k for k in range(10) if k % 3 == 1]
             )
             await repository.close()
@@ -167,10 +167,10 @@ def test_a_merge_of_two_deletes_and_its_revert(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", [7, -1.5, "1", 'a "b", c', True, 2**70, "2026-11-01T10:00:00Z"])
 def test_conflicts_name_keys_as_values(key: Any, more: Rows, tmp_path: Path) -> None:
     async def play() -> None:
-        async with query_lake(tmp_path) as told:
+        async with query_lake(tmp_path) as fixture:
             base, ours, theirs = ([{"k": key, "v": version}, *more] for version in range(3))
             with pytest.raises(RowConflicts) as caught:
-                await merged(told, base, ours, theirs, settings=KEYED)
+                await merged(fixture, base, ours, theirs, settings=KEYED)
             assert caught.value.keys == ({"k": key},)
             assert caught.value.paths == (f"k={json.dumps(key)}",)
 

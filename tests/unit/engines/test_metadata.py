@@ -1,4 +1,4 @@
-"""Metadata as rows: what each source gives, and that a query filters them like data."""
+"""Metadata as rows: what each source gives, and that a query filters it like data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields that may be null: rows come back and queries tell null from missing, after loads, compaction and deletes."""
+"""Fields that may be null: rows come back, and queries tell null from missing, after loads, compaction and deletes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PATHS = ("a", "b", "o", "o.p", "o.q", "o.p.c", "o.p.d")
 @pytest.mark.thorough
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=8), min_size=1, max_size=3))
-def test_rows_come_back_and_nulls_are_told(loads: list[list[Row]]) -> None:
+def test_rows_come_back_with_their_nulls(loads: list[list[Row]]) -> None:
     async def play(folder: Path) -> None:
         async with query_lake(folder) as lake:
             await lake.pool("logs", *loads)
@@ -81,9 +81,9 @@ def test_a_table_is_asked_as_a_person_would_ask_it(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", rows)
-            told = await explain(lake.lake.queries(), "from logs | ms >= 3 | count() by host", RunOptions(actor=ANN))
-            assert "_shape" not in told["sql"] and ":null" not in told["sql"]
-            assert "CASE" not in told["sql"]
+            plan = await explain(lake.lake.queries(), "from logs | ms >= 3 | count() by host", RunOptions(actor=ANN))
+            assert "_shape" not in plan["sql"] and ":null" not in plan["sql"]
+            assert "CASE" not in plan["sql"]
             assert await lake.rows("from logs | ms >= 3 | count() by host | sort host") == [
                 {"host": "a", "count": 3},
                 {"host": None, "count": 3},

@@ -1,4 +1,4 @@
-"""A pool gives its rows in the order of its key, however many objects they came in."""
+"""A pool gives its rows in the order of its key, however many objects they are in."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.mark.thorough
 def test_rows_by_themselves(tmp_path: Path) -> None:
-    """As one object has them, which a load has sorted."""
+    """As in one object, which a load has sorted."""
 
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
@@ -70,7 +70,7 @@ def test_the_span_of_whole_rows(tmp_path: Path) -> None:
 
 
 def test_a_key_with_a_part_that_is_no_scalar(tmp_path: Path) -> None:
-    """The other part still tells where its rows are."""
+    """The other part still determines where its rows are."""
     by_two = PoolSettings((PoolKey(("a",)), PoolKey(("b",))))
 
     async def play() -> None:
@@ -116,7 +116,7 @@ def ordered_text(value: Any) -> str:
 
 
 def place(row: dict[str, Any], settings: PoolSettings) -> bytes:
-    """Where the row belongs, as the bytes of its key have it."""
+    """The position of the row, by the bytes of its key."""
     found = b""
     for key in settings.keys:
         value = row.get(key.path[0])

@@ -1,5 +1,6 @@
-"""A query gives the same rows whether objects are left out or not: the same test beside one that tells nothing of the
-rows leaves none out."""
+"""A query gives the same rows with and without pruning: the same condition beside one that says nothing about the rows
+prunes nothing.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def test_nothing_is_lost(
         return made
 
     def load() -> list[dict[str, Any]]:
-        """Often of few values: so that there are objects of which one knows all there is."""
+        """Often only a few values, so that everything is known about some objects."""
         narrow = chance.sample(VALUES, chance.randrange(1, 4))
         return [row(narrow) for _ in range(chance.randrange(1, 6))]
 
@@ -121,7 +122,7 @@ def test_nothing_is_lost(
 
 
 class Literal(NamedTuple):
-    """How one of the languages says things."""
+    """The notation of one of the languages."""
 
     literals: list[str]
     operators: list[str]

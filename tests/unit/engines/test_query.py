@@ -46,7 +46,7 @@ QUERIES: list[tuple[str, list[Any]]] = [
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """All queries above, in one lake."""
+    """All queries above, on one lake."""
 
     async def asked() -> dict[str, list[Any]]:
         async with query_lake(tmp_path_factory.mktemp("queries")) as lake:
@@ -136,12 +136,12 @@ def test_explain(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", FIRST, SECOND)
-            told = await explain(lake.lake.queries(), 'from logs | status == "broken" | cut host', RunOptions())
-            [source] = told["sources"]
+            plan = await explain(lake.lake.queries(), 'from logs | status == "broken" | cut host', RunOptions())
+            [source] = plan["sources"]
             assert (source["objects"], source["objects_read"]) == (2, 1)
             assert source["skipped"][0]["why"] == "no such value in status"
-            assert [scan["columns"] for scan in told["scans"]] == [["host", "k", "status"]]
-            assert told["sql"].startswith("SELECT")
+            assert [scan["columns"] for scan in plan["scans"]] == [["host", "k", "status"]]
+            assert plan["sql"].startswith("SELECT")
 
     run(asked())
 
@@ -247,11 +247,11 @@ def test_load_commits_the_result(tmp_path: Path) -> None:
             await lake.pool("logs", FIRST, SECOND)
             await lake.pool("errors")
             text = 'from logs | status == 500 | load errors message "found"'
-            [told] = await lake.rows(text)
-            assert (told["pool"], told["branch"], told["rows"]) == ("errors", "main", 1)
+            [result] = await lake.rows(text)
+            assert (result["pool"], result["branch"], result["rows"]) == ("errors", "main", 1)
             assert await lake.rows("from errors") == [FIRST[1]]
             [commit, _] = await lake.rows("from errors:log")
-            assert (commit["id"], commit["message"], commit["author"]) == (told["commit"], "found", "ann")
+            assert (commit["id"], commit["message"], commit["author"]) == (result["commit"], "found", "ann")
             with pytest.raises(NothingToDo):
                 await lake.rows("from logs | status == 501 | load errors")
             with pytest.raises(Refused, match="has no actor"):
@@ -288,7 +288,7 @@ def test_an_int_in_an_object_against_a_float_that_is_computed(tmp_path: Path) ->
     ],
 )
 def test_a_field_that_no_row_has_yet_is_a_warning(tmp_path: Path, text: str, rows: list[Any], warning: str) -> None:
-    """What can be asked today could be asked yesterday, when the pool was empty."""
+    """A query that works today worked yesterday too, when the pool was empty."""
 
     async def play() -> None:
         async with query_lake(tmp_path) as lake:

@@ -1,4 +1,4 @@
-"""Rows that are waited for are not lost, and what they held is free when there are none."""
+"""Rows that a caller waits for are not lost, and their memory is freed at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work of an engine ends when its caller is cancelled, whenever that happens."""
+"""Work of an engine ends when its caller is cancelled, at any moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One connection of DuckDB: its limits, what it may open, and that nothing of it is left."""
+"""One connection of DuckDB: its limits, what it may open, and that nothing of it is left behind."""
 
 from __future__ import annotations
 

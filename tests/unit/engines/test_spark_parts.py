@@ -1,4 +1,4 @@
-"""What a query on Spark is made of, as far as it needs no JVM."""
+"""The parts of a query on Spark that need no JVM."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_somebody_listens(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "message"),
     [
         (SparkPlace("spark://127.0.0.1:1"), "no Spark master answers at spark://127.0.0.1:1: Connection refused"),
         (SparkPlace("spark://127.0.0.1:high"), "'high' is no port"),
@@ -55,8 +55,8 @@ def test_somebody_listens(url: str) -> None:
     ],
     ids=["a port that is closed", "no port", "no host", "Connect"],
 )
-def test_nobody_listens(place: SparkPlace, told: str) -> None:
-    with pytest.raises(Refused, match=told) as raised:
+def test_nobody_listens(place: SparkPlace, message: str) -> None:
+    with pytest.raises(Refused, match=message) as raised:
         check_answers(place)
     assert "--master local[*]" in raised.value.hint
 
@@ -66,7 +66,7 @@ def test_of_other_masters_nothing_is_known(master: str) -> None:
     check_answers(SparkPlace(master))
 
 
-def test_s3a_is_told_what_our_own_client_was_told() -> None:
+def test_s3a_gets_the_options_of_our_own_client() -> None:
     options = {"region": "r", "endpoint": "http://h:9", "access_key_id": "a", "secret_access_key": "s"}
     assert s3a.options_of(StoreLocation("s3://bucket/a lake", options)) == {
         "fs.s3a.bucket.bucket.endpoint": "http://h:9",
@@ -114,7 +114,7 @@ def test_pieces_come_one_ahead_and_in_order() -> None:
     assert handoff.take() is None
 
 
-def test_who_waits_is_told_why() -> None:
+def test_a_waiter_gets_the_error_that_stopped_it() -> None:
     handoff: Handoff[int] = Handoff()
     threading.Timer(0.05, handoff.stop, (Refused("no more"),)).start()
     with pytest.raises(Refused, match="no more"):
@@ -161,7 +161,7 @@ def test_how_finely_work_is_cut(text: str, memory: int, partition_mib: int, few:
 
 
 @pytest.mark.parametrize(
-    ("said", "told", "hint"),
+    ("said", "message", "hint"),
     [
         ("Total size of results is bigger than spark.driver.maxResultSize", "more than its 1 GiB", "--memory"),
         ("x\nClass org.apache.hadoop.fs.s3a.S3AFileSystem not found", "Spark has failed: x", "hadoop-aws"),
@@ -169,9 +169,9 @@ def test_how_finely_work_is_cut(text: str, memory: int, partition_mib: int, few:
         ("[CAST] wrong\nat line 3", r"Spark has failed: \[CAST\] wrong", "duckdb"),
     ],
 )
-def test_what_spark_has_failed_by(said: str, told: str, hint: str) -> None:
+def test_what_spark_has_failed_by(said: str, message: str, hint: str) -> None:
     error = explained(ValueError(said), Limits(GIB))
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(Refused, match=message):
         raise error
     assert hint in error.hint
 

@@ -1,4 +1,4 @@
-"""Where declared times lie in a file, value by value, and that objects of earlier versions are read as these are."""
+"""Where declared times are in a file, value by value, and that objects of earlier versions are read the same."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rows_of(*texts: Any) -> Rows:
 
 
 def column_names(folder: Path, rows: Rows) -> dict[str, pa.DataType]:
-    """Of the one object that they make."""
+    """The columns of the one object that they make."""
 
     async def written() -> pa.Schema:
         async with query_lake(folder) as lake:
@@ -303,7 +303,7 @@ def test_both_sides_of_a_merge_mean_one_moment(earlier: Sequence[bool], tmp_path
 
 
 def place(text: Any) -> tuple[Any, ...]:
-    """In the order of keys: numbers, times, strings, null."""
+    """The position in the order of keys: numbers, times, strings, null."""
     if not isinstance(text, str):
         return (3,) if text is None else (0, text)
     if times.format_of(text) is None and times.micros_in(text) is None:
@@ -479,7 +479,7 @@ def test_many_lines_of_all_ways(tmp_path: Path) -> None:
 # ── what says no time ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_load_tells_how_many_say_no_time(tmp_path: Path) -> None:
+def test_the_load_reports_how_many_are_not_times(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("p", settings=parse(["ts:time"], times=["o.t"]))

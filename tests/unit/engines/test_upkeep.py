@@ -1,4 +1,4 @@
-"""A round of upkeep: what is compacted, what is left, and what others do meanwhile."""
+"""A round of upkeep: what is compacted, what is left alone, and what others do meanwhile."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_pool_that_is_damaged_does_not_stop_the_rest(tmp_path: Path) -> None:
 
 
 def test_a_server_that_stops_gives_a_compaction_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the midst of the engine's work: it ends at once, and the pool is as it was."""
+    """In the middle of the engine's work: it ends at once, and the pool is unchanged."""
 
     async def play() -> None:
         async with query_lake(tmp_path) as lake:

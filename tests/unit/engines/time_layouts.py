@@ -1,4 +1,4 @@
-"""Objects as earlier versions wrote them: a declared time that a timestamp did not give back was a string."""
+"""Objects as earlier versions wrote them: if a timestamp could not reproduce a declared time, it was a string."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lochan.pools.facts import Facts
 def earlier_version() -> Iterator[None]:
     """For loads: it only changes what is written."""
 
-    def facts(**told: Any) -> Facts:
-        del told["times"], told["strings"]
-        return Facts(**told)
+    def facts(**fields: Any) -> Facts:
+        del fields["times"], fields["strings"]
+        return Facts(**fields)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(times, "micros_in", lambda text: None)

@@ -1,4 +1,4 @@
-"""Rows of a batch, one by one: what a walk over all paths would say."""
+"""Rows of a batch, one by one: the same as a walk over all paths."""
 
 from itertools import groupby
 

@@ -1,4 +1,4 @@
-"""Names of folders that are remembered: a bounded stretch of them, without a gap."""
+"""Cached names of folders: a bounded stretch of them, without a gap."""
 
 import pytest
 

@@ -1,3 +1,5 @@
+"""The frame around a file's content: its checksum, and what happens to damaged bytes."""
+
 import pytest
 
 from lochan.errors import Corrupt, FutureFormat

@@ -1,4 +1,4 @@
-"""Small files of JSON, and key files: whatever bit of them is flipped, it is told as damage."""
+"""Small JSON files, and key files: any flipped bit is reported as damage."""
 
 import msgspec
 import pytest

@@ -19,7 +19,7 @@ def test_a_record_comes_back_equal() -> None:
 
 
 def test_the_bytes_of_version_1_do_not_change() -> None:
-    """On somebody's disk: if this fails, the format changed and needs a new version."""
+    """Such bytes are on users' disks: if this fails, the format changed and needs a new version."""
     assert records.encode(RECORD).digest.hex() == "9242270c4199e77d1500d7783b4d2c1465d44e9885942ddc7fe319b43673e4ae"
 
 

@@ -1,4 +1,4 @@
-"""A decoder is expendable: however it ends, who started it is told, and nothing of it is left."""
+"""A decoder is expendable: however it ends, its parent learns it, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lochan.errors import Transient
 from lochan.ingest.channel import DONE, TooLong
 from lochan.ingest.decoder import Decoder, DecoderDied, DecoderKilled, ForkServer, fork_server
 from tests.servers.processes import decoders, fork_servers
-from tests.unit.ingest.crooked import MODULE
+from tests.unit.ingest.bad_decoders import MODULE
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def begun(server: ForkServer, job: str) -> Decoder:
     return decoder
 
 
-def told(server: ForkServer, job: str) -> Any:
+def result_of(server: ForkServer, job: str) -> Any:
     with begun(server, job) as decoder:
         message = decoder.receive(1 << 20)
         assert message.kind == DONE
@@ -51,7 +51,7 @@ def told(server: ForkServer, job: str) -> Any:
         ("half", 0, True),
     ],
 )
-def test_how_it_died_is_told(server: ForkServer, job: str, ended: int, crashed: bool) -> None:
+def test_the_error_says_how_it_died(server: ForkServer, job: str, ended: int, crashed: bool) -> None:
     with begun(server, job) as decoder, pytest.raises(DecoderDied) as died:
         decoder.receive(1 << 20)
     assert (died.value.signal, died.value.crashed) == (ended, crashed)
@@ -82,24 +82,26 @@ def test_a_message_that_would_be_too_long_is_not_read(server: ForkServer) -> Non
         decoder.receive(1 << 20)
 
 
-def test_it_has_nothing_of_who_started_it(server: ForkServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_it_inherits_nothing_from_its_parent(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     own = ForkServer(MODULE)
     try:
         with (tmp_path / "open").open("wb") as file:
             os.set_inheritable(file.fileno(), True)
-            assert "hidden" not in told(own, "environment").values()
-            assert [name for name in told(own, "files") if not name.startswith("socket:")] == []
-            assert len(told(own, "files")) == 1, "its channel"
+            assert "hidden" not in result_of(own, "environment").values()
+            assert [name for name in result_of(own, "files") if not name.startswith("socket:")] == []
+            assert len(result_of(own, "files")) == 1, "its channel"
     finally:
         own.close()
 
 
 def test_limits_are_the_kernels(server: ForkServer, tmp_path: Path) -> None:
-    assert told(server, f"memory {100 << 20}") == 100 << 20
-    assert told(server, f"memory {4 << 30}") == "no memory"
-    assert told(server, f"disk {tmp_path / 'small'} 1000") == "written"
-    assert told(server, f"disk {tmp_path / 'large'} {2 << 20}") == "File too large"
+    assert result_of(server, f"memory {100 << 20}") == 100 << 20
+    assert result_of(server, f"memory {4 << 30}") == "no memory"
+    assert result_of(server, f"disk {tmp_path / 'small'} 1000") == "written"
+    assert result_of(server, f"disk {tmp_path / 'large'} {2 << 20}") == "File too large"
 
 
 @pytest.mark.thorough
@@ -117,14 +119,15 @@ def test_another_fork_server_comes_where_one_was_killed() -> None:
                 break
             threading.Event().wait(0.01)
         assert not Path(f"/proc/{forked.pid}").exists(), "they end with it"
-        assert told(own, "environment")["TZ"] == "UTC"
+        assert result_of(own, "environment")["TZ"] == "UTC"
     finally:
         own.close()
 
 
 @pytest.mark.thorough
 def test_those_that_end_while_they_are_given_up_leave_the_fork_server_alive(server: ForkServer) -> None:
-    """It is busy with forking, and then hears of both at once: not each time, so it is tried several times."""
+    """It is busy with a fork and then learns of both at once. That does not happen each time, so the test tries several
+    times."""
     servers: set[int] = set()
     for _ in range(8):
         given_up = [begun(server, "sleep") for _ in range(20)]
@@ -141,9 +144,9 @@ def test_those_that_end_while_they_are_given_up_leave_the_fork_server_alive(serv
     assert len(servers) == 1, "another one had to be started"
 
 
-def test_it_ends_with_who_started_it() -> None:
+def test_it_ends_with_its_parent() -> None:
     own = ForkServer(MODULE)
-    assert told(own, "environment")
+    assert result_of(own, "environment")
     before = len(fork_servers(os.getpid()))
     own.close()
     own.close()

@@ -1,4 +1,4 @@
-"""Columns that stand in paths."""
+"""Columns in paths."""
 
 from __future__ import annotations
 

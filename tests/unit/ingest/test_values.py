@@ -1,4 +1,4 @@
-"""What crosses from a decoder is believed only where it is what it says."""
+"""What comes from a decoder is accepted only if it is valid."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def test_rows_come_back_as_they_were() -> None:
         pytest.param(b"\x91\x81\xa1a\x01\xff", id="more after the end"),
     ],
 )
-def test_what_is_no_rows_is_not_believed(data: bytes) -> None:
+def test_invalid_rows_are_refused(data: bytes) -> None:
     with pytest.raises(InvalidRows):
         unpack_rows(data)

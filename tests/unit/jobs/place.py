@@ -1,4 +1,4 @@
-"""A pool in a folder, written to by tasks that are run here: all of a job but Spark."""
+"""A pool in a folder, written to by tasks that run in this process: a whole job without Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JobPool:
         self.repository = repository
 
     async def target(self, branch: str = "main", **more: Any) -> PoolTarget:
-        """As an executor gets it."""
+        """The target as an executor gets it."""
         made = await pool_target(self.repository, self.lake.lake.place, branch, **more)
         sent: PoolTarget = pickle.loads(pickle.dumps(made))
         return sent

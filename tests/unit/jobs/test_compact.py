@@ -1,4 +1,4 @@
-"""What the tasks of a compaction on Spark do, run here: no row changes, and no two objects overlap."""
+"""The tasks of a compaction on Spark, run here: no row changes, and no two objects overlap."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ SMALL = PoolSettings((PoolKey(("k",)),), size_bytes=4 << 10)
 
 
 def packed(tasks: list[MergeTask]) -> list[pa.RecordBatch]:
-    """As Spark gives them to a task."""
+    """Objects as Spark gives them to a task."""
     return [pa.record_batch({"task": [msgspec.msgpack.encode(task)]}) for task in tasks]
 
 
 def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage]:
-    """As `compact.merged`, without Spark."""
+    """Like `compact.merged`, without Spark."""
     several = split(groups)
     found = list(sample(Merging(target, tuple(groups)), packed(several)))
     if found:
@@ -63,9 +63,9 @@ def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage
         yield from merge_part(merging, records)
 
 
-async def compacted(lake: QueryLake, repository: OpenRepository, wish: CompactRequest) -> int:
-    """How many groups were cut up, in the first round."""
-    plan = await planned(repository, "main", wish)
+async def compacted(lake: QueryLake, repository: OpenRepository, request: CompactRequest) -> int:
+    """Returns how many groups were split in the first round."""
+    plan = await planned(repository, "main", request)
     limits = Limits(memory_bytes=64 << 20, threads=1)
     target = PoolTarget(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 
@@ -124,7 +124,7 @@ TEXT: list[Rows] = [[{"k": number, "a": 1, "A": 2, "p": "q" * 50} for number in 
 def test_no_row_changes_and_no_objects_overlap(
     tmp_path: Path, loads: list[Rows], settings: PoolSettings, several: int
 ) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *loads, settings=settings)
             before = await lake.rows("from logs")
@@ -135,12 +135,12 @@ def test_no_row_changes_and_no_objects_overlap(
             assert texts(await lake.rows("from logs")) == texts(before)
             assert [row.get("k") for row in await lake.rows("from logs")] == [row.get("k") for row in before]
 
-    run(told())
+    run(scenario())
 
 
 @pytest.mark.thorough
 def test_only_what_meets_a_span(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with query_lake(tmp_path) as lake:
             far = [{"k": row["k"] + 10_000, "v": row["v"]} for row in many(600)]
             await lake.pool("logs", many(600), many(600, 11), far, far, settings=SMALL)
@@ -153,7 +153,7 @@ def test_only_what_meets_a_span(tmp_path: Path) -> None:
             assert files & set(await lake.files("logs"))
             await repository.close()
 
-    run(told())
+    run(scenario())
 
 
 def test_bounds_cut_rows_into_parts_of_one_size() -> None:

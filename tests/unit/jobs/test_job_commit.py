@@ -1,4 +1,4 @@
-"""A job lands once: as one commit, found again by whoever does it twice, on whatever head there is."""
+"""A job lands once, as one commit on whatever head there is, and a second attempt finds it."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from lochan.errors import NothingToDo
 from lochan.formats.commit import Commit
-from lochan.jobs import job_commit as landing
+from lochan.jobs import job_commit
 from lochan.jobs.job_commit import BatchName, found_again, landed_before
 from lochan.jobs.messages import TaskMessage
 from lochan.versioning.branches import create_branch
@@ -17,7 +17,7 @@ from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool, job_pool
 
 
-async def batch(pool: JobPool, number: int, *, job: str = "q") -> landing.LandResult:
+async def batch(pool: JobPool, number: int, *, job: str = "q") -> job_commit.LandResult:
     messages = await pool.write([{"k": number, "job": job}])
     return await pool.land(messages, once=BatchName(job, number))
 
@@ -58,10 +58,10 @@ def test_the_same_batch_by_several_at_once_lands_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_whoever_loses_the_race_lands_on_the_new_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_lost_race_it_lands_on_the_new_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
-            real = landing._tree
+            real = job_commit._tree
             tries = 0
 
             async def late(*what: object) -> object:
@@ -72,7 +72,7 @@ def test_whoever_loses_the_race_lands_on_the_new_head(tmp_path: Path, monkeypatc
                 return await real(*what)  # type: ignore[arg-type]
 
             messages = await pool.write([{"k": 1}], [{"k": 2}])
-            monkeypatch.setattr(landing, "_tree", late)
+            monkeypatch.setattr(job_commit, "_tree", late)
             landed = await pool.land(messages, once=BatchName("j"))
             assert (tries, landed.again) == (2, False)
             assert await keys(pool) == [1, 2, 100]
@@ -81,21 +81,21 @@ def test_whoever_loses_the_race_lands_on_the_new_head(tmp_path: Path, monkeypatc
 
 
 def test_the_twin_that_lands_between_two_tries_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To look once, before, would not do."""
+    """A single look beforehand would not be enough."""
 
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
-            real = landing._tree
-            twin: list[landing.LandResult] = []
+            real = job_commit._tree
+            twin: list[job_commit.LandResult] = []
 
             async def late(*what: object) -> object:
                 if not twin:
-                    monkeypatch.setattr(landing, "_tree", real)
+                    monkeypatch.setattr(job_commit, "_tree", real)
                     twin.append(await batch(pool, 3))
                 return await real(*what)  # type: ignore[arg-type]
 
             messages = await pool.write([{"k": 3}])
-            monkeypatch.setattr(landing, "_tree", late)
+            monkeypatch.setattr(job_commit, "_tree", late)
             landed = await pool.land(messages, once=BatchName("q", 3))
             assert landed.again
             assert landed.commit == twin[0].commit
@@ -110,7 +110,7 @@ def test_what_a_merge_brought_in_is_found_too(tmp_path: Path) -> None:
             await batch(pool, 0)
             await create_branch(pool.repository, "dev", "main", actor=ANN)
             messages = await pool.write([{"k": 1}])
-            there = await landing.land(pool.repository, "dev", messages, actor=ANN, once=BatchName("q", 1))
+            there = await job_commit.land(pool.repository, "dev", messages, actor=ANN, once=BatchName("q", 1))
             await pool.lake.load("logs", [{"k": 50}])
             await merge(pool.repository, "dev", "main", actor=ANN)
             again = await batch(pool, 1)
@@ -165,7 +165,7 @@ def test_in_place_of_all_that_is_there(tmp_path: Path) -> None:
     run(play())
 
 
-def test_nothing_to_land_is_no_commit(tmp_path: Path) -> None:
+def test_nothing_to_land_makes_no_commit(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             before = await pool.head()

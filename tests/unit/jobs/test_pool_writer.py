@@ -1,4 +1,4 @@
-"""Tasks write objects that are those of an embedded load, and what goes wrong in them is told."""
+"""Tasks write the same objects as an embedded load, and their errors are reported."""
 
 import asyncio
 import shutil
@@ -105,10 +105,10 @@ def test_lines_with_their_places(tmp_path: Path) -> None:
             assert await pool.lake.rows("from logs") == [{"k": 1, "x": "y"}, {"k": 2}]
             with pytest.raises(TaskFailed) as failed:
                 await asyncio.to_thread(lambda: list(write_lines(target, [chunk])))
-            told = error_of(RuntimeError(f"Job aborted\n  at org.apache\n{failed.value}\n  ... 20 more"))
-            assert isinstance(told, Invalid)
-            assert "a.ndjson:8:" in told.message
-            assert "nothing was loaded" in told.hint
+            error = error_of(RuntimeError(f"Job aborted\n  at org.apache\n{failed.value}\n  ... 20 more"))
+            assert isinstance(error, Invalid)
+            assert "a.ndjson:8:" in error.message
+            assert "nothing was loaded" in error.hint
 
     run(play())
 
@@ -142,7 +142,7 @@ def test_files_carry_the_number_that_was_folded_before(tmp_path: Path) -> None:
     run(play())
 
 
-def test_what_no_task_could_do_is_said_before(tmp_path: Path) -> None:
+def test_impossible_work_is_refused_before_the_tasks(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             with pytest.raises(NotFound, match="nowhere"):
@@ -168,9 +168,9 @@ def test_an_executor_without_the_folder_says_so(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "lake")
     with pytest.raises(TaskFailed) as failed:
         list(write_rows(target, ROWS.to_batches()))
-    told = error_of(failed.value)
-    assert isinstance(told, Refused)
-    assert "does not see the lake" in told.message
+    error = error_of(failed.value)
+    assert isinstance(error, Refused)
+    assert "does not see the lake" in error.message
 
 
 def test_secrets_are_sent_and_never_shown(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Jobs tell the lake how far they are; who looks sees it, and which are lost."""
+"""Jobs record their progress in the lake. Readers see it, and which jobs are lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_job_from_its_start_to_its_end(place: Place) -> None:
 
 
 def test_what_is_put_to_the_store_is_counted(place: Place) -> None:
-    """Here, where the store counts it, and by tasks, as they say; but for the last word of the record itself."""
+    """The store counts it here, and tasks report theirs, except the last put of the record itself."""
     store = CountingStore(place.store, RequestCounts())
     run(store.put("before", bytes(50)))
     place.store = store
@@ -89,7 +89,7 @@ def test_it_is_there_while_it_runs(place: Place, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("error", "state", "told"),
+    ("error", "state", "message"),
     [
         (Transient("the store is away"), "failed", "the store is away"),
         (out_of_memory(STANDARD), "failed", out_of_memory(STANDARD).message),
@@ -101,11 +101,11 @@ def test_it_is_there_while_it_runs(place: Place, monkeypatch: pytest.MonkeyPatch
     ],
     ids=["store", "limit", "a value of a row", "Spark", "ours", "cancelled", "Ctrl-C"],
 )
-def test_how_it_ended(place: Place, error: BaseException, state: str, told: str) -> None:
+def test_how_it_ended(place: Place, error: BaseException, state: str, message: str) -> None:
     with pytest.raises(type(error)), recorded(place, "load", "logs", actor=ANN):
         raise error
     (found,) = place.all()
-    assert (found.state, found.error) == (state, told)
+    assert (found.state, found.error) == (state, message)
 
 
 def test_one_that_is_not_heard_of_is_lost(place: Place) -> None:
@@ -119,7 +119,7 @@ def test_one_that_is_not_heard_of_is_lost(place: Place) -> None:
         assert found.state == state
 
 
-def test_a_store_that_takes_nothing_is_no_matter(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_refuses_writes_does_not_matter(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(path: str, data: bytes) -> None:
         raise Refused("read only")
 

@@ -1,4 +1,4 @@
-"""Jobs that are told of when they begin and when they end, and by nobody between."""
+"""Jobs that report only when they begin and when they end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LANDED = LandResult("c", rows=5, put_bytes=700)
 
 
 class Place:
-    """As each process of a job opens it."""
+    """The lake as each process of a job opens it."""
 
     def __init__(self, folder: Path) -> None:
         self.store = CountingStore(LocalStore(str(folder), create=True), RequestCounts())
@@ -54,13 +54,13 @@ def test_it_begins_in_one_process_and_ends_in_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(Transient("the store is away"), "the store is away"), (Refused("'secret'"), "refused")]
+    ("error", "message"), [(Transient("the store is away"), "the store is away"), (Refused("'secret'"), "refused")]
 )
-def test_it_fails(tmp_path: Path, error: Exception, told: str) -> None:
+def test_it_fails(tmp_path: Path, error: Exception, message: str) -> None:
     place = Place(tmp_path)
     run(end_silent(place, run(begin_silent(place, "write", "logs@main", ANN)), error))
     (found,) = place.all()
-    assert (found.state, found.error) == ("failed", told)
+    assert (found.state, found.error) == ("failed", message)
 
 
 def test_the_batches_of_a_stream_are_one_job(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_batches_of_a_stream_are_one_job(tmp_path: Path) -> None:
     assert (failed.state, failed.rows, failed.error) == ("failed", 10, "away")
 
 
-def test_a_store_that_takes_nothing_is_no_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_refuses_writes_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(path: str, data: bytes) -> None:
         raise Refused("read only")
 

@@ -1,4 +1,4 @@
-"""What Spark says of a task that failed, as an error that says what to do."""
+"""Spark's report of a failed task becomes an error that says what to do."""
 
 import pytest
 
@@ -15,7 +15,7 @@ RAISED = "org.apache.spark.api.python.PythonException: Traceback:\n  File x\nVal
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (LOST, "executors kept dying on the same task; the last one: Command exited with code 137"),
         (RAISED, "ValueError: no such day"),
@@ -23,10 +23,10 @@ RAISED = "org.apache.spark.api.python.PythonException: Traceback:\n  File x\nVal
     ],
     ids=["an executor that died", "an error of Python's", "anything else"],
 )
-def test_one_line_of_a_hundred(text: str, said: str) -> None:
+def test_one_line_of_a_hundred(text: str, message: str) -> None:
     found = error_of(RuntimeError(text))
     assert isinstance(found, Refused)
-    assert found.message == f"Spark has failed: {said}"
+    assert found.message == f"Spark has failed: {message}"
     assert "nothing was changed" in (found.hint or "")
 
 

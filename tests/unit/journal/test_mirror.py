@@ -37,7 +37,7 @@ class World:
         return ObjectSlots(self.database, JOURNAL, aged=False, group=GROUP)
 
     def mirror(self) -> Mirror:
-        """As another process would have it."""
+        """The mirror as another process has it."""
         return Mirror(self.slots, self.bucket, JOURNAL, CLOCK)
 
     async def journal(self, behind: Mirroring | None = None) -> Journal:
@@ -197,7 +197,7 @@ def test_many_mirrors_beside_writers_and_a_trimmer() -> None:
     ],
 )
 def test_killed_at_any_step(where: str) -> None:
-    """Nothing that was mirrored is ever away, and the next mirror tidies up."""
+    """Nothing that was mirrored is ever missing, and the next mirror tidies up."""
 
     async def play() -> None:
         world = World()

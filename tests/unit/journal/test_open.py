@@ -1,4 +1,4 @@
-"""Opening journals: which kinds there are, and what is said when one cannot be opened."""
+"""Opens journals of each kind, and reports those that cannot be opened."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What a database's refusals mean to a journal: certain that nothing was done, or open."""
+"""What a database's errors mean to a journal: certainly nothing done, or unknown."""
 
 from types import SimpleNamespace
 

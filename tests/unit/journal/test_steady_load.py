@@ -1,4 +1,4 @@
-"""A lake under steady load keeps its metadata within a bound: slots and checkpoints do not pile up behind the writers.
+"""A lake under steady load keeps its metadata bounded: slots and checkpoints do not pile up.
 
 What grows is the history itself, once: every record is in one segment, for ever. Beside the segments stand the records
 of the group that is not full, those that came since the last trim, and a few checkpoints.
@@ -24,7 +24,7 @@ from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.versioning.state.refs import Refs
 from tests.run import run
-from tests.unit.versioning.story import FIRST
+from tests.unit.versioning.folded_events import FIRST
 
 ANN = Actor("ann", "test", "")
 ID = "repo"

@@ -1,4 +1,4 @@
-"""The journal over objects in memory: with a look for the segment after every answer, and by the fast path (J6)."""
+"""The journal over objects in memory: with a check for the segment after every answer, and with the fast path (J6)."""
 
 from lochan.store.memory import MemoryStore
 from tests.journal_place import ObjectPlace, Place

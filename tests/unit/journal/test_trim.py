@@ -1,4 +1,4 @@
-"""Which checkpoints nobody needs any more."""
+"""Which checkpoints are no longer needed."""
 
 from lochan.journal.slots import FoundCheckpoint
 from lochan.journal.trim import superfluous

@@ -1,4 +1,4 @@
-"""Sharing a probe: nobody is served by one that began before he came."""
+"""Shared probes: nobody is served by a probe that began before they came."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A pool in memory, with objects whose rows are short texts: what they hold is the test's to know, not the lake's."""
+"""A pool in memory, with objects whose rows are short texts. Only the test knows what they hold, not the lake."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
@@ -35,7 +35,7 @@ class Pool:
         self.computations = 0  # of rows, by an engine
 
     async def write(self, rows: Iterable[str]) -> Entry:
-        """An object that nobody knows of yet."""
+        """An object that no commit names yet."""
         rows = sorted(rows)
         _, mint = await self.repository.refs()
         low, high = (encode([row], SETTINGS) if rows else b"" for row in (*rows[:1], *rows[-1:]) or ("", ""))
@@ -49,7 +49,7 @@ class Pool:
         return [object_id(entry.path) for entry in entries]
 
     async def compact(self, branch: str, *ids: str) -> str:
-        """These objects, or all there are, into one. Returns its id."""
+        """Merges these objects, or all of them, into one. Returns its id."""
         removed = [entry for entry in await self.objects(branch) if not ids or object_id(entry.path) in ids]
         added = await self.write(await self.rows_of(removed))
         await replace_objects(self.repository, branch, Swap(removed, [added]), actor=ANN)
@@ -59,7 +59,7 @@ class Pool:
         return await delete_objects(self.repository, branch, ids, actor=ANN)
 
     async def rewrite(self, branch: str, without: str = "", more: str = "") -> None:
-        """As a delete by predicate or an upsert: objects with one of these rows, or else the first, are replaced."""
+        """Like a delete by condition or an upsert: objects with one of these rows, or else the first, are replaced."""
         found = await self.objects(branch)
         hit = [entry for entry in found if set(await self.rows_of([entry])) & set(without.split())] or found[:1]
         rows = [row for row in await self.rows_of(hit) if row not in without.split()] + more.split()
@@ -79,7 +79,7 @@ class Pool:
         return (await rebase(self.repository, branch, onto, actor=ANN)).head
 
     async def computed(self, repository: OpenRepository, merge: RowMerge, mint: int) -> list[Entry]:
-        """What an engine does, with rows that are texts."""
+        """What an engine computes, with rows that are texts."""
         base, ours, theirs = [Counter(await self.rows_of(side)) for side in merge[:3]]
         counts = {row: _count(base[row], ours[row], theirs[row]) for row in sorted(ours | theirs)}
         rows = [row for row, count in counts.items() for _ in range(count)]
@@ -100,7 +100,7 @@ class Pool:
         return {object_id(entry.path) for entry in await self.objects(ref)}
 
     async def rows(self, ref: str) -> str:
-        """All of them, in order."""
+        """All rows, in order."""
         return " ".join(await self.rows_of(await self.objects(ref)))
 
     async def rows_of(self, entries: Iterable[Entry]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which objects are merged: those that overlap, those that are small, and nothing twice."""
+"""Which objects are merged: those that overlap, those that are small, and none twice."""
 
 from typing import Any
 
@@ -46,10 +46,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("objects, wanted", CASES)
-def test_a_plan(objects: list[tuple[Any, ...]], wanted: list[tuple[str, str, int]]) -> None:
+@pytest.mark.parametrize("objects, expected", CASES)
+def test_a_plan(objects: list[tuple[Any, ...]], expected: list[tuple[str, str, int]]) -> None:
     found = plan(spans(*objects), SETTINGS)
-    assert [(group.why, "".join(group.paths), group.pieces) for group in found] == wanted
+    assert [(group.why, "".join(group.paths), group.pieces) for group in found] == expected
 
 
 def test_rows_without_the_key_are_first_where_they_count_as_the_least() -> None:

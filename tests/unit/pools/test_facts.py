@@ -1,4 +1,4 @@
-"""Facts come back from an entry's metadata, and a table of entries gives its spans at once."""
+"""Facts are read back from an entry's metadata, and a table of entries gives its spans at once."""
 
 import base64
 from typing import Any

@@ -20,7 +20,7 @@ from lochan.versioning.repositories import Repositories
 from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.pools.place import ANN
-from tests.unit.versioning.story import FIRST, after, entry
+from tests.unit.versioning.folded_events import FIRST, after, entry
 
 SETTINGS = PoolSettings((PoolKey(("a", "b"), True),), True, 1_000, (("t",),), (("id",),))
 
@@ -49,7 +49,7 @@ def folded(*events: Event) -> Repositories:
 
 
 def again(part: Repositories) -> Repositories:
-    """As a checkpoint keeps it."""
+    """The state as a checkpoint keeps it."""
     loaded = Repositories()
     loaded.load(msgspec.Raw(msgspec.msgpack.encode(part.dump())))
     return loaded

@@ -1,4 +1,4 @@
-"""Keys as bytes: they compare as the keys do, whatever their kinds."""
+"""Keys as bytes compare as the keys do, whatever their kinds."""
 
 import json
 import math
@@ -87,7 +87,7 @@ def test_a_range_holds_the_rows_between_and_none_without_the_key(
 ) -> None:
     settings, rows = drawn
     low, high = rows[at % len(rows)][0], rows[to % len(rows)][0]
-    wanted = bounds(low, high, settings)
+    key_range = bounds(low, high, settings)
     for row in rows:
         if row[0] is None:
             inside = False
@@ -95,7 +95,7 @@ def test_a_range_holds_the_rows_between_and_none_without_the_key(
             above = low is None or _rank(low) <= _rank(row[0])
             inside = above and (high is None or _rank(row[0]) <= _rank(high))
         key = encode(row, settings)
-        assert wanted.meets(Span(key, key)) == inside, (row, low, high)
+        assert key_range.meets(Span(key, key)) == inside, (row, low, high)
 
 
 @given(st.lists(st.lists(TEXTS | st.text("a\xff", min_size=200, max_size=400), min_size=2, max_size=2), min_size=1))

@@ -8,7 +8,7 @@ from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.keys import Instant, encode
 from lochan.pools.kind_order import CLASSES, COMPOSITE, EVERY_NUMBER, PLACES, SIMPLE
 from tests.corpus.reference.values import order
-from tests.unit.query.ask import ask
+from tests.unit.query.run_query import ask
 
 KEY = PoolSettings((PoolKey(("k",)),))
 OF_KINDS: dict[str, Any] = {

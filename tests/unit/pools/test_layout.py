@@ -1,4 +1,4 @@
-"""Layouts: no two values in one place, no two columns of one name."""
+"""Layouts: no two values in one place, no two columns with one name."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Shapes that differ by nulls alone are one, and it holds the same rows in the same columns."""
+"""Shapes that differ only by nulls are one, with the same rows in the same columns."""
 
 import random
 from typing import Any

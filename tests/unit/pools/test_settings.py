@@ -1,4 +1,4 @@
-"""Settings as they are written, and what is said to those that cannot be taken."""
+"""Settings as they are written, and the errors for invalid ones."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from lochan.pools.settings import parse, parse_path
 
 
 @pytest.mark.parametrize(
-    "keys, wanted, times",
+    "keys, expected, times",
     [
         ((), [PoolKey()], []),
         (("this",), [PoolKey()], []),
@@ -24,9 +24,9 @@ from lochan.pools.settings import parse, parse_path
         (("time",), [PoolKey(("time",))], []),
     ],
 )
-def test_keys(keys: tuple[str, ...], wanted: list[PoolKey], times: list[tuple[str, ...]]) -> None:
+def test_keys(keys: tuple[str, ...], expected: list[PoolKey], times: list[tuple[str, ...]]) -> None:
     settings = parse(keys)
-    assert list(settings.keys) == wanted
+    assert list(settings.keys) == expected
     assert list(settings.times) == times
 
 
@@ -36,7 +36,7 @@ def test_all_settings_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "given, said",
+    "given, message",
     [
         ({"keys": [""]}, "a name is missing"),
         ({"keys": ["a..b"]}, "a name is missing"),
@@ -55,8 +55,8 @@ def test_all_settings_at_once() -> None:
         ({"primary_key": ["a,,b"]}, "--primary-key"),
     ],
 )
-def test_what_cannot_be_taken(given: dict[str, object], said: str) -> None:
-    with pytest.raises(Invalid, match=said) as caught:
+def test_what_cannot_be_taken(given: dict[str, object], message: str) -> None:
+    with pytest.raises(Invalid, match=message) as caught:
         parse(**given)  # type: ignore[arg-type]
     assert caught.value.hint
 

@@ -1,4 +1,4 @@
-"""Times that are written as text: each comes back as it was, or is no time."""
+"""Times written as text: each comes back unchanged, or is not a time."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""A policy of upkeep: what a file says, and everything that can be wrong with one."""
+"""A policy of upkeep: what a file may say, and everything that can be wrong with one."""
 
 from pathlib import Path
 
@@ -24,13 +24,13 @@ pools:
 """
 
 
-def told(folder: Path, text: str) -> Upkeep:
+def read_policy(folder: Path, text: str) -> Upkeep:
     (folder / "policy.yaml").write_text(text)
     return read(folder / "policy.yaml", "policy.yaml")
 
 
 def test_rules_go_over_the_defaults_and_the_first_that_fits_counts(tmp_path: Path) -> None:
-    upkeep = told(tmp_path, WHOLE)
+    upkeep = read_policy(tmp_path, WHOLE)
     assert upkeep.every_s == 90
     assert upkeep.rule("logs-old") == Rule(("main",), compact=False, overlapping_max=3)
     assert upkeep.rule("logs-new") == Rule(("main", "dev"), True, 3, 20, 64 << 20)
@@ -40,17 +40,19 @@ def test_rules_go_over_the_defaults_and_the_first_that_fits_counts(tmp_path: Pat
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "every:\ndefaults:\npools:\n", "pools: {}\n"])
 def test_a_policy_that_says_nothing_is_the_standard_one(tmp_path: Path, text: str) -> None:
-    assert told(tmp_path, text) == STANDARD
+    assert read_policy(tmp_path, text) == STANDARD
     assert STANDARD.rule("anything").policy == UPKEEP
 
 
 def test_what_the_defaults_leave_alone_a_rule_may_take_up(tmp_path: Path) -> None:
-    upkeep = told(tmp_path, "defaults: {compact: no}\npools: {logs: {compact: {small: 2}}, more: {compact: yes}}")
+    upkeep = read_policy(
+        tmp_path, "defaults: {compact: no}\npools: {logs: {compact: {small: 2}}, more: {compact: yes}}"
+    )
     assert [upkeep.rule(name).compact for name in ("logs", "more", "rest")] == [True, True, False]
 
 
 @pytest.mark.parametrize(
-    "text, kind, said",
+    "text, kind, message",
     [
         ("defauls: {}", Invalid, "line 1: there is no 'defauls' in the policy; did you mean 'defaults'?"),
         ("pools:\n  logs:\n    compct: no", Invalid, "line 3: there is no 'compct' in pools.logs; did you mean"),
@@ -76,11 +78,11 @@ def test_what_the_defaults_leave_alone_a_rule_may_take_up(tmp_path: Path) -> Non
         ("defaults: {index: [host]}", Refused, "index is not implemented yet"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, kind: type[LochanError], said: str) -> None:
+def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, kind: type[LochanError], message: str) -> None:
     with pytest.raises(kind) as caught:
-        told(tmp_path, text)
+        read_policy(tmp_path, text)
     assert caught.value.message.startswith("policy.yaml, line ")
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_there_is_no_such_file(tmp_path: Path) -> None:

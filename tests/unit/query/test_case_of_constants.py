@@ -1,5 +1,4 @@
-"""DuckDB 2.0 keeps too many rows for `CASE WHEN a THEN 'x' END LIKE 'x%'` where they lie in a file: no plan of ours may
-say it."""
+"""DuckDB 2.0 reads too many rows for `CASE WHEN a THEN 'x' END LIKE 'x%'` from files: no plan of ours may have it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The corpus: enough of everything, and DuckDB gives what the reference gives. Spark is asked in its own lane."""
+"""The corpus covers everything, and DuckDB gives what the reference gives. Spark has its own lane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.corpus.reference.functions import NOW
 from tests.corpus.reference.operators import play
 from tests.corpus.reference.sources import Pools, Unknown
 from tests.corpus.reference.values import plain
-from tests.unit.query.ask import answer
+from tests.unit.query.run_query import answer
 from tests.unit.query.toy_source import ToySource
 
 POOLS = Pools(pools())

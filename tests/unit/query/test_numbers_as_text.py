@@ -1,5 +1,6 @@
-"""Pools of earlier times, whose long numbers are JSON text and whose fine times are strings: every way to ask counts
-them, on the bytes as they were."""
+"""Older pools, whose long numbers are JSON text and whose fine times are strings: every kind of query counts them, on
+the original bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source made of Python rows, read by VALUES: what a plan is tested on without a pool."""
+"""A source made of Python rows, read by VALUES, to test a plan without a pool."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class ToySource:
         return null_of(leaf.kind, alternate.element if alternate is not None else NULL)
 
     def _leaf_kind(self, shape: Object, path: Path) -> tuple[str, Type] | None:
-        """What the row has there; arrays and objects that the layout keeps as text are of the kind json."""
+        """The kind of the row's value; arrays and objects that the layout keeps as text are of the kind json."""
         type = _at(shape, path)
         if type is None or any(self._is_text(path[:depth]) for depth in range(1, len(path))):
             return None

@@ -1,4 +1,4 @@
-"""A gateway in this process: requests are signed here, and answers taken down as Granian gets them."""
+"""A gateway in this process. It signs requests and records answers as Granian gets them."""
 
 import hmac
 from collections.abc import AsyncIterator, Mapping
@@ -75,7 +75,7 @@ class AskedHeaders:
     pairs: Pairs
 
     def items(self) -> list[tuple[str, str]]:
-        """Granian drops a value that is not ASCII, and tells its name all the same."""
+        """Granian drops a value that is not ASCII, but keeps its name."""
         return [pair for pair in self.pairs if pair[1].isascii()]
 
     def keys(self) -> list[str]:
@@ -115,14 +115,14 @@ class Protocol:
 
 
 class NoVerifiers(VerifierCache):
-    """Nobody is known by sight: every request goes the general way."""
+    """Knows no verifier: every request takes the general path."""
 
     def learn(self, *known: object) -> None:
         pass
 
 
 class NoListCache(ListCache):
-    """Every list is made anew."""
+    """A cache that never has a list."""
 
     def keep(self, *page: object) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What was answered, kept for the key that it was answered to."""
+"""Answers are cached for the key that they were given to."""
 
 from typing import Any, cast
 

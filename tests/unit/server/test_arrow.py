@@ -1,4 +1,4 @@
-"""A server's Arrow does not load pandas; somebody who wants it still gets it."""
+"""A server's Arrow does not load pandas, but pandas still works for those who import it."""
 
 import subprocess
 import sys

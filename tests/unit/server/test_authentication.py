@@ -1,4 +1,4 @@
-"""Who asks, where another process made the key a moment ago, or made it anew."""
+"""Authentication when another process has just created the key, or created it again."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -41,7 +41,7 @@ class Servers:
         return self
 
     async def ask(self, form: str, token: str | None = None) -> str:
-        """As whom it is let in, or why it is not."""
+        """The user, or the reason for the refusal."""
         claim = claimed(sign(form, token=token).request(), REALM, NOW)
         assert claim is not None
         request = cast(S3Request, SimpleNamespace(arrived=self.clock.boot(), identity=None, user="", source=""))
@@ -85,7 +85,7 @@ def test_so_is_one_that_came_back_with_another_secret() -> None:
     run(work())
 
 
-def test_only_who_would_be_refused_is_looked_for_again() -> None:
+def test_only_a_refusal_looks_at_the_journal_again() -> None:
     async def work() -> None:
         servers = await Servers().begin()
         await create_key(servers.admin, "bob", id=KEY_ID, secret=SECRET, actor=ACTOR)

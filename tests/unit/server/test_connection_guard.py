@@ -1,4 +1,4 @@
-"""Who may keep a connection: by a clock that the test moves, on sockets of this very process."""
+"""Who may keep a connection: with a clock that the test moves, on sockets of this process."""
 
 import socket
 import sys
@@ -88,7 +88,7 @@ def test_of_one_address_the_oldest_strangers_are_closed(place: Place) -> None:
     assert [is_open(each) for each in (known, *strangers)] == [True, False, False, True, True, True, True]
 
 
-def test_a_stranger_who_asks_something_goes_after_those_who_do_not(place: Place) -> None:
+def test_anonymous_connections_without_a_request_are_closed_first(place: Place) -> None:
     asking = place.connect()
     place.guard.begin(name(asking))
     strangers = [place.connect() for _ in range(4)]
@@ -107,7 +107,7 @@ def test_who_was_known_on_another_connection_is_a_stranger_on_this(place: Place)
     assert not is_open(strangers[0])
 
 
-def test_an_answer_that_is_still_taken_is_no_idleness(place: Place) -> None:
+def test_a_connection_that_still_reads_its_answer_is_not_idle(place: Place) -> None:
     slow = place.connect()
     place.accepted[-1].setblocking(False)
     with pytest.raises(BlockingIOError):

@@ -1,4 +1,4 @@
-"""GetObject of damaged bodies on a disk: neither the whole nor any part is answered with other bytes."""
+"""GetObject of damaged bodies on a disk: neither the whole nor any part is answered with wrong bytes."""
 
 import asyncio
 from pathlib import Path
@@ -32,9 +32,9 @@ def test_no_range_is_answered_with_damage(tmp_path: Path, size: int, fastpath: b
         for at in (None, 0, 100, len(body) // 2, len(body) - 1):
             if at is not None:
                 file.write_bytes(whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1 :])
-            for wanted in RANGES:
+            for span in RANGES:
                 asked = signed(admin, "GET", "/demo/main/a")
-                answer = await place.ask(asked if wanted is None else asked.adding("range", wanted))
+                answer = await place.ask(asked if span is None else asked.adding("range", span))
                 if at is None:
                     assert answer.status in (200, 206)
                     assert answer.body in body and answer.body

@@ -1,4 +1,4 @@
-"""Errors of the lake in S3's words: clients learn what is wrong, and not where the lake is."""
+"""Errors of the lake as S3 errors: clients learn what is wrong, but not where the lake is."""
 
 import asyncio
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_files_are_named_by_their_paths_in_the_store(store: str, message: str, t
     assert as_s3(Corrupt(message), store) is None
 
 
-def test_clients_are_not_told_where_the_lake_is(tmp_path: Path) -> None:
+def test_clients_do_not_learn_where_the_lake_is(tmp_path: Path) -> None:
     async def play() -> None:
         lake = await Lake.create(LocalStore(str(tmp_path / "lake"), create=True))
         admin = await ensure_admin(lake.open_access(), actor=ACTOR)

@@ -1,4 +1,4 @@
-"""The short way gives the answers of the general way: every request of a corpus goes through both."""
+"""The fast path gives the answers of the general path: every request of a corpus goes through both."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from lochan.versioning.workspaces import write
 from lochan.versioning.workspaces.write import open_workspace
 from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, signed
-from tests.unit.server.two_ways import People, World, chunks, opened
+from tests.unit.server.two_paths import People, World, chunks, opened
 
 STRANGER = NewAccessKey("nobody", "LKIANOBODYKNOWSTHIS0", "not-the-secret-of-anybody-at-all")
 KEYS = (

@@ -1,4 +1,4 @@
-"""Small PUTs get the answers of the general way, leave the same entries, and are noted as they are there."""
+"""Small PUTs on the fast path get the answers of the general path, leave the same entries, and are logged alike."""
 
 import asyncio
 from base64 import b64encode
@@ -26,7 +26,7 @@ from lochan.versioning.revisions.resolve import resolve
 from tests.run import run
 from tests.unit.access.place import allow
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, Place, Protocol, signed
-from tests.unit.server.two_ways import World, opened, told
+from tests.unit.server.two_paths import World, comparable, opened
 
 BODY = b"a small body"
 LARGE = bytes(70_000)  # more than is read of a request that is refused
@@ -105,7 +105,7 @@ async def _plain_writes(folder: Path) -> None:
         one = await world.short.ask(asked), await _entry(repository, inside)
         other = await world.general.ask(asked), await _entry(repository, inside)
         assert one[0].status == 200
-        assert told(one[0]) == told(other[0]), asked
+        assert comparable(one[0]) == comparable(other[0]), asked
         assert _content(one[1]) == _content(other[1]), asked
         assert world.short.noted[-1] == world.general.noted[-1], asked
     assert world.short.short - before == len(asks), "these are what the short way is for"
@@ -194,7 +194,7 @@ async def _not_as_long(folder: Path) -> None:
         assert answer.status == 400
         assert b"<Code>IncompleteBody<" in answer.body
     gone = [await each.ask(asked, Gone(b"")) for each in (world.short, world.general)]
-    assert told(gone[0]) == told(gone[1])
+    assert comparable(gone[0]) == comparable(gone[1])
     assert b"<Code>IncompleteBody<" in gone[0].body
     assert world.short.noted[-1] == world.general.noted[-1]
 
@@ -219,9 +219,9 @@ async def _does_not_come(folder: Path) -> None:
     assert (await world.short.ask(asked)).status == 200, "others go on"
     answer = await first
     assert loop.time() - begun >= 0.3
-    assert [told(await each) for each in later] == [told(answer)] * 3
+    assert [comparable(await each) for each in later] == [comparable(answer)] * 3
     assert loop.time() - begun >= 0.45, "each has its own time"
-    assert told(answer) == told(await world.general.ask(asked, Stalled(b"")))
+    assert comparable(answer) == comparable(await world.general.ask(asked, Stalled(b"")))
     assert (answer.status, answer.headers["connection"]) == (400, "close")
     assert b"<Code>RequestTimeout<" in answer.body
     with pytest.raises(asyncio.CancelledError):
@@ -249,7 +249,7 @@ async def _need_not_send(folder: Path) -> None:
         *(signed(admin, "PUT", "/bucket/main/new", body=LARGE, headers=headers) for headers in wrong),
     ):
         one, other = [await place.ask(asked, Kept(b"")) for place in (world.short, world.general)]
-        assert told(one) == told(other), asked
+        assert comparable(one) == comparable(other), asked
         assert one.status in (400, 403, 404)
 
 
@@ -303,7 +303,7 @@ async def _store_fails(folder: Path) -> None:
 
 
 class Kept(Protocol):
-    """Its client waits to be asked for a body."""
+    """Its client sends the body only on request."""
 
     async def __call__(self) -> bytes:
         raise AssertionError("nobody should ask")
@@ -375,7 +375,7 @@ async def _entry_after(place: Place, asked: Asked, repository: OpenRepository) -
     key = asked.path[1:].partition("/")[2]
     ref, _, inside = ("main", "", key) if place.is_flat else key.partition("/")
     found = await _find(repository, inside) if answer.status == 200 and ref == "main" else None
-    return told(answer), None if found is None else _content(found)
+    return comparable(answer), None if found is None else _content(found)
 
 
 async def _find(repository: OpenRepository, path: str) -> Entry | None:
@@ -390,5 +390,5 @@ async def _entry(repository: OpenRepository, path: str) -> Entry:
 
 
 def _content(entry: Entry) -> Content:
-    """Without where the bytes lie and when they came."""
+    """Without the location of the bytes and their time."""
     return replace(entry, blocks=(), mtime=0), [(block.size, block.sha256) for block in entry.blocks]

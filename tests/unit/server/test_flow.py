@@ -1,4 +1,4 @@
-"""Answers under way share one memory, and go on as their clients take them."""
+"""Answers in progress share one memory, and continue as their clients read them."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Pages that are kept: of one ref as it was, by one user, within a bound."""
+"""Cached pages: of one state of a ref, for one user, within a bound."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -21,8 +21,8 @@ class Asked:
     user: str = "ada"
 
 
-def at(commit: str = "c1", layers: Layers = EMPTY, **told: Any) -> ResolvedRef:
-    return ResolvedRef(commit, cast("Any", None), BranchState("main", 1, commit, layers), **told)
+def at(commit: str = "c1", layers: Layers = EMPTY, **fields: Any) -> ResolvedRef:
+    return ResolvedRef(commit, cast("Any", None), BranchState("main", 1, commit, layers), **fields)
 
 
 def find(

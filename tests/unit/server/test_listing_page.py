@@ -1,5 +1,6 @@
-"""Pages of a list of which much is denied: however little is looked at for one of them, together they hold all that is
-shown, once and in order."""
+"""Pages of a list with many denied objects: however few a page looks at, together they show everything once and in
+order.
+"""
 
 from collections.abc import AsyncIterator
 
@@ -41,7 +42,7 @@ def test_all_pages_together(
     shown = visible(denied)
     there = sorted((path for path in paths if path.startswith(prefix)), key=str.encode)
     readable = [path for path in there if shown.rights.allow("fs:ReadObject", f"{MAIN}/object/{path}")]
-    wanted = list(dict.fromkeys(folded(path, prefix, delimiter) for path in readable))
+    expected = list(dict.fromkeys(folded(path, prefix, delimiter) for path in readable))
 
     async def play() -> list[str]:
         lake = await Lake.create(MemoryStore())
@@ -66,7 +67,7 @@ def test_all_pages_together(
         patch.setattr(visible_page, "_CHUNK", chunk)
         patch.setattr(visible_page, "_CHUNKS_MAX", chunks)
         patch.setattr(visible_page, "_LOOKED_MAX", 12 * chunk)
-        assert run(play()) == wanted
+        assert run(play()) == expected
 
 
 def folded(path: str, prefix: str, delimiter: str) -> str:

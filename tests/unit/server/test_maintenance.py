@@ -1,4 +1,4 @@
-"""Uploads that nobody ends are aborted when they are old, and only those."""
+"""Unfinished uploads are aborted when they are old, and only those."""
 
 from collections.abc import AsyncIterator
 
@@ -14,7 +14,7 @@ ANN = Actor("ann", "test", "here")
 
 
 class Wall(SystemClock):
-    """Its days pass when a test says so."""
+    """A wall clock that a test moves."""
 
     days = 0
 

@@ -1,4 +1,4 @@
-"""A body neither stands still nor trickles."""
+"""A body must neither stand still nor trickle."""
 
 import asyncio
 

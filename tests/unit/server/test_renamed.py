@@ -1,4 +1,4 @@
-"""A repository that gets another name is judged by that name from then on, by whichever way a request goes."""
+"""A renamed repository is judged by its new name at once, on either path of a request."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a request costs where every question to the store is a journey: a PUT is its data and one append."""
+"""The number of requests to the store: a PUT is its data and one append."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The names that a query may have, against the published model of S3 that botocore ships."""
+"""The names that a query string may have, against the published model of S3 that botocore ships."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class Scope:
         self.headers, self.scheme = headers, "http"
 
 
-def asked(level: str, method: str, query: str = "", headers: dict[str, str] | None = None) -> S3Request:
+def s3_request(level: str, method: str, query: str = "", headers: dict[str, str] | None = None) -> S3Request:
     request = S3Request(Scope(method, query, headers or {}), None, "", 0.0)
     request.read_query()
     request.bucket = "" if level == SERVICE else "bucket"
@@ -76,7 +76,7 @@ def test_an_operation_that_is_not_here_is_not_taken_for_another(name: str) -> No
     if name in ("ListDirectoryBuckets", "GetBucketLifecycle", "GetBucketNotification"):
         return  # the same request as another operation's: ListBuckets, or what the two are called today
     names = [sub_resource(model), *(f"{each}=1" for each in query_names(model))]
-    request = asked(level_of(model), model["http"]["method"], "&".join(filter(None, names)))
+    request = s3_request(level_of(model), model["http"]["method"], "&".join(filter(None, names)))
     with pytest.raises(S3Error) as error:
         find(request)
     assert error.value.code in ("NotImplemented", "MethodNotAllowed"), name
@@ -88,8 +88,8 @@ def test_a_name_that_nobody_knows_is_refused(level: str, method: str) -> None:
         name, _, header = mark.partition("+")
         headers = {header: "b/k"} if header else {}
         own = [f"{name}=2"] if name else []
-        assert find(asked(level, method, "&".join(own), headers)) is route
-        assert find(asked(level, method, "&".join((*own, "x-id=1", "X-Amz-Date=1")), headers)) is route
+        assert find(s3_request(level, method, "&".join(own), headers)) is route
+        assert find(s3_request(level, method, "&".join((*own, "x-id=1", "X-Amz-Date=1")), headers)) is route
         with pytest.raises(S3Error) as error:
-            find(asked(level, method, "&".join((*own, "annotation2=")), headers))
+            find(s3_request(level, method, "&".join((*own, "annotation2=")), headers))
         assert error.value.code == "NotImplemented"

@@ -1,4 +1,4 @@
-"""Rows behind the requests: written in time, kept while the store is away, dropped when there are too many."""
+"""Rows that are written after the requests: in time, kept while the store is away, dropped if there are too many."""
 
 import asyncio
 

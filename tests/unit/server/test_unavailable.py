@@ -1,4 +1,4 @@
-"""A store that takes no writes, or is gone: clients are told to come back, in words; nobody is told that he may not."""
+"""A store that takes no writes, or is gone: clients are asked to come back, and never get AccessDenied."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""The log of use as a file: what went in comes out, and Arrow needs no pandas for it."""
+"""The log of use as a file: rows come back unchanged, and Arrow needs no pandas for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_rows_come_back() -> None:
 
 
 def test_no_pandas() -> None:
-    """In a process of its own, where nothing else may have imported it."""
+    """In a separate process, where nothing else has imported it."""
     code = (
         "import sys; from lochan.server.usage import UsageRow, encoded; "
         "encoded([UsageRow(1, 'ann', 'GetObject', 'demo', 'main', 'a', 2, 200)]); print('pandas' in sys.modules)"

@@ -1,4 +1,4 @@
-"""Budgets, the log, and the three ways to decide."""
+"""Budgets, the log, and the three ways to choose."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""With nothing going wrong, the simulated store is a store like any other."""
+"""If nothing goes wrong, the simulated store is a store like any other."""
 
 from collections.abc import Coroutine, Iterator
 from typing import Any

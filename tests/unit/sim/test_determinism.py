@@ -31,9 +31,9 @@ def test_twice_in_one_process() -> None:
 @pytest.mark.thorough
 def test_in_another_process_with_another_hash_seed() -> None:
     code = "from tests.unit.sim.test_determinism import SEEDS, story\nfor seed in SEEDS: print(story(seed))"
-    told = []
+    values = []
     for hash_seed in ("1", "2"):
-        told.append(
+        values.append(
             subprocess.run(
                 [sys.executable, "-c", code],
                 cwd=Path(__file__).parents[3],
@@ -44,7 +44,7 @@ def test_in_another_process_with_another_hash_seed() -> None:
             ).stdout
         )
     here = "".join(story(seed) + "\n" for seed in SEEDS)
-    assert told == [here, here]
+    assert values == [here, here]
 
 
 def test_ids_follow_the_seed() -> None:

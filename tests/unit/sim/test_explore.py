@@ -1,4 +1,4 @@
-"""The explorer visits each schedule once, finds planted bugs within small budgets, and what it found plays again."""
+"""The explorer visits each schedule once, finds planted bugs within small budgets, and can replay what it found."""
 
 import asyncio
 import itertools
@@ -15,7 +15,7 @@ from tests.unit.sim.toys import Busy, Counter, Creator, Lease
 
 
 class TwoPuts:
-    """Two machines put once: four things, A's effect and answer (a, A) and B's (b, B). Notes the orders it saw."""
+    """Two machines put once: four things, A's effect and answer (a, A) and B's (b, B). Records the orders it saw."""
 
     def __init__(self, *, split: bool = True) -> None:
         self.orders: list[str] = []

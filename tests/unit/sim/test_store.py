@@ -74,7 +74,7 @@ def test_a_listing_goes_page_by_page_in_the_order_of_bytes() -> None:
     assert [effect.verb for effect in store.history].count("list") == 4  # the last one finds nothing more
 
 
-def test_history_tells_what_truly_happened() -> None:
+def test_the_history_is_what_truly_happened() -> None:
     async def code(machine: Machine) -> None:
         with pytest.raises(Transient):
             await machine.store.put_if_absent("x", b"1")

@@ -1,4 +1,4 @@
-"""Machines, their death and their clocks; and which thing happens next."""
+"""Machines, their crashes and their clocks; and which thing happens next."""
 
 import asyncio
 import gc

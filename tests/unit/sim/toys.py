@@ -1,4 +1,4 @@
-"""Small protocols with a known bug each, to see whether the simulator finds it; and the same without the bug."""
+"""Small protocols with one known bug each, to see whether the simulator finds it; and the same without the bug."""
 
 import asyncio
 
@@ -43,7 +43,7 @@ class Counter:
 
 
 class Creator:
-    """Creates an object and says whether it did. The buggy one takes "no answer" for "no"; the other reads back."""
+    """Creates an object and reports whether it did. The buggy one takes "no answer" for "no"; the other reads back."""
 
     def __init__(self, *, buggy: bool) -> None:
         self._buggy = buggy

@@ -1,4 +1,4 @@
-"""A write without Spark: begun, written by tasks that are run here, and landed as often as anybody likes."""
+"""A write without Spark: begun, written by tasks that run here, and landed once however often it is tried."""
 
 import pickle
 from pathlib import Path
@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> LakePlace:
     return found_lake(tmp_path / "lake")
 
 
-def asked(place: LakePlace, text: str) -> list[Any]:
+def query_rows(place: LakePlace, text: str) -> list[Any]:
     return on_lake(place, lambda lake: QueryLake(lake).rows(text))
 
 
@@ -40,7 +40,7 @@ def asked(place: LakePlace, text: str) -> list[Any]:
 @pytest.mark.parametrize("uri, table", [("pool", "pool"), ("files@main/t/", "files@main/t/*")])
 @pytest.mark.parametrize("replace", [False, True])
 def test_what_is_landed_twice_is_there_once(place: LakePlace, uri: str, table: str, replace: bool) -> None:
-    """As after a commit whose answer was lost: by another process, with nothing but what the first had."""
+    """As after a commit whose answer was lost: by another process, with only what the first had."""
     before = 1 if uri == "pool" and not replace else 0
     job = pickle.loads(pickle.dumps(begin(place, prefix_uri(uri), CommitMessage("once"), replace=replace)))
     messages = [*job.write([BATCH]), *job.write([BATCH])]
@@ -48,10 +48,10 @@ def test_what_is_landed_twice_is_there_once(place: LakePlace, uri: str, table: s
     again = pickle.loads(pickle.dumps(job)).land(messages)
     assert (first.rows, first.again) == (6, False)
     assert (again.commit, again.again) == (first.commit, True)
-    assert asked(place, f"from {table} | count()") == [{"count": 6 + before}]
+    assert query_rows(place, f"from {table} | count()") == [{"count": 6 + before}]
     other = begin(place, prefix_uri(uri), CommitMessage(), replace=False)
     assert not other.land(other.write([BATCH])).again
-    assert asked(place, f"from {table} | count()") == [{"count": 9 + before}]
+    assert query_rows(place, f"from {table} | count()") == [{"count": 9 + before}]
 
 
 def origin(place: LakePlace, ref: str) -> Origin:
@@ -81,7 +81,7 @@ def test_an_overwrite_drops_nothing_that_came_since_its_rows_were_read(place: La
     job = begin(place, prefix_uri(uri), CommitMessage(), replace=Replace([read]))
     messages = list(job.write([BATCH]))
     append(place, uri, "late news")
-    count = asked(place, f"from {table} | count()")
+    count = query_rows(place, f"from {table} | count()")
     for late in (
         lambda: job.land(messages),
         lambda: begin(place, prefix_uri(uri), CommitMessage(), replace=Replace([read])),
@@ -90,12 +90,12 @@ def test_an_overwrite_drops_nothing_that_came_since_its_rows_were_read(place: La
             late()
         head = origin(place, uri).commit
         assert f"expect={head[:12]!r}" in refused.value.hint
-    assert asked(place, f"from {table} | count()") == count
+    assert query_rows(place, f"from {table} | count()") == count
     with pytest.raises(PreconditionFailed, match="is not at"):
         begin(place, prefix_uri(uri), CommitMessage(), replace=Replace([read], expect=read.commit))
     named = begin(place, prefix_uri(uri), CommitMessage(), replace=Replace([read], expect=head[:12]))
     landed = named.land(named.write([BATCH]))
-    assert asked(place, f"from {table} | count()") == [{"count": 3}]
+    assert query_rows(place, f"from {table} | count()") == [{"count": 3}]
     assert named.land([]).commit == landed.commit  # again, though the head is its own commit now
 
 
@@ -104,7 +104,7 @@ def test_an_overwrite_by_rows_of_elsewhere_replaces_all(place: LakePlace) -> Non
     append(place, "pool", "late news")
     job = begin(place, prefix_uri("pool"), CommitMessage(), replace=Replace([read]))
     job.land(job.write([BATCH]))
-    assert asked(place, "from pool | count()") == [{"count": 3}]
+    assert query_rows(place, "from pool | count()") == [{"count": 3}]
     back = begin(place, prefix_uri("pool"), CommitMessage(), replace=Replace([origin(place, "pool")]))
     back.land(back.write([BATCH]))
 
@@ -117,8 +117,8 @@ def test_what_came_to_other_files_is_in_nobodys_way(place: LakePlace) -> None:
     job = begin(place, prefix_uri("files@main/t/"), CommitMessage(), replace=Replace([read]))
     append(place, "files@main/other/", "elsewhere")
     job.land(job.write([BATCH]))
-    assert asked(place, "from files@main/t/* | count()") == [{"count": 3}]
-    assert asked(place, "from files@main/other/* | count()") == [{"count": 6}]
+    assert query_rows(place, "from files@main/t/* | count()") == [{"count": 3}]
+    assert query_rows(place, "from files@main/other/* | count()") == [{"count": 6}]
 
 
 def test_a_store_that_does_not_answer_is_asked_again(place: LakePlace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_a_store_that_does_not_answer_is_asked_again(place: LakePlace, monkeypat
     monkeypatch.setattr("lochan.spark.job.on_lake", after_the_answer)
     landed = job.land(messages)
     assert (tries, landed.again) == (3, True)
-    assert asked(place, "from pool | count()") == [{"count": 4}]
+    assert query_rows(place, "from pool | count()") == [{"count": 4}]
 
 
 def test_what_cannot_be_written_to(place: LakePlace) -> None:

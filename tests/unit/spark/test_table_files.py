@@ -1,4 +1,4 @@
-"""Parquet files of a repository as a table: what they say of themselves is not believed."""
+"""Parquet files of a repository as a table: their own claims are not believed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of a table of files: of all their footers."""
+"""The columns of a table of files come from all their footers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def footer(path: str, columns: dict[str, pa.Array], **how: Any) -> FileSchema:
 
 
 def of(type: pa.DataType) -> FileSchema:
-    """NOT NULL, where there is such a thing."""
+    """NOT NULL, if the type has that."""
     return FileSchema(f"{type}.parquet", pa.schema([pa.field("x", type, nullable=pa.types.is_null(type))]))
 
 

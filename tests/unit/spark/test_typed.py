@@ -1,4 +1,4 @@
-"""Rows of any shape as columns of a frame, through the embedded engine: what a task of the data source gives."""
+"""Rows of any shape as columns of a frame, through the embedded engine, as a task of the data source gives them."""
 
 from datetime import date
 from decimal import Decimal
@@ -44,9 +44,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> LakePlace:
     return found_lake(folder / "lake")
 
 
-def table(place: LakePlace, **wanted: Any) -> pa.Table:
-    pool = prefix_uri(wanted.pop("pool", "odd"))
-    parts = on_lake(place, lambda lake: planned_parts(lake, place.store, ReadRequest(pool, **wanted)))
+def table(place: LakePlace, **options: Any) -> pa.Table:
+    pool = prefix_uri(options.pop("pool", "odd"))
+    parts = on_lake(place, lambda lake: planned_parts(lake, place.store, ReadRequest(pool, **options)))
     reader = PartsReader(parts, parts.schema)
     batches = [batch for part in reader.partitions() for batch in reader.read(part)]
     return pa.Table.from_batches(batches, to_arrow_schema(parts.schema))
@@ -131,8 +131,8 @@ def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakePlace) 
 
 @pytest.mark.thorough
 def test_a_task_reads_only_objects_that_the_test_leaves(place: LakePlace) -> None:
-    def parts(**wanted: Any) -> int:
-        pool = ReadRequest(prefix_uri("odd"), **wanted)
+    def parts(**options: Any) -> int:
+        pool = ReadRequest(prefix_uri("odd"), **options)
         made = on_lake(place, lambda lake: planned_parts(lake, place.store, pool))
         return sum(len(part.objects) for part in made.parts)
 

@@ -1,4 +1,4 @@
-"""Compaction: what is chosen, and what becomes of it."""
+"""Compaction: what is chosen, and the result."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""The tree over the lowest runs: when it is made, how long it holds, and what it saves a reader."""
+"""The covering tree over the lowest runs: when it is made, how long it is valid, and what it saves a reader."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def buried(id: str, tombstones: int) -> Layers:
     return EMPTY.append(msgspec.structs.replace(ref(id), tombstones=tombstones))
 
 
-def made(*ids: str, base: str = BASE) -> CoveringTree:
+def new_cover(*ids: str, base: str = BASE) -> CoveringTree:
     return CoveringTree(base, ids, "tree", "metaranges/tree")
 
 
@@ -46,10 +46,10 @@ def made(*ids: str, base: str = BASE) -> CoveringTree:
         pytest.param(EMPTY.put(entry("x")).append(*buried("A", 3).runs), None, id="over inline changes"),
         pytest.param(buried("A", 3).put(entry("x")).append(ref("B")), "A", id="up to inline changes"),
         pytest.param(buried("A", 3).seal(1).append(*buried("B", 3).runs), "A", id="up to a seal"),
-        pytest.param(buried("A", 3).covered(made("A")), None, id="there is one"),
-        pytest.param(buried("A", 3).covered(made("A", base="other")), "A", id="there is one, for another head"),
-        pytest.param(buried("A", 3).covered(made("A")).append(*buried("B", 2).runs), None, id="few more"),
-        pytest.param(buried("A", 3).covered(made("A")).append(*buried("B", 3).runs), "AB", id="many more"),
+        pytest.param(buried("A", 3).covered(new_cover("A")), None, id="there is one"),
+        pytest.param(buried("A", 3).covered(new_cover("A", base="other")), "A", id="there is one, for another head"),
+        pytest.param(buried("A", 3).covered(new_cover("A")).append(*buried("B", 2).runs), None, id="few more"),
+        pytest.param(buried("A", 3).covered(new_cover("A")).append(*buried("B", 3).runs), "AB", id="many more"),
     ],
 )
 def test_plans(layers: Layers, covers: str | None) -> None:
@@ -79,7 +79,7 @@ THREE = EMPTY.append(ref("A"), ref("B"), ref("C")).put(entry("x"))
     ],
 )
 def test_it_holds_while_its_runs_are_the_lowest(change: Callable[[Layers], Layers], held: bool) -> None:
-    covered = THREE.covered(made("A", "B"))
+    covered = THREE.covered(new_cover("A", "B"))
     assert (change(covered).over is not None) == held
 
 
@@ -88,7 +88,7 @@ def _compacted(layers: Layers, start: int, stop: int) -> Layers:
 
 
 def test_leftovers_of_a_commit_come_to_lie_below() -> None:
-    layers = EMPTY.seal(1).append(ref("A")).covered(made("A"))
+    layers = EMPTY.seal(1).append(ref("A")).covered(new_cover("A"))
     assert layers.drop_below(1).over is not None
     assert layers.drop_below(1, (ref("L"),)).over is None
 
@@ -96,14 +96,14 @@ def test_leftovers_of_a_commit_come_to_lie_below() -> None:
 @pytest.mark.parametrize("ids", ["", "B", "AC", "ABCD", "BA"])
 def test_for_other_runs_it_is_refused(ids: str) -> None:
     with pytest.raises(Refused, match="no longer the lowest"):
-        THREE.compacted(Inputs((), ()), (), made(*ids))
+        THREE.compacted(Inputs((), ()), (), new_cover(*ids))
 
 
 def test_it_comes_with_a_compaction_or_alone() -> None:
-    alone = THREE.compacted(Inputs((), ()), (), made("A", "B", "C"))
-    assert alone.items == THREE.items and alone.over == made("A", "B", "C")
-    both = THREE.compacted(Inputs((), ("A", "B")), (ref("N", 2),), made("N", "C"))
-    assert [each.id for each in both.runs] == ["N", "C"] and both.over == made("N", "C")
+    alone = THREE.compacted(Inputs((), ()), (), new_cover("A", "B", "C"))
+    assert alone.items == THREE.items and alone.over == new_cover("A", "B", "C")
+    both = THREE.compacted(Inputs((), ("A", "B")), (ref("N", 2),), new_cover("N", "C"))
+    assert [each.id for each in both.runs] == ["N", "C"] and both.over == new_cover("N", "C")
     with pytest.raises(Refused):
         THREE.compacted(Inputs((), ()), ())
 
@@ -192,7 +192,7 @@ def test_the_same_content_once_more_is_seen_as_it_was_staged() -> None:
     assert run(branch.view().get(NUMBERS[3])) == again(NUMBERS[3])
 
 
-def test_a_change_taken_back_is_no_change_to_a_commit() -> None:
+def test_after_a_reverted_change_the_cover_is_not_whole() -> None:
     branch = Branch(*NUMBERS[:9])
     branch.stage(gone(NUMBERS[3]))
     assert branch.cover().whole

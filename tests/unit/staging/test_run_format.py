@@ -1,4 +1,4 @@
-"""The run file: what goes in comes out, and a byte that is not as written is found."""
+"""The run file: what goes in comes out, and any wrong byte is found."""
 
 import duckdb
 import numpy as np
@@ -72,7 +72,7 @@ def test_pieces_of_a_run_follow_each_other() -> None:
 @pytest.mark.thorough
 @settings(deadline=None)
 @given(_CHANGES)
-def test_the_footer_alone_tells_what_is_in_it(changes: list[Change]) -> None:
+def test_the_footer_alone_describes_the_contents(changes: list[Change]) -> None:
     data = run.encode(run.changes_table(changes))
     end = data[-run.footer_bytes(data[-8:]) :]
     summary = run.head(end, "it")
@@ -126,7 +126,7 @@ def test_a_newer_format_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> N
         ),
     ],
 )
-def test_what_is_no_run_is_refused(changes: pa.Table) -> None:
+def test_invalid_runs_are_refused(changes: pa.Table) -> None:
     with pytest.raises(Invalid):
         run.encode(changes)
 
@@ -157,7 +157,7 @@ def test_one_request_brings_the_footer(count: int) -> None:
 
 # --- the bloom filter -----------------------------------------------------------------------------------------------
 def test_hashes_never_change() -> None:
-    """They are on somebody's disk."""
+    """They are on users' disks."""
     assert bloom.hash_one("") == 0
     assert bloom.hash_one("a") == 0xC27D_0280_A2A7_0BD4
     assert bloom.hash_one("tables/é/part-0000.parquet") == 0xB82F_E025_0E00_E4DB

@@ -1,4 +1,4 @@
-"""Run files on a store: what is read of them, and how often."""
+"""Run files on a store: which parts are read, and how often."""
 
 import asyncio
 import re
@@ -154,7 +154,7 @@ def test_an_adoption_of_other_columns_is_refused() -> None:
     assert counts.total.requests == 0
 
 
-def test_an_adoption_of_nothing_is_no_run() -> None:
+def test_adopting_nothing_makes_no_run() -> None:
     runs, _ = new_runs()
     assert driven(runs.adopt(RUN_SCHEMA.empty_table(), 7)) == ()
 

@@ -1,4 +1,4 @@
-"""The view over layers and base, and what a look at it costs."""
+"""The view over layers and base, and the cost of a look-up."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from lochan.staging.sources import EmptyBase
 from lochan.staging.view import View
 from tests.run import run
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
-from tests.unit.tree.forest import gathered
+from tests.unit.tree.small_trees import gathered
 
 
 def staged(runs: Runs, *layers: Sequence[Change]) -> Layers:
@@ -92,8 +92,8 @@ def test_staged_paths_are_found_in_every_kind_of_layer() -> None:
     runs, _ = new_runs()
     layers = staged(runs, [entry("a"), gone("b")]).put(gone("c"))
     view = View(layers, MemoryBase(["d"]), runs)
-    wanted = pa.array(["d", "c", "b", "a", "a", ""])
-    assert run(view.paths_staged(wanted)).to_pylist() == ["a", "b", "c"]
+    candidates = pa.array(["d", "c", "b", "a", "a", ""])
+    assert run(view.paths_staged(candidates)).to_pylist() == ["a", "b", "c"]
     assert run(view.paths_staged(pa.array([], pa.string()))).to_pylist() == []
 
 

@@ -1,4 +1,4 @@
-"""A clock that only moves when somebody sleeps, and ids that come out the same each time."""
+"""A clock that moves only when somebody sleeps, and ids that are the same each time."""
 
 from hashlib import sha256
 from itertools import count

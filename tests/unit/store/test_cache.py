@@ -25,7 +25,7 @@ class Rig:
         self.store = self.opened()
 
     def opened(self) -> CacheStore:
-        """As by another process, or after a restart."""
+        """Opens the cache as another process would, or after a restart."""
         counting = CountingStore(self.memory, self.counts)
         return CacheStore(counting, str(self.folder), self.bytes_max, self.clock, lambda path: path.startswith("fix/"))
 

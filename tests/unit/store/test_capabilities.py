@@ -1,4 +1,6 @@
-"""What a store can do beyond its nine verbs is asked for in one place, and a wrapper hides what it does not pass on."""
+"""Capabilities beyond the nine verbs of a store are asked for in one place, and a wrapper hides those it does not pass
+on.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Settling a create: the verdict is right whatever answers were lost on the way."""
+"""The outcome of a create is right whatever answers were lost on the way."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_a_rival_in_the_end(faults: list[StoreFault | None]) -> None:
     assert run(rig.memory.get("k")) == b"theirs"
 
 
-def test_certain_failures_are_told_as_they_are() -> None:
+def test_certain_failures_are_raised_unchanged() -> None:
     rig = Rig(StoreFault.FULL)
     with pytest.raises(DiskFull):
         rig.settle()

@@ -1,4 +1,4 @@
-"""Each fault does what its name says, and a run's choices can be played again."""
+"""Each fault does what its name says, and a run's choices can be replayed."""
 
 from collections import Counter
 from pathlib import Path

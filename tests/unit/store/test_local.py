@@ -1,4 +1,4 @@
-"""The local store: what is synced and in which order, what a failing disk does, and that a small read never waits."""
+"""The local store: what is synced and in which order, failing disks, and that a small read never waits."""
 
 import errno
 import os

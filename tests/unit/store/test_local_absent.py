@@ -1,4 +1,4 @@
-"""The quick question of a disk whether there is anything new."""
+"""The quick check of a disk for a new slot."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From a URL and options to a store, and what is said about those that do not fit."""
+"""From a URL and options to a store, and the errors for those that do not fit."""
 
 from pathlib import Path
 

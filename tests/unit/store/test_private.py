@@ -1,4 +1,4 @@
-"""What a lake, its cache and its log leave on a disk is for their owner alone, whatever the umask says."""
+"""The files of a lake, its cache and its log belong to their owner alone, whatever the umask says."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def modes(root: Path) -> set[tuple[bool, str]]:
-    """Of all that is there, the root too: whether it is a folder, and its mode."""
+    """For everything that is there, including the root: whether it is a folder, and its mode."""
     found = [root, *root.rglob("*")]
     return {(each.is_dir(), oct(stat.S_IMODE(each.lstat().st_mode))) for each in found}
 
@@ -72,7 +72,7 @@ def test_folders_above_a_lake_are_as_the_user_wants_them(tmp_path: Path) -> None
 def test_the_key_of_a_lake_is_closed_to_others_in_one_that_was_open(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As earlier versions made them."""
+    """Earlier versions made such lakes."""
     root = tmp_path / "lake"
 
     async def work() -> None:
@@ -97,7 +97,7 @@ async def _open_and_close(root: Path) -> None:
     await (await Lake.open(LocalStore(str(root)))).close()
 
 
-def test_a_folder_that_is_no_lake_stays_open(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_lake_stays_open(tmp_path: Path) -> None:
     """One that files are imported from."""
     folder = tmp_path / "shared"
     folder.mkdir()

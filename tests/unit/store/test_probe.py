@@ -1,4 +1,4 @@
-"""The probe accepts stores that create once, and refuses those that only say so."""
+"""The probe accepts stores that create once, and refuses those that only claim to."""
 
 import asyncio
 from pathlib import Path
@@ -64,7 +64,8 @@ class OverwritesAndDenies(Wrapper):
 
 
 class LastOneWins(Wrapper):
-    """Right one after another; of several at once the first is told so, and the last one's bytes stay."""
+    """Right one after another. Of several at once, the first is told that it succeeded, but the last one's bytes
+    stay."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)

@@ -1,4 +1,4 @@
-"""What the remote store makes of a server's answers, on each of the three clouds; and that it asks only once."""
+"""How the remote store interprets a server's answers, on each of the three clouds; and that it asks only once."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -10,7 +10,7 @@ from lochan.store.open import open_store
 from lochan.store.protocol import Store
 from tests.run import run
 from tests.store_contract import MIB, chunks, joined, paths
-from tests.unit.store.answers import OBJECT, Answer, answering, error
+from tests.unit.store.fixed_server import OBJECT, Answer, answering, error
 
 CLOUDS = ["s3", "gs", "az"]
 

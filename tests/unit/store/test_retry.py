@@ -1,4 +1,4 @@
-"""What is repeated, how often, for how long; and what never is."""
+"""What is retried, how often and for how long; and what never is."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 

@@ -1,4 +1,4 @@
-"""Folders of processes that are gone are removed, and no others."""
+"""Folders of dead processes are removed, and no others."""
 
 import signal
 import subprocess

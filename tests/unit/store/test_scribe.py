@@ -1,4 +1,4 @@
-"""Small files written by a process beside this one: the same answers as from threads, whatever becomes of it."""
+"""Small files written by a helper process: the same answers as from threads, whatever happens to it."""
 
 import asyncio
 import errno
@@ -137,7 +137,7 @@ def test_one_that_stands_still_is_killed_and_replaced(root: Path) -> None:
 
 
 def _kept(store: LocalStore, used: list[Scribe]) -> Callable[[], None]:
-    """As `write_beside`; its patience ends when the test says so."""
+    """Like `write_beside`; its patience ends when the test decides."""
 
     def use(scribe: Scribe) -> None:
         used.append(scribe)
@@ -147,7 +147,7 @@ def _kept(store: LocalStore, used: list[Scribe]) -> Callable[[], None]:
 
 
 async def _lose_patience(scribe: Scribe) -> None:
-    """As if that time had passed since the last request was sent."""
+    """As if that much time had passed since the last request."""
     while not scribe._waiting:  # noqa: ASYNC110 - nobody tells when a request was sent
         await asyncio.sleep(0.01)
     for _ in range(4):
@@ -155,7 +155,7 @@ async def _lose_patience(scribe: Scribe) -> None:
 
 
 def test_a_record_is_appended_once_whatever_the_one_that_stands_still_had_done(root: Path) -> None:
-    """It had put the record in its slot, and says nothing; or it had done nothing."""
+    """It had put the record in its slot and does not answer, or it had done nothing."""
 
     async def play() -> None:
         store = LocalStore(str(root), create=True)
@@ -189,7 +189,7 @@ def test_of_one_that_cannot_be_killed_nobody_knows_what_it_will_do(root: Path, m
     dead = threading.Event()
 
     class Hanging:
-        """In the system, for a disk."""
+        """Hangs in the kernel, as on a bad disk."""
 
         def kill(self) -> None:
             pass
@@ -337,7 +337,7 @@ def _failing(fsync: object) -> object:
     return broken
 
 
-def test_one_who_does_not_wait_any_more_harms_nobody(root: Path) -> None:
+def test_a_cancelled_waiter_harms_nobody(root: Path) -> None:
     async def play() -> None:
         store = LocalStore(str(root), create=True)
         end = store.write_beside()
@@ -367,7 +367,7 @@ asyncio.run(main())
 """
 
 
-def test_it_ends_with_whoever_started_it_and_not_before(root: Path) -> None:
+def test_it_ends_with_its_parent_and_not_before(root: Path) -> None:
     starter = subprocess.Popen([sys.executable, "-c", _STARTER, str(root)], stdout=subprocess.PIPE)
     assert starter.stdout is not None
     pid = int(starter.stdout.readline())

@@ -1,4 +1,4 @@
-"""Work is done once, also where the system has no more threads."""
+"""Work is done once, even if the system has no more threads."""
 
 import asyncio
 import threading

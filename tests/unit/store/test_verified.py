@@ -1,4 +1,4 @@
-"""Marks of files that were checked: found again by other processes, lost without harm, bounded."""
+"""Marks of checked files: other processes find them, losing them does no harm, and their number is bounded."""
 
 from pathlib import Path
 

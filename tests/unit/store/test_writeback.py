@@ -1,4 +1,4 @@
-"""The disk is asked to begin while a long file is still being written; what is promised stays the sync at the end."""
+"""The disk starts to write while a long file still grows; the promise remains the sync at the end."""
 
 import os
 from pathlib import Path

@@ -16,7 +16,7 @@ from lochan.tree import edit, trees
 from lochan.tree.assemble import RangeCut
 from lochan.tree.rows import Edited, with_changes
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Forest, change, entry, gathered, paths, run
+from tests.unit.tree.small_trees import Forest, change, entry, gathered, paths, run
 
 BASE = "a b! c d! e f! g h"
 
@@ -174,7 +174,7 @@ def test_pieces_must_follow_each_other(pieces: tuple[str, ...]) -> None:
 
 
 def test_many_changes_in_one_range_are_put_in_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many there are: no more than a piece of them is handled at once."""
+    """However many changes there are, only a piece of them is handled at once."""
     sizes: list[int] = []
 
     def watched(base: pa.RecordBatch, changes: pa.RecordBatch, *, restate: bool, untested: int) -> Edited:

@@ -1,4 +1,4 @@
-"""Several ranges under way at once: an error comes through as itself, and nothing is left behind that complains."""
+"""Several ranges at once: an error arrives as itself, and nothing is left behind that complains."""
 
 import asyncio
 import gc
@@ -18,7 +18,7 @@ from lochan.tree.diff import diff
 from lochan.tree.merge import merge
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import entry, gathered
+from tests.unit.tree.small_trees import entry, gathered
 
 LEFT = [entry(f"{number:04d}") for number in range(600)]
 RIGHT = [entry(f"{number:04d}=2") for number in range(0, 600, 3)]
@@ -39,7 +39,7 @@ class Slow(Wrapper):
 
 
 class Failing(Wrapper):
-    """From a moment on, ranges are neither read nor written."""
+    """After some time, ranges are neither read nor written."""
 
     reads = writes = False
 
@@ -64,7 +64,7 @@ async def _scene() -> tuple[Failing, Trees, Tree, Tree, Tree]:
 
 
 def quietly(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run it; whatever the event loop would have logged is a failure."""
+    """Runs it; anything that the event loop would have logged is a failure."""
     complaints: list[dict[str, Any]] = []
 
     async def watched() -> None:

@@ -1,4 +1,4 @@
-"""The local cache of ranges: what a crash, the disk or another process did is found out, and costs a fetch."""
+"""The local cache of ranges: damage by a crash, the disk or another process is found, and costs a fetch."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def cache(folder: str, bytes_max: int = 1 << 20, clock: Time | None = None) -> ArrowCache:
-    """As another process would see it."""
+    """The cache as another process sees it."""
     return ArrowCache(folder, bytes_max, clock or Time())
 
 

@@ -1,4 +1,4 @@
-"""Copies for the local disk are made behind the answer: nobody waits for one who did not ask for it."""
+"""Copies for the local disk are made after the answer: only those who asked for one wait for it."""
 
 import asyncio
 from pathlib import Path
@@ -14,11 +14,11 @@ from lochan.store.memory import MemoryStore
 from lochan.tree import ranges as copies
 from lochan.tree.cache import ArrowCache
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import entry, run
+from tests.unit.tree.small_trees import entry, run
 
 
 class SlowCache(ArrowCache):
-    """Keeps nothing before it is told to go on."""
+    """Stores nothing until the test lets it go on."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(str(folder), 1 << 30, SystemClock())

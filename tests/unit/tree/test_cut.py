@@ -1,4 +1,4 @@
-"""Where ranges end is part of the format: these cuts were made by the first version, and every other makes the same."""
+"""Where ranges end is part of the format: the first version made these cuts, and every other makes the same."""
 
 from collections.abc import Awaitable
 
@@ -7,13 +7,13 @@ import pytest
 
 from lochan.tree.assemble import STANDARD, Assembler, RangeCut
 from lochan.tree.rows import Stretch
-from tests.unit.tree.forest import run
+from tests.unit.tree.small_trees import run
 
 PATHS = pa.array([f"warehouse/events/part-{number:07d}.parquet" for number in range(300_000)])
 
 
 def sizes(cut: RangeCut, paths: pa.StringArray) -> list[int]:
-    """By the rule itself, with nothing of what makes trees."""
+    """Computed by the rule itself, without the code that makes trees."""
     found, start = [], 0
     while start < len(paths):
         first = cut.first(paths[start + cut.least - 1 : start + cut.most])

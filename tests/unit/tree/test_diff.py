@@ -1,4 +1,4 @@
-"""A diff opens the ranges that differ and no other, wherever the cuts have moved."""
+"""A diff opens only the ranges that differ, wherever the cuts have moved."""
 
 from collections.abc import AsyncIterator
 
@@ -8,7 +8,7 @@ import pytest
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
 from lochan.tree.diff import DIFF_SCHEMA, DiffCounts, count, diff, differences_of
-from tests.unit.tree.forest import Forest, gathered, run
+from tests.unit.tree.small_trees import Forest, gathered, run
 
 CASES = [
     pytest.param("a b! c d!", "a b! c d!", "", "", id="equal trees"),

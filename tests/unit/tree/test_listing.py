@@ -1,9 +1,9 @@
-"""A listing goes past a common prefix by a search: what lies under it is not opened."""
+"""A list skips a common prefix by a search: what lies under it is not opened."""
 
 import pytest
 
 from lochan.tree.tree import TreePage
-from tests.unit.tree.forest import Forest, gathered, paths, run
+from tests.unit.tree.small_trees import Forest, gathered, paths, run
 
 TREE = "a/1! a/2! a/3! b! c/1 c/2! c/3! d! e/1! e/2"
 

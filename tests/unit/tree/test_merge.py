@@ -1,4 +1,4 @@
-"""A merge takes whole ranges where it can, and compares rows only where both sides changed the same span."""
+"""A merge takes whole ranges if it can, and compares rows only where both sides changed the same span."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from lochan.tree.assemble import RangeCut
 from lochan.tree.merge import BASE as BASE_WINS
 from lochan.tree.merge import DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Forest, change, entry, gathered, run
+from tests.unit.tree.small_trees import Forest, change, entry, gathered, run
 
 BASE = "a b! c d! e f! g h"
 

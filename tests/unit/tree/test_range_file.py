@@ -1,4 +1,4 @@
-"""The files of a tree: what they are named, what others read in them, and that damage is never a wrong answer."""
+"""The files of a tree: their names, what other tools read in them, and that damage never gives a wrong answer."""
 
 import io
 from collections.abc import Callable
@@ -42,7 +42,7 @@ DATA = ranges.encode(BATCH, REF.id)
 
 
 def test_names_are_made_of_the_values() -> None:
-    """Pinned: the first version made these, and they are on somebody's disk."""
+    """Pinned: the first version made these names, and they are on users' disks."""
     id = "d6dcf0c68b4c135856e9b20e623abcbe7abc6c5474bf0dcb6a846dccadcf5951"
     assert (REF.id, REF.file) == (id, f"ranges/{id}-12-f8ab35e67ddefb4f.parquet")
     id = "da20418bf0f7e4b56e88203485e700586330c82c2712a436a56cb09298dc6087"
@@ -142,8 +142,8 @@ def test_a_newer_format_is_refused() -> None:
 
 def test_ranges_of_data_objects_tell_their_keys() -> None:
     def object(path: str, least: str, greatest: str, keyless: int) -> Entry:
-        told = {"lochan-min": least, "lochan-max": greatest, "lochan-keyless": str(keyless)}
-        return Entry(path, (), 1, "0" * 32, "0", 1, metadata=told)
+        metadata = {"lochan-min": least, "lochan-max": greatest, "lochan-keyless": str(keyless)}
+        return Entry(path, (), 1, "0" * 32, "0", 1, metadata=metadata)
 
     batch = as_batch(table_of([object("a", "30", "3f", 0), object("b", "", "", 7), object("c", "20", "31", 1)]))
     ref = ranges.refer(batch, 12, ranges.content_id(batch))

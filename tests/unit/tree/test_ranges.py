@@ -1,4 +1,4 @@
-"""Reading ranges: checked, fetched again once if bad, fetched once for many, kept on the disk."""
+"""Reading ranges: checked, fetched again once if damaged, fetched once for many readers, kept on the disk."""
 
 import asyncio
 from pathlib import Path
@@ -16,11 +16,11 @@ from lochan.tree.cache import ArrowCache
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Forest, entry, gathered, run
+from tests.unit.tree.small_trees import Forest, entry, gathered, run
 
 
 class Spoiling(Wrapper):
-    """Answers the next reads half of zeros, as often as told."""
+    """Answers a given number of reads with half of the bytes zero."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
@@ -34,13 +34,13 @@ class Spoiling(Wrapper):
         return data[: len(data) // 2].ljust(len(data), b"\0")
 
 
-def made(store: Store, text: str = "a b c") -> Tree:
+def new_tree(store: Store, text: str = "a b c") -> Tree:
     return run(Trees(store, "repo", width=1).build(table_of(map(entry, text.split())), 1))
 
 
 def test_damage_on_the_way_costs_a_second_read() -> None:
     store = Spoiling(MemoryStore())
-    ref = made(store).ref
+    ref = new_tree(store).ref
     trees = Trees(store, "repo", width=1)
     store.spoilt = 1
     tree = run(trees.open(ref))
@@ -50,7 +50,7 @@ def test_damage_on_the_way_costs_a_second_read() -> None:
 
 def test_damage_in_the_store_is_reported_with_the_name() -> None:
     store = Spoiling(MemoryStore())
-    tree = made(store)
+    tree = new_tree(store)
     trees = Trees(store, "repo", width=1)
     store.spoilt = 2
     with pytest.raises(Corrupt, match=f"metarange repo/{tree.ref.file}"):
@@ -64,7 +64,7 @@ def test_damage_in_the_store_is_reported_with_the_name() -> None:
 
 def test_two_files_exchanged_are_found_out() -> None:
     store = MemoryStore()
-    one, other = made(store, "a b"), made(store, "a c")
+    one, other = new_tree(store, "a b"), new_tree(store, "a c")
     first, second = (f"repo/{tree.ranges[0].file}" for tree in (one, other))
     data = run(store.get(first))
     run(store.put(first, run(store.get(second))))
@@ -76,7 +76,7 @@ def test_two_files_exchanged_are_found_out() -> None:
 
 def test_a_missing_file_is_missing() -> None:
     store = MemoryStore()
-    tree = made(store)
+    tree = new_tree(store)
     run(store.delete(f"repo/{tree.ranges[0].file}"))
     with pytest.raises(NotFound):
         run(run(Trees(store, "repo", width=1).open(tree.ref)).get("a"))
@@ -85,7 +85,7 @@ def test_a_missing_file_is_missing() -> None:
 def test_many_who_ask_at_once_fetch_it_once() -> None:
     counts = RequestCounts()
     store = CountingStore(MemoryStore(), counts)
-    ref = made(store).ref
+    ref = new_tree(store).ref
 
     async def ask() -> None:
         tree = await Trees(store, "repo").open(ref)
@@ -98,7 +98,7 @@ def test_many_who_ask_at_once_fetch_it_once() -> None:
 
 def test_a_waiter_who_goes_away_leaves_the_others_waiting() -> None:
     store = MemoryStore()
-    ref = made(store).ref
+    ref = new_tree(store).ref
 
     async def ask() -> None:
         tree = await Trees(store, "repo").open(ref)
@@ -113,7 +113,7 @@ def test_a_waiter_who_goes_away_leaves_the_others_waiting() -> None:
 def test_what_was_fetched_or_written_is_on_the_disk(tmp_path: Path) -> None:
     counts = RequestCounts()
     store = CountingStore(MemoryStore(), counts)
-    ref = made(store).ref
+    ref = new_tree(store).ref
 
     def trees() -> Trees:
         return Trees(store, "repo", cache=ArrowCache(str(tmp_path), 1 << 30, SystemClock()), width=1)
@@ -128,7 +128,7 @@ def test_what_was_fetched_or_written_is_on_the_disk(tmp_path: Path) -> None:
 
 def test_a_bad_copy_on_the_disk_is_fetched_again(tmp_path: Path) -> None:
     store = MemoryStore()
-    ref = made(store).ref
+    ref = new_tree(store).ref
     for _ in range(2):
         trees = Trees(store, "repo", cache=ArrowCache(str(tmp_path), 1 << 30, SystemClock()), width=1)
         assert run(run(trees.open(ref)).get("b")) == entry("b")

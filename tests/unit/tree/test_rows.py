@@ -1,4 +1,4 @@
-"""Rows put into others, as slices or row by row: the same rows. Rows of two batches compared: what a dict would say."""
+"""Rows inserted as slices or one by one are the same. Comparing two batches gives what a dict would give."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lochan.formats.entry_table import as_batch, entries_of, table_of
 from lochan.tree import rows
-from tests.unit.tree.forest import entry
+from tests.unit.tree.small_trees import entry
 
 
 @pytest.mark.thorough

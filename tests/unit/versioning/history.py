@@ -1,4 +1,4 @@
-"""A repository in memory whose history a test writes down in few words."""
+"""A repository in memory whose history a test describes in few words."""
 
 from collections.abc import AsyncIterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Several at once on one branch, in one process and in two: nothing is lost, and everything lands somewhere."""
+"""Several clients at once on one branch, in one process and in two: nothing is lost, and everything lands."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -20,7 +20,7 @@ def chain(count: int) -> dict[str, Commit]:
 
 
 def search(commits: dict[str, Commit], start: BisectMarks, first_bad: str) -> tuple[str, int]:
-    """What is found when everything made of `first_bad` is bad, and after how many tests."""
+    """The result if everything that descends from `first_bad` is bad, and the number of tests."""
     known, tests = start, 0
     while (now := step(commits.__getitem__, known)).test:
         tests += 1

@@ -1,4 +1,4 @@
-"""Entries in the queue of a branch: who they are of, how they are renewed, and who ends those of the dead."""
+"""Entries in the queue of a branch: whose they are, how they are renewed, and who drops those of dead writers."""
 
 import asyncio
 import logging
@@ -16,9 +16,9 @@ from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.state.branch import BranchState, Turn
 from lochan.versioning.state.refs import Refs
 from tests.run import run
-from tests.unit.versioning.story import Story
+from tests.unit.versioning.folded_events import Story
 from tests.unit.versioning.test_at_once import ANN, two_servers
-from tests.unit.versioning.test_landing import write
+from tests.unit.versioning.test_land import write
 
 
 def queue(story: Story) -> list[str]:
@@ -37,7 +37,7 @@ def test_a_request_that_shows_itself_keeps_its_place() -> None:
     story = Story()
     story.tell(Turned("main", "1", writer="a"))
     story.tell(Turned("main", "2", writer="b"))
-    assert story.told(Turned("main", "1", writer="a")) == 0
+    assert story.apply(Turned("main", "1", writer="a")) == 0
     assert queue(story) == ["1", "2"]
     assert story.refs.branch("main").turns[0] == Turn("1", 0, "a", story.number, "ann")
 
@@ -63,7 +63,7 @@ def test_entries_and_events_of_older_journals_mean_what_they_meant() -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(["2", 1]), type=Turn) == Turn("2", 1)
 
 
-def test_who_waits_for_the_dead_is_told_and_lands(
+def test_a_commit_that_waits_for_dead_writers_logs_it_and_lands(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Six requests of one dead writer and three of others, all of them in front."""
@@ -128,7 +128,7 @@ def test_an_entry_left_by_a_living_writer_is_dropped_too(monkeypatch: pytest.Mon
 
 
 async def _stay(repository: object) -> None:
-    """In the queue, alive, for longer than anybody may be silent."""
+    """Stays in the queue, alive, for longer than a writer may be silent."""
     queue = BranchQueue(repository, "main", ANN)  # type: ignore[arg-type]
     await queue._enter()
     await asyncio.sleep(1)

@@ -1,4 +1,4 @@
-"""Garbage is collected while objects are copied, moved, imported and linked: nothing comes to name dead bytes."""
+"""Garbage is collected while objects are copied, moved, imported and linked: nothing ever names dead bytes."""
 
 from collections.abc import AsyncIterator
 
@@ -94,7 +94,7 @@ def test_what_was_read_before_a_collection_is_read_again(
     run(play())
 
 
-def test_an_import_is_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         repository, outside = await opened()
         await outside.put("x", b"1234")

@@ -35,7 +35,7 @@ def test_what_was_dumped_is_found() -> None:
 
 
 @pytest.mark.parametrize("id", ["", "main", "0" * 63, "0" * 64, "f" * 64, "F" * 64, "ü" * 64])
-def test_what_is_no_id_of_ours_is_not_there(id: str) -> None:
+def test_an_unknown_id_is_not_found(id: str) -> None:
     assert loaded(filled(1, 2)).get(id) is None
     assert Commits().get(id) is None
 

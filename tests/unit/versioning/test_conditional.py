@@ -1,4 +1,4 @@
-"""Writes on a condition: of many at once, exactly one finds what it asked for."""
+"""Conditional writes: of many at once, exactly one finds its condition true."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
-from tests.unit.versioning.story import entry
+from tests.unit.versioning.folded_events import entry
 from tests.unit.versioning.test_at_once import ANN, once, two_servers
 
 

@@ -1,3 +1,5 @@
+"""Expressions for revisions: `main~2`, `main@{time}` and the like."""
+
 import pytest
 
 from lochan.errors import Invalid
@@ -52,7 +54,7 @@ def test_what_is_none(text: str) -> None:
 
 
 def test_the_id_of_a_commit_does_not_change() -> None:
-    """On somebody's disk, and in everybody's notebooks."""
+    """Such ids are on users' disks and in their notebooks."""
     commit = Commit(("ab",), "ann", "bob", "why", 7, {"k": "v", "a": "b"}, "tree", "file", 3)
     assert commit.id == "c98e111ce81d49e473d4fb02a98357c370283769e1ca816ad42728a2742d872a"
     assert Commit(("ab",), "ann", "bob", "why", 7, {"a": "b", "k": "v"}, "tree", "elsewhere", 3).id == commit.id

@@ -1,3 +1,5 @@
+"""Patterns of paths."""
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest

@@ -1,4 +1,4 @@
-"""What somebody else does between the moment when a verb has looked and the moment when it appends."""
+"""What others do between the moment when a verb has looked and the moment when it appends."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -43,13 +43,13 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 def before(repository: OpenRepository, verb: str, other: Callable[[], Awaitable[object]]) -> None:
-    """Somebody else is quicker than the next append."""
+    """Another client comes before the next append."""
     append = getattr(repository, verb)
 
-    async def second(*args: Any, **told: Any) -> Any:
+    async def second(*args: Any, **kwargs: Any) -> Any:
         setattr(repository, verb, append)
         await other()
-        return await append(*args, **told)
+        return await append(*args, **kwargs)
 
     setattr(repository, verb, second)
 
@@ -121,7 +121,7 @@ def test_a_move_does_not_bring_back_what_was_put_aside(how: str) -> None:
     run(play())
 
 
-def test_a_condition_is_tested_anew_where_what_it_saw_was_reset() -> None:
+def test_a_condition_is_tested_again_after_a_reset() -> None:
     async def play() -> None:
         repository = await opened()
         entry = await put(repository, "main", "z")

@@ -1,4 +1,4 @@
-"""Which names may be given: a repository is a bucket, a pool is not."""
+"""Which names are valid: a repository is a bucket, a pool is not."""
 
 import pytest
 
@@ -27,8 +27,8 @@ def test_names_of_pools_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOWHERE)
 def test_names_of_nothing(name: str) -> None:
-    for check, said in ((check_pool_name, "a pool's name"), (check_repository_name, "a repository's name")):
-        with pytest.raises(Invalid, match=f"cannot be {said}"):
+    for check, message in ((check_pool_name, "a pool's name"), (check_repository_name, "a repository's name")):
+        with pytest.raises(Invalid, match=f"cannot be {message}"):
             check(name)
     with pytest.raises(Invalid, match="cannot be the name of a pool or a repository"):
         check_known_name(name)

@@ -1,4 +1,4 @@
-"""A request with its key, tried by two at once, lost, forgotten and held: it is carried out once (rule J8)."""
+"""A request with its key that is sent twice at once, lost, forgotten and held: it is carried out once (rule J8)."""
 
 import asyncio
 from typing import Any
@@ -58,15 +58,15 @@ def test_two_in_one_record_whose_answer_is_lost_share_its_fate() -> None:
         _, repository = await opened()
         asked = [create_branch(repository, "dev", "main", actor=keyed(ANN, "k", "create")) for _ in range(2)]
         with lost_answer(1):
-            told = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(each) for each in told] == [Unknown, Unknown]
+            outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(each) for each in outcomes] == [Unknown, Unknown]
         assert await create_branch(repository, "dev", "main", actor=keyed(ANN, "k", "create"))
 
     run(play())
 
 
 def test_what_came_since_is_not_done_again() -> None:
-    """A commit of later writes under the old message; a branch that was deleted, made anew."""
+    """Such as a commit of later writes under the old message, or a branch that was deleted and created again."""
 
     async def play() -> None:
         _, repository = await opened()
@@ -103,7 +103,7 @@ def test_a_merge_that_could_not_even_begin_again_gives_its_result() -> None:
 
 
 def test_a_held_key_is_not_forgotten() -> None:
-    """However many others come meanwhile; one that was not held is too old to tell."""
+    """However many others come meanwhile. The outcome of one that was not held is no longer known."""
 
     async def play() -> None:
         lake, repository = await opened()
@@ -132,7 +132,7 @@ def test_a_held_key_is_not_forgotten() -> None:
 
 
 def forget(keys: Any, user: str) -> None:
-    """As if very many had come."""
+    """As if very many keys had come."""
     found = keys._own(user)
     found.evict(len(found.known))
 

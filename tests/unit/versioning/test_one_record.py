@@ -1,4 +1,4 @@
-"""Several events of one record have one number, and yet what they make is told apart."""
+"""Several events of one record share its number, and their results are still told apart."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import commit
 from tests.run import run
-from tests.unit.versioning.story import FIRST, Story, entry
+from tests.unit.versioning.folded_events import FIRST, Story, entry
 from tests.unit.versioning.workspace_place import ANN, commit_all, once, opened, read, repository_with
 
 
@@ -75,7 +75,7 @@ def test_events_of_older_journals_fold_to_what_they_folded_to() -> None:
     pushed = in_one_record(story, Stashed("main"), StashDropped(str(story.number + 1)), version=1)
     assert pushed[0] == str(story.number)
     story.tell(Staged("main", (entry("a"),)))
-    id = story.told(WorkspaceOpened("main", "tail"))
+    id = story.apply(WorkspaceOpened("main", "tail"))
     in_one_record(story, WorkspaceSealed(id), WorkspaceStaged(id, (entry("late"),)), version=1)
     assert story.refs.workspaces.get(id).last == story.number
 
@@ -116,7 +116,7 @@ def test_the_id_of_a_stash_is_given_once() -> None:
 
 
 def test_a_write_in_the_record_of_a_commit_s_last_look_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stands after the look, with the same number."""
+    """It comes after the look, with the same number."""
 
     async def play() -> None:
         repository = await repository_with(a="1")

@@ -1,4 +1,4 @@
-"""A pool that has its name only once its rows have landed."""
+"""A pool gets its name only when its rows have landed."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.unit.jobs.place import JobPool
 
 
 async def filled(lake: QueryLake, name: str = "logs") -> JobPool:
-    """One that nobody finds, with a commit."""
+    """A pool that cannot be found yet, with a commit."""
     pool = JobPool(lake, await lake.lake.prepare_pool(name, BY_K, actor=ANN))
     await pool.land(await pool.write([{"k": 2}, {"k": 1}]))
     return pool

@@ -22,7 +22,7 @@ from lochan.formats.repository_events import (
 from lochan.staging.layers import Inputs
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.refs_fold import SEALS_MAX
-from tests.unit.versioning.story import FIRST, Story, after, entry, run
+from tests.unit.versioning.folded_events import FIRST, Story, after, entry, run
 
 
 def test_a_commit_holds_what_lies_below_its_seal() -> None:

@@ -1,4 +1,4 @@
-"""What the fold refuses for the sake of garbage collection: on events alone."""
+"""What the fold refuses to protect garbage collection, on events alone."""
 
 import msgspec
 import pytest
@@ -19,7 +19,7 @@ from lochan.formats.repository_events import (
 from lochan.formats.run import RunRef
 from lochan.versioning.state.collection import Stale, mint_of
 from lochan.versioning.state.refs import Refs
-from tests.unit.versioning.story import FIRST, Story, after, entry
+from tests.unit.versioning.folded_events import FIRST, Story, after, entry
 
 
 def minted(path: str, mint: int) -> Entry:

@@ -1,4 +1,4 @@
-"""Protected branches, read-only repositories, renames and stashes in the fold: on events alone."""
+"""Protected branches, read-only repositories, renames and stashes in the fold, on events alone."""
 
 import msgspec
 import pytest
@@ -34,7 +34,7 @@ from lochan.formats.repository_events import (
     TagCreated,
 )
 from lochan.versioning.state.refs import Refs
-from tests.unit.versioning.story import FIRST, Story, after, entry, run
+from tests.unit.versioning.folded_events import FIRST, Story, after, entry, run
 
 
 def protected(*blocked: str, pattern: str = "ma*") -> Story:
@@ -76,7 +76,7 @@ def test_a_seal_drawn_before_does_not_help() -> None:
 
 
 @pytest.mark.parametrize("rule", [Protection("", ("stage",)), Protection("x", ()), Protection("x", ("fly",))])
-def test_a_rule_that_says_nothing_is_refused(rule: Protection) -> None:
+def test_an_empty_rule_is_refused(rule: Protection) -> None:
     Story().refuses(ProtectionSet((rule,)), Invalid)
 
 
@@ -119,7 +119,7 @@ def test_a_stash_takes_the_staging_and_the_seals_along() -> None:
     story.refuses(Stashed("main"), NothingToDo)
     story.tell(Staged("main", (entry("a"),), ("b",)))
     seal = story.tell(Sealed("main"))
-    id = story.told(Stashed("main", "for later"))
+    id = story.apply(Stashed("main", "for later"))
     assert story.refs.branch("main").layers.empty
     story.refuses(Committed("main", seal, after(FIRST)), Conflict)
     stash = story.refs.stashes.get(id)
@@ -139,7 +139,7 @@ def test_a_stash_takes_the_staging_and_the_seals_along() -> None:
 def test_a_stash_is_popped_only_where_it_was_looked_at(before: Event, kind: type[LochanError]) -> None:
     story = Story()
     story.tell(Staged("main", (entry("a"),)))
-    id = story.told(Stashed("main"))
+    id = story.apply(Stashed("main"))
     assert id == "3"
     story.tell(before)
     if isinstance(before, Popped):
@@ -150,7 +150,7 @@ def test_a_stash_is_popped_only_where_it_was_looked_at(before: Event, kind: type
 def test_a_popped_stash_is_staged_again_and_gone() -> None:
     story = Story()
     story.tell(Staged("main", (entry("a"),)))
-    id = story.told(Stashed("main"))
+    id = story.apply(Stashed("main"))
     story.tell(BranchCreated("dev", FIRST.id))
     story.tell(Popped("dev", id, FIRST.id))
     assert story.refs.branch("dev").layers.count == 1

@@ -1,4 +1,4 @@
-"""The queue of a branch, and a commit with a move on top of it in one event: on events alone."""
+"""The queue of a branch, and a commit with a move on top of it in one event, on events alone."""
 
 import msgspec
 
@@ -6,14 +6,14 @@ from lochan.errors import Conflict, Invalid
 from lochan.formats.repository_events import Committed, Moved, Sealed, Staged, Turned, TurnOver
 from lochan.versioning.state.refs_fold import SEALS_MAX
 from lochan.versioning.state.refs_state import Busy, NotYourTurn
-from tests.unit.versioning.story import FIRST, Story, after, entry
+from tests.unit.versioning.folded_events import FIRST, Story, after, entry
 
 
 def test_while_somebody_waits_only_the_first_moves_the_branch() -> None:
     story = Story()
-    assert story.told(Turned("main", "one")) == 0
-    assert story.told(Turned("main", "other")) == 1
-    assert story.told(Turned("main", "one")) == 0  # told again: still there once
+    assert story.apply(Turned("main", "one")) == 0
+    assert story.apply(Turned("main", "other")) == 1
+    assert story.apply(Turned("main", "one")) == 0  # told again: still there once
     story.refuses(story.move(after(FIRST)), NotYourTurn)
     story.refuses(story.move(after(FIRST), turn="other"), NotYourTurn)
     story.tell(story.move(after(FIRST), turn="one"))
@@ -42,7 +42,7 @@ def test_a_reset_of_what_is_staged_moves_no_head_and_waits_for_nobody() -> None:
 
 
 def test_who_holds_the_turn_needs_no_free_seal() -> None:
-    """Eight commits whose makers died would else block the branch for ever."""
+    """Otherwise eight commits of dead writers would block the branch forever."""
     story = Story()
     for _ in range(SEALS_MAX):
         story.tell(Sealed("main"))

@@ -19,7 +19,7 @@ NOON = 1_793_534_400_000_000  # 2026-11-01T12:00Z
 
 
 class HandClock:
-    """Time passes when the test says so."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = NOON
@@ -34,7 +34,7 @@ class HandClock:
         self.now += int(seconds * 1e6)
 
 
-class Told(History):
+class TimedHistory(History):
     def __init__(self, repository: OpenRepository, clock: HandClock, store: MemoryStore) -> None:
         super().__init__(repository)
         self.clock = clock
@@ -48,16 +48,16 @@ class Told(History):
         self.repository = await lake.open_repository("demo-repo")
 
 
-async def told() -> Told:
+async def timed_history() -> TimedHistory:
     clock, store = HandClock(), MemoryStore()
     lake = await Lake.create(store, clock=clock)
     await lake.create_repository("demo-repo", actor=ANN)
-    return Told(await lake.open_repository("demo-repo"), clock, store)
+    return TimedHistory(await lake.open_repository("demo-repo"), clock, store)
 
 
 def test_where_a_branch_was() -> None:
     async def play() -> None:
-        story = await told()
+        story = await timed_history()
         for number in range(3):
             await story.later()
             await story.write("main", f"a={number}")
@@ -77,7 +77,7 @@ def test_where_a_branch_was() -> None:
 
 def test_what_is_staged_is_not_seen_there() -> None:
     async def play() -> None:
-        story = await told()
+        story = await timed_history()
         await story.write("main", "a=1")
         await story.stage("main", "b=1")
         assert await story.read("main@{now}") == "a=1"
@@ -89,7 +89,7 @@ def test_what_is_staged_is_not_seen_there() -> None:
 
 def test_before_after_and_never() -> None:
     async def play() -> None:
-        story = await told()
+        story = await timed_history()
         await story.later()
         await story.branch("dev")
         await story.later()
@@ -116,7 +116,7 @@ def test_before_after_and_never() -> None:
 
 def test_everything_that_moves_a_branch_is_in_its_history() -> None:
     async def play() -> None:
-        story = await told()
+        story = await timed_history()
         await story.write("main", "a=1")
         await story.branch("dev")
         expected: list[str] = []
@@ -151,7 +151,7 @@ def test_everything_that_moves_a_branch_is_in_its_history() -> None:
 
 def test_a_clock_that_is_behind() -> None:
     async def play() -> None:
-        story = await told()
+        story = await timed_history()
         await story.write("main", "a=1")
         story.clock.now -= 5 * HOUR
         await story.write("main", "a=2")
@@ -165,7 +165,7 @@ def test_a_clock_that_is_behind() -> None:
 
 def test_it_is_a_ref_like_any_other() -> None:
     async def play() -> None:
-        story = await told()
+        story = await timed_history()
         await story.write("main", "a=1 b=1")
         await story.later()
         await story.write("main", "a=2")
@@ -181,7 +181,7 @@ def test_it_is_a_ref_like_any_other() -> None:
 
 def test_an_expired_commit_is_listed_and_cannot_be_read() -> None:
     async def play() -> None:
-        story = await told()
+        story = await timed_history()
         await story.later()
         old = await story.write("main", "a=1", "old")
         await story.later()

@@ -187,7 +187,7 @@ def test_a_commit_of_some_of_it_makes_its_own() -> None:
     run(play())
 
 
-def test_whoever_folds_the_journal_has_the_tree_too() -> None:
+def test_every_fold_of_the_journal_has_the_tree() -> None:
     async def play() -> None:
         store = MemoryStore()
         repository = await opened(store)
@@ -202,7 +202,7 @@ def test_whoever_folds_the_journal_has_the_tree_too() -> None:
 
 
 def test_a_head_that_moved_has_its_own_tree() -> None:
-    """What came with the new head is seen at once, and upkeep makes the tree anew."""
+    """The new head's changes are visible at once, and upkeep makes a new tree."""
 
     async def play() -> None:
         repository = await opened()

@@ -1,4 +1,4 @@
-"""Multipart uploads: in any order, through any process, never half seen, and completed once."""
+"""Multipart uploads: in any order, through any process, never visible by half, and completed once."""
 
 import asyncio
 import hashlib
@@ -49,22 +49,22 @@ def test_no_byte_is_written_again() -> None:
     async def play() -> None:
         one, _ = await two_servers()
         id = await uploads.open_upload(one, "main", "big", actor=ANN)
-        wanted = [await part(one, id, 1, BIG), await part(one, id, 2, BIG)]
+        parts = [await part(one, id, 1, BIG), await part(one, id, 2, BIG)]
         before = [stat async for stat in one.store.list(f"{one.repository.id}/data/")]
-        await uploads.complete(one, id, wanted, actor=ANN)
+        await uploads.complete(one, id, parts, actor=ANN)
         assert [stat async for stat in one.store.list(f"{one.repository.id}/data/")] == before
 
     run(play())
 
 
-def test_whoever_asks_again_gets_the_same_answer() -> None:
+def test_a_repeated_request_gets_the_same_answer() -> None:
     async def play() -> None:
         one, other = await two_servers()
         id = await uploads.open_upload(one, "main", "big", actor=ANN)
-        wanted = [await part(one, id, 1, b"x")]
-        entry = await uploads.complete(one, id, wanted, actor=ANN)
+        parts = [await part(one, id, 1, b"x")]
+        entry = await uploads.complete(one, id, parts, actor=ANN)
         await objects.put(one, "main", "big", once(b"later"), actor=ANN)
-        again = await uploads.complete(other, id, wanted, actor=ANN)
+        again = await uploads.complete(other, id, parts, actor=ANN)
         assert again.etag == entry.etag
         assert await body(one, "main", "big") == b"later", "what came later stays"
         with pytest.raises(KeyReused):
@@ -77,9 +77,9 @@ def test_of_two_at_once_one_lands_and_both_are_answered() -> None:
     async def play() -> None:
         one, other = await two_servers()
         id = await uploads.open_upload(one, "main", "big", actor=ANN)
-        wanted = [await part(one, id, 1, b"x")]
+        parts = [await part(one, id, 1, b"x")]
         await other.refs()
-        done = await asyncio.gather(*(uploads.complete(each, id, wanted, actor=ANN) for each in (one, other, one)))
+        done = await asyncio.gather(*(uploads.complete(each, id, parts, actor=ANN) for each in (one, other, one)))
         assert len({entry.etag for entry in done}) == 1
         assert await paths(one, "main") == ["big"]
 
@@ -87,7 +87,7 @@ def test_of_two_at_once_one_lands_and_both_are_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "kind"),
+    ("parts", "kind"),
     [
         ([], BadPart),
         ([(3, "small")], BadPart),
@@ -97,7 +97,7 @@ def test_of_two_at_once_one_lands_and_both_are_answered() -> None:
         ([(4, "small"), (5, "small")], PartTooSmall),
     ],
 )
-def test_what_cannot_be_completed(wanted: list[tuple[int, str]], kind: type[Exception]) -> None:
+def test_what_cannot_be_completed(parts: list[tuple[int, str]], kind: type[Exception]) -> None:
     async def play() -> None:
         one, _ = await two_servers()
         id = await uploads.open_upload(one, "main", "big", actor=ANN)
@@ -105,7 +105,7 @@ def test_what_cannot_be_completed(wanted: list[tuple[int, str]], kind: type[Exce
             await part(one, id, number, data)
         etags = {"big": hashlib.md5(BIG).hexdigest(), "small": hashlib.md5(b"small").hexdigest(), "other": "0" * 32}
         with pytest.raises(kind):
-            await uploads.complete(one, id, [PartRequest(number, etags[which]) for number, which in wanted], actor=ANN)
+            await uploads.complete(one, id, [PartRequest(number, etags[which]) for number, which in parts], actor=ANN)
         assert await paths(one, "main") == []
         assert len(await uploads.uploads(one)) == 1, "it can still be completed"
 
@@ -116,10 +116,10 @@ def test_an_aborted_upload_is_gone() -> None:
     async def play() -> None:
         one, other = await two_servers()
         id = await uploads.open_upload(one, "main", "big", actor=ANN)
-        wanted = [await part(one, id, 1, b"x")]
+        parts = [await part(one, id, 1, b"x")]
         await uploads.abort(other, id, actor=ANN)
         for again in (
-            uploads.complete(one, id, wanted, actor=ANN),
+            uploads.complete(one, id, parts, actor=ANN),
             uploads.abort(one, id, actor=ANN),
             uploads.put_part(one, id, 2, once(b"y"), actor=ANN),
         ):
@@ -137,10 +137,10 @@ def test_a_condition_is_tested_when_it_lands() -> None:
     async def play() -> None:
         one, other = await two_servers()
         ids = [await uploads.open_upload(one, "main", "big", actor=ANN) for _ in range(4)]
-        wanted = [[await part(one, id, 1, id.encode())] for id in ids]
+        parts = [[await part(one, id, 1, id.encode())] for id in ids]
         done = await asyncio.gather(
             *(
-                uploads.complete((one, other)[n % 2], id, wanted[n], actor=ANN, check=nothing_there)
+                uploads.complete((one, other)[n % 2], id, parts[n], actor=ANN, check=nothing_there)
                 for n, id in enumerate(ids)
             ),
             return_exceptions=True,

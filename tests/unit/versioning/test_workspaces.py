@@ -1,4 +1,4 @@
-"""A workspace is written to, read, committed once or thrown away; nobody else sees it before."""
+"""A workspace is written to, read, and then committed once or dropped; nobody else sees it before."""
 
 import pytest
 
@@ -153,15 +153,15 @@ def test_only_what_was_added_is_committed() -> None:
         for path in ("t/part-0.parquet", "t/part-1.parquet", "t/_SUCCESS", "t/log.txt"):
             await write_file(repository, workspace, path, path)
         await write.delete(repository, workspace.id, ["old"], actor=ANN)
-        wish = CommitRequest("some")
+        request = CommitRequest("some")
         with pytest.raises(NothingToDo, match="nothing was added") as error:
-            await commit.commit(repository, workspace.id, wish, actor=ANN)
+            await commit.commit(repository, workspace.id, request, actor=ANN)
         assert "--all" in error.value.hint
         await selection.add(repository, workspace.id, ["nowhere/*"], actor=ANN)
         with pytest.raises(NothingToDo, match="nothing fits"):
-            await commit.commit(repository, workspace.id, wish, actor=ANN)
+            await commit.commit(repository, workspace.id, request, actor=ANN)
         await selection.add(repository, workspace.id, ["**/*.parquet", "t/_SUCCESS"], actor=ANN)
-        await commit.commit(repository, workspace.id, wish, actor=ANN)
+        await commit.commit(repository, workspace.id, request, actor=ANN)
         assert sorted(await read(repository, "main")) == [
             "a",
             "old",

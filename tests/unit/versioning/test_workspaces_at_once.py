@@ -1,4 +1,4 @@
-"""Workspaces while others are at work: on the branch, in the folder, in the same workspace."""
+"""Workspaces while others work: on the branch, in the folder, in the same workspace."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -181,7 +181,7 @@ def test_asked_again_with_the_same_key_it_answers_the_first_commit() -> None:
     run(play())
 
 
-def test_two_who_commit_at_once_make_one_commit() -> None:
+def test_two_commits_at_once_make_one_commit() -> None:
     async def play() -> None:
         _, one, other = await watched()
         workspace = await opened(one)
@@ -311,7 +311,7 @@ def test_a_put_is_in_the_commit_or_refused(at: int) -> None:
         await write_file(one, workspace, "a", "1")
 
         class Behind(Wrapper):
-            """What it lists was so a moment ago."""
+            """Lists what was there a moment ago."""
 
             async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
                 found = [stat async for stat in self.inner.list(prefix, after)]
@@ -347,7 +347,8 @@ def test_a_put_that_is_too_late_says_so() -> None:
 
 
 def test_a_removal_that_an_older_version_left_is_given_up() -> None:
-    """They held a workspace open for a minute while they deleted its files; nobody waits for that any more."""
+    """Older versions held a workspace open for a minute while they deleted its files; nothing waits for that any
+    more."""
 
     async def play() -> None:
         repository = await repository_with(a="1")
@@ -439,13 +440,13 @@ def test_commits_of_many_workspaces_at_once_all_land() -> None:
     run(play())
 
 
-def test_committing_says_what_the_wish_says() -> None:
+def test_the_commit_has_the_fields_of_the_request() -> None:
     async def play() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         await write_file(repository, workspace, "x", "1")
-        wish = CommitRequest("m", {"k": "v"}, "carol", 12)
-        _, made = await commit.commit(repository, workspace.id, wish, actor=ANN, everything=True)
+        request = CommitRequest("m", {"k": "v"}, "carol", 12)
+        _, made = await commit.commit(repository, workspace.id, request, actor=ANN, everything=True)
         assert (made.metadata, made.author, made.committer, made.date) == ({"k": "v"}, "carol", "ann", 12)
 
     run(play())

@@ -1,4 +1,4 @@
-"""What a workspace has committed is never destroyed by our own verbs, however late, slow or badly clocked (S8)."""
+"""Our own verbs never destroy what a workspace has committed, however late, slow or wrongly clocked they are (S8)."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -30,7 +30,7 @@ class Skewed(SystemClock):
 
 
 class Stalled(Wrapper):
-    """While a request for a file of a workspace is on its way, somebody else commits the workspace."""
+    """While a request for a file of a workspace is on its way, another client commits the workspace."""
 
     def __init__(self, inner: Store, verb: str, repository: OpenRepository, workspace: WorkspaceState) -> None:
         super().__init__(inner)
@@ -92,7 +92,7 @@ def test_an_upload_that_is_under_way_while_the_workspace_is_committed(store: Sto
 @pytest.mark.parametrize("verb", ["put", "delete", "none"])
 @pytest.mark.parametrize("what", ["delete", "revert", "put", "stage", "copy", "move"])
 def test_a_verb_that_stalls_while_the_workspace_is_committed(store: Store, what: str, verb: str) -> None:
-    """The one who stalls has a clock that is off, so that no lease of theirs means anything to the others."""
+    """The stalled client has a wrong clock, so none of its leases means anything to others."""
 
     async def play() -> None:
         one, other = await two_processes(store)

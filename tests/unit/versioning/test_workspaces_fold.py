@@ -1,4 +1,4 @@
-"""What the fold knows of workspaces: kept by checkpoints, and what makes their events valid."""
+"""Workspaces in the fold: kept by checkpoints, and the conditions of their events."""
 
 import msgspec
 import pytest

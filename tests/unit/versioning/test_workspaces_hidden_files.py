@@ -1,4 +1,4 @@
-"""Files of a workspace that were deleted, replaced or reverted: hidden by their stamp, until others write anew."""
+"""Deleted, replaced or reverted files of a workspace are hidden by their stamp until somebody writes again."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ from tests.unit.versioning.workspace_place import (
 
 
 class LikeABucket(Wrapper):
-    """An ETag is the MD5 of the bytes, and a HEAD tells the time in whole seconds, though a listing does not."""
+    """An ETag is the MD5 of the bytes, and a HEAD gives the time in whole seconds, although a list does not."""
 
     def __init__(self) -> None:
         super().__init__(MemoryStore())
@@ -119,7 +119,7 @@ def test_what_is_hidden_is_in_no_list_diff_or_commit(store: Store) -> None:
     run(play())
 
 
-def test_who_opens_the_lake_anew_sees_the_same(store: Store) -> None:
+def test_a_reopened_lake_shows_the_same(store: Store) -> None:
     async def play() -> None:
         repository = await repository_on(store)
         workspace = await opened(repository)
@@ -168,7 +168,7 @@ def test_too_many_hidden_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_path_below_a_file_that_was_deleted_can_be_put_on_a_disk(tmp_path: Path) -> None:
-    """The file stays on the disk, where nothing can lie below it."""
+    """The file stays on the disk, where nothing can be below it."""
 
     async def play() -> None:
         repository = await repository_on(LocalStore(str(tmp_path / "lake"), create=True))
@@ -291,7 +291,7 @@ def test_stamps_stay_quick_however_many_there_are() -> None:
 
 @pytest.mark.parametrize("damaged", [1, 2], ids=["once", "each time otherwise"])
 def test_what_came_damaged_while_it_was_committed_is_read_again(damaged: int) -> None:
-    """Else the commit would name the digest of the damage, and nobody could read the file any more."""
+    """Otherwise the commit would name the digest of the damaged bytes, and nobody could read the file any more."""
 
     async def play() -> None:
         store = LikeABucket()
@@ -318,7 +318,7 @@ def test_what_came_damaged_while_it_was_committed_is_read_again(damaged: int) ->
 
 
 def test_an_etag_that_only_looks_like_an_md5_is_no_damage() -> None:
-    """Some buckets encrypt, and their ETags are of what they have stored."""
+    """Some buckets encrypt, and their ETags are those of the stored bytes."""
 
     async def play() -> None:
         store = LikeABucket()

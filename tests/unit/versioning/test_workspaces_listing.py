@@ -1,4 +1,4 @@
-"""Pages of a workspace, over its files, what is staged in it and the commit below, against a dict."""
+"""Pages of a workspace, over its files, its staged changes and the commit below, against a dict."""
 
 from collections.abc import AsyncIterator
 
@@ -95,7 +95,7 @@ def _expected(model: dict[str, str], prefix: str, after: str, delimiter: str) ->
 
 
 class Counted(Wrapper):
-    """How many objects the store told of."""
+    """Counts the objects that the store lists."""
 
     told = 0
 

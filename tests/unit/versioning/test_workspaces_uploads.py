@@ -1,4 +1,4 @@
-"""Multipart uploads into a workspace: completed by one event, which hides a file at the path and can be asked again."""
+"""Multipart uploads into a workspace: completed by one event, which hides a file at the path and can be repeated."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""A repository in memory with a workspace, and what a test does to it in few words."""
+"""A repository in memory with a workspace, and short functions for what a test does to it."""
 
 from collections.abc import AsyncIterator, Mapping
 
@@ -9,7 +9,7 @@ from lochan.versioning import objects
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import write as registry
 
 ANN = Actor("ann", "test", "here")
@@ -21,7 +21,7 @@ async def once(data: bytes) -> AsyncIterator[bytes]:
 
 
 async def repository_with(**files: str) -> OpenRepository:
-    """With these files committed on main; underscores stand for slashes."""
+    """A repository with these files committed on main; underscores stand for slashes."""
     lake = await Lake.create(MemoryStore())
     await lake.create_repository("demo-repo", actor=ANN)
     repository = await lake.open_repository("demo-repo")
@@ -46,19 +46,19 @@ async def opened(repository: OpenRepository, branch: str = "main") -> WorkspaceS
 
 
 async def write_file(repository: OpenRepository, workspace: WorkspaceState, path: str, text: str) -> None:
-    """As another program would, which knows the store alone."""
+    """Writes like another program, which knows only the store."""
     await repository.store.put(f"{repository.repository.id}/workspaces/{workspace.id}/{path}", text.encode())
 
 
 async def commit_all(repository: OpenRepository, workspace: WorkspaceState, message: str = "all", **said: str) -> str:
-    id, _ = await committing.commit(
+    id, _ = await workspace_commit.commit(
         repository, workspace.id, CommitRequest(message), actor=ANN, everything=True, **said
     )
     return id
 
 
 async def read(repository: OpenRepository, ref: str) -> dict[str, str]:
-    """All that is there."""
+    """Everything that is there."""
     found: dict[str, str] = {}
     after: str | None = ""
     while after is not None:

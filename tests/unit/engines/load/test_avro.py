@@ -1,4 +1,4 @@
-"""Avro becomes the rows that it stands for, whatever its schema."""
+"""Avro becomes rows, whatever its schema."""
 
 import json
 import struct
@@ -12,7 +12,7 @@ import pytest
 
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import load_file
+from tests.unit.engines.load.load_text import load_file
 
 SYNC = b"0123456789abcdef"
 
@@ -128,7 +128,7 @@ def test_a_file_that_ends_too_early(cut: int) -> None:
         rows_of(file[:cut])
 
 
-def test_what_is_no_avro_inside() -> None:
+def test_avro_with_invalid_content() -> None:
     with pytest.raises(Invalid, match="does not end within its block"):
         rows_of(avro({"id": "long", "m": {"type": "map", "values": "long"}}, [long(1) + long(9)]))
     with pytest.raises(Invalid, match="the codec 'brotli' is not supported"):

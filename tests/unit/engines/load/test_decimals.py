@@ -11,7 +11,7 @@ import pytest
 from lochan.pools.facts import Facts, from_metadata, to_metadata
 from lochan.pools.layout import DecimalColumn
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import Made, load_texts
+from tests.unit.engines.load.load_text import Made, load_texts
 
 U64, LONG = "18446744073709551615", "33.33333333333333333333"
 
@@ -34,8 +34,8 @@ def load(*texts: str) -> Made:
 )
 def test_a_column_of_the_scale_that_the_values_need(texts: list[str], scale: int, values: list[Any]) -> None:
     made = load(*texts)
-    (told,) = made.facts.decimals
-    assert (told.text, told.column, told.scale) == (("x#j",), "x#d", scale)
+    (column,) = made.facts.decimals
+    assert (column.text, column.column, column.scale) == (("x#j",), "x#d", scale)
     assert made.table["x#d"].type == pa.decimal128(38, scale)
     assert made.table["x#d"].to_pylist() == values
     assert [row["x"] for row in made.rows()] == [row["x"] for row in load_texts_alone(texts)]
@@ -56,13 +56,13 @@ def load_texts_alone(texts: list[str]) -> list[dict[str, Any]]:
     ],
 )
 def test_none_where_not_all_numbers_are_held(texts: list[str]) -> None:
-    """So that whoever finds the column need not look for others."""
+    """So that a reader who finds the column need not look for others."""
     made = load(*texts)
     assert made.facts.decimals == ()
     assert made.table.column_names == ["_shape", "k", "x#j"]
 
 
-def test_texts_without_a_number_are_told_too() -> None:
+def test_texts_without_a_number_are_recorded_too() -> None:
     assert load('[1, "a"]').facts.decimals == (DecimalColumn(("x#j",), ""),)
 
 
@@ -76,9 +76,9 @@ def test_inside_of_an_object() -> None:
 
 def test_the_least_and_the_greatest_are_known() -> None:
     facts = load(LONG, "-0.1000000000000000055", "12345678901234567.25").facts
-    (told,) = (each for each in facts.columns if each.path == ("x#d",))
-    assert (told.kind, told.present) == ("decimal", 3)
-    assert (Decimal(str(told.least)), Decimal(str(told.greatest))) == (
+    (column,) = (each for each in facts.columns if each.path == ("x#d",))
+    assert (column.kind, column.present) == ("decimal", 3)
+    assert (Decimal(str(column.least)), Decimal(str(column.greatest))) == (
         Decimal("-0.1000000000000000055"),
         Decimal("12345678901234567.25"),
     )

@@ -1,4 +1,4 @@
-"""Input that is no row: where it stands is told, and it does with the rest what it was told to do."""
+"""Input that is not a row: the error says where it is, and the rest is handled as the options say."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from lochan.errors import Invalid
 from lochan.pools.json_row import Faults
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import load_bytes, load_rows
+from tests.unit.engines.load.load_text import load_bytes, load_rows
 
 POOL = parse(["a"])
 GOOD = [b'{"a":%d,"b":"x"}' % number for number in range(50)]
@@ -33,7 +33,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("line", BAD, ids=lambda line: line[:20].decode(errors="replace"))
-def test_a_fault_ends_the_load_and_tells_its_place(line: bytes) -> None:
+def test_a_fault_ends_the_load_and_names_its_place(line: bytes) -> None:
     with pytest.raises(Invalid) as alone:
         load_bytes(line, POOL)
     assert BAD[line] in str(alone.value)
@@ -70,7 +70,7 @@ def test_what_is_near_a_fault_is_shown_in_part() -> None:
     assert fault.column == 509 and "oops" in fault.near and len(fault.near) < 70
 
 
-def test_a_key_that_is_no_number_is_refused() -> None:
+def test_a_key_that_is_not_a_number_is_refused() -> None:
     import pyarrow as pa
 
     with pytest.raises(Invalid, match="the key a is NaN"):

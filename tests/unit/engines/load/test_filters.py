@@ -21,7 +21,7 @@ LAST = VALUES * LOADS
 
 
 def row(load: int, number: int, chance: random.Random) -> dict[str, Any]:
-    """All loads span the same values, and have but the first and the last in common."""
+    """All loads span the same values, but share only the first and the last."""
     own = {0: 0, 1: LAST}.get(number, chance.randrange(VALUES) * LOADS + load)
     text = f"{own:03}"
     return {"k": chance.random(), "n": own, "user": text, "of": {"id": own}, "mixed": own if number % 2 else text}

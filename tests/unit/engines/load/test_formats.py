@@ -1,4 +1,4 @@
-"""Each format becomes the rows that it stands for."""
+"""Each format becomes the right rows."""
 
 import gzip
 import io
@@ -14,7 +14,7 @@ import pytest
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import load_file, load_rows
+from tests.unit.engines.load.load_text import load_file, load_rows
 
 POOL = parse(["id"])
 
@@ -185,7 +185,7 @@ def test_arrow_and_parquet_of_every_type() -> None:
 
 @pytest.mark.parametrize("names", [["id", "f", "s", "at", "day", "obj", "list", "none"], ["id"], ["id", "obj"]])
 def test_typed_columns_are_taken_as_they_are(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """And give the same as row by row."""
+    """They give the same rows as one by one."""
     from lochan.engines.duckdb.load import loader
 
     monkeypatch.setattr(loader, "rows_of", lambda batch: pytest.fail("read row by row"))
@@ -212,7 +212,7 @@ def test_columns_of_several_inputs_meet_in_one_object() -> None:
     from lochan.engines.duckdb.load.loader import Loader
     from lochan.engines.duckdb.session import DuckSession
     from lochan.pools.json_row import Faults
-    from tests.unit.engines.load.loading import LIMITS, _made
+    from tests.unit.engines.load.load_text import LIMITS, _made
 
     tables = [
         pa.table({"id": [3, 1], "x": [1, 2], "o": [{"a": 1}, None]}),

@@ -1,4 +1,4 @@
-"""Files that lie, in a load: refused in words, and read by a process that may die of them."""
+"""Hostile files in a load: refused with an error, and read by a process that may die."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lochan.ingest.streams import Input, file_input
 from lochan.pools.json_row import Faults
 from tests.hostile_files import Hostile, avro_file, fast, record
 from tests.servers.processes import decoders
-from tests.unit.engines.load.loading import LIMITS, load_file, settings
+from tests.unit.engines.load.load_text import LIMITS, load_file, settings
 
 HOSTILE = fast()
 HOW = LoaderOptions(limits=LIMITS)
@@ -103,7 +103,7 @@ def test_objects_of_files_are_as_a_load_makes_them(tmp_path: Path) -> None:
         decoded.take("a.ndjson", tmp_path / "a")
 
 
-def test_progress_tells_of_every_byte_once(tmp_path: Path) -> None:
+def test_progress_counts_every_byte_once(tmp_path: Path) -> None:
     data = avro_file(record(n="long"), 3, b"\x02\x04\x06")
     (tmp_path / "a.avro").write_bytes(data)
     for input in (file_input(tmp_path / "a.avro"), Input("a.avro", lambda: io.BytesIO(data))):

@@ -1,4 +1,4 @@
-"""Tables with nulls: one shape, columns for all, and every row as it was; whatever format they come in."""
+"""Tables with nulls: one shape, columns for all, and every row unchanged, in every format."""
 
 import io
 import json
@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lochan.pools.shape import Maybe, Object
-from tests.unit.engines.load.loading import Made, load_bytes, load_file, load_rows
-from tests.unit.engines.load.loading import settings as pool
+from tests.unit.engines.load.load_text import Made, load_bytes, load_file, load_rows
+from tests.unit.engines.load.load_text import settings as pool
 
 BY_ID = pool("id")
 _CELLS = pa.struct([("x", pa.int64()), ("in", pa.struct([("y", pa.string()), ("z", pa.null())]))])

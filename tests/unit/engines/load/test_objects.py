@@ -1,4 +1,4 @@
-"""How rows are cut into objects, and what is told of each."""
+"""How rows are cut into objects, and the facts of each."""
 
 import json
 from itertools import pairwise
@@ -11,7 +11,7 @@ from lochan.engines.duckdb.load import loader as loader_module
 from lochan.engines.duckdb.load.shape_inference import ShapeInference
 from lochan.pools import keys
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import Made, load_bytes, load_file, load_rows, load_texts
+from tests.unit.engines.load.load_text import Made, load_bytes, load_file, load_rows, load_texts
 
 
 def test_rows_beyond_the_size_are_cut_into_objects_that_do_not_overlap() -> None:
@@ -27,7 +27,7 @@ def test_rows_beyond_the_size_are_cut_into_objects_that_do_not_overlap() -> None
 
 
 def test_objects_of_a_wide_load_are_told_their_own_layout() -> None:
-    """x is an int in some rows and a text in others, which lie in different objects."""
+    """x is an int in some rows and a text in others, which are in different objects."""
     texts = [json.dumps({"k": n, "x": n if n < 10_000 else str(n), "p": "y" * 30}) for n in range(20_000)]
     made = load_texts(texts, parse(["k"], size_bytes=16 << 10))
     assert len(made) > 1
@@ -131,7 +131,7 @@ def test_a_format_that_is_given_counts_more_than_the_content() -> None:
 
 
 def test_texts_that_only_look_like_numbers_stay_texts() -> None:
-    """What engines turn without a word: "7" into 7, 1.5 into 2, true into 1, an int into a float."""
+    """Engines silently turn "7" into 7, 1.5 into 2, true into 1, and an int into a float."""
     texts = [f'{{"k":{n},"v":{n}}}' for n in range(1_000)]
     odd = ['{"k":2000,"v":"7"}', '{"k":2001,"v":1.5}', '{"k":2002,"v":true}', '{"k":2003,"v":9007199254740993}']
     (made,) = load_texts([*texts, *odd], parse(["k"]))

@@ -1,4 +1,4 @@
-"""A pattern says yes only to texts of its shape: in RE2, as the engine has it."""
+"""A pattern matches only texts of its shape, in RE2 as the engine has it."""
 
 import json
 from typing import Any

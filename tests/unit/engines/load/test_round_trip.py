@@ -1,4 +1,4 @@
-"""Rows come back as they were: through the real path, whatever they hold and however they are written."""
+"""Rows come back unchanged through the real path, whatever they hold and however they are written."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from lochan.pools.keys import Instant
 from lochan.pools.settings import parse
 from lochan.pools.times import format_of
 from lochan.pools.times import parse as parse_time
-from tests.unit.engines.load.loading import Made, load_texts
+from tests.unit.engines.load.load_text import Made, load_texts
 
 NAMES = st.sampled_from(
     ["a", "b", "ts", "A", "c d", "x#i", "_shape", "_body", "é", 'q"', "n.m", "", "#", "$", "a\0", "'"]

@@ -1,4 +1,4 @@
-"""Loads of more rows than memory should hold: they are put aside in files, and come back as if they had not been."""
+"""Loads of more rows than fit into memory: they go to sorted files, and the result is the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _logs(rows: int) -> list[Row]:
-    """Of two shapes, the second of which comes late; in no order; every tenth has no key."""
+    """Rows of two shapes, the second of which comes late; unsorted; every tenth has no key."""
     found: list[Row] = []
     for number in range(rows):
         row: Row = {"k": number * 7919 % rows, "host": f"h{number % 5}"}

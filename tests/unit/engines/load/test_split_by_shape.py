@@ -1,4 +1,4 @@
-"""Maps and decimals come by columns, and are the same rows that they would be one by one."""
+"""Maps and decimals load by columns, with the same rows as one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key that the rows suggest, and what an input is."""
+"""The key that rows suggest, and the kind of an input."""
 
 import json
 

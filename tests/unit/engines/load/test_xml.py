@@ -1,4 +1,4 @@
-"""XML becomes rows by its elements."""
+"""The elements of XML become rows."""
 
 import gzip
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
-from tests.unit.engines.load.loading import load_file
+from tests.unit.engines.load.load_text import load_file
 
 
 def rows_of(text: str, row_tag: str = "", name: str = "a.xml") -> list[dict[str, Any]]:
@@ -42,13 +42,13 @@ def test_text_beside_other_things() -> None:
     ]
 
 
-def test_it_may_be_packed_and_told_by_its_content() -> None:
+def test_it_may_be_compressed_and_recognized_by_its_content() -> None:
     text = '<?xml version="1.0"?><a><id>1</id></a>'
     made = load_file("what", gzip.compress(text.encode()), parse(["id"]))
     assert [row for each in made for row in each.rows()] == [{"_VALUE": 1}]
 
 
-def test_what_is_no_xml() -> None:
+def test_invalid_xml() -> None:
     with pytest.raises(Invalid, match=r"a\.xml:2:6: mismatched tag"):
         rows_of("<a>\n<b></a>")
     with pytest.raises(Invalid, match="there is no element <r>"):

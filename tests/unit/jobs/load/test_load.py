@@ -1,4 +1,4 @@
-"""The same inputs by tasks and by the embedded load: the same rows, in the same order of the key."""
+"""The same inputs loaded by tasks and by the embedded load give the same rows, in the same order of the key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lochan.pools.facts import from_metadata
 from lochan.pools.settings import parse
 from tests.run import run
 from tests.unit.engines.lake import ANN
-from tests.unit.jobs.load.playing import load_here
+from tests.unit.jobs.load.local_load import load_here
 from tests.unit.jobs.place import JobPool, job_pool
 
 MIXED: list[dict[str, Any]] = [
@@ -107,7 +107,7 @@ async def same(pool: JobPool, folder: Path, names: list[str], how: LoaderOptions
 
 
 def _keys(rows: list[Any], pool: PoolSettings) -> list[list[Any]]:
-    """Of rows with scalars there."""
+    """The keys of rows that have scalars there."""
     found = [[reduce(_field, key.path, row) for key in pool.keys if key.path] for row in rows]
     return [key for key in found if not any(isinstance(value, dict | list) for value in key)]
 
@@ -192,9 +192,9 @@ def test_a_fault_ends_the_load(tmp_path: Path) -> None:
             (tmp_path / "a.ndjson").write_bytes(rows + b'{"k": 1, "k": 2}\n' + rows)
             with pytest.raises(TaskFailed) as failed:
                 await load_here(pool, [local_file(tmp_path / "a.ndjson")])
-            told = error_of(failed.value)
-            assert isinstance(told, Invalid)
-            assert f"{tmp_path}/a.ndjson:101:" in told.message
+            error = error_of(failed.value)
+            assert isinstance(error, Invalid)
+            assert f"{tmp_path}/a.ndjson:101:" in error.message
             assert await pool.head() == before
 
     run(play())

@@ -1,4 +1,4 @@
-"""Small objects are merged behind a stream; that it cannot be done is no reason for the stream to end."""
+"""Small objects are merged behind a stream; if that fails, the stream goes on."""
 
 import logging
 from pathlib import Path
@@ -30,9 +30,9 @@ def test_eight_commits_become_one_object_and_the_rest_at_the_end(tmp_path: Path)
             rhythm = CompactionSchedule(settings_of(pool.repository.repository).size_bytes)
             at = pool.lake.lake.queries()
             for number in range(2 * FAN + 3):
-                wish = rhythm.landed(await landed(pool, number * 10))
-                if wish is not None:
-                    done = await compact_stream(at, "logs", "main", wish, actor=ANN)
+                request = rhythm.landed(await landed(pool, number * 10))
+                if request is not None:
+                    done = await compact_stream(at, "logs", "main", request, actor=ANN)
                     assert done is not None and done.after == 1
             assert 4 <= await objects(pool) <= 5
             assert await compact_stream(at, "logs", "main", CompactRequest(), actor=ANN, last=True) is not None

@@ -1,4 +1,4 @@
-"""How far a stream is, as the commits of a branch tell it."""
+"""The position of a stream, read from the commits of a branch."""
 
 import pytest
 
@@ -11,11 +11,12 @@ from lochan.jobs.streams.kafka import OFFSETS, StreamPosition, decode_offsets, e
 def history(*metadata: dict[str, str]) -> dict[str, Commit]:
     """One after the other: `0` is the oldest."""
     return {
-        str(number): made((str(number - 1),) if number else (), number, each) for number, each in enumerate(metadata)
+        str(number): new_commit((str(number - 1),) if number else (), number, each)
+        for number, each in enumerate(metadata)
     }
 
 
-def made(parents: tuple[str, ...], generation: int, metadata: dict[str, str]) -> Commit:
+def new_commit(parents: tuple[str, ...], generation: int, metadata: dict[str, str]) -> Commit:
     return Commit(parents, "", "", "", generation, metadata, "", "f", generation)
 
 
@@ -55,13 +56,15 @@ def test_the_newest_of_a_stream_counts() -> None:
     ],
 )
 def test_what_a_merge_has_brought_in_was_read(theirs: list[int], expected: StreamPosition) -> None:
-    """Whatever is found to be the newest, the next batch after it is not there yet: else nobody could land it."""
+    """Whichever batch is the newest, the next one is not there yet; otherwise it could never land."""
     commits = history({}, of("a", 0, '{"t": {"0": 0}}'), {})
     commits |= {
-        f"d{batch}": made((f"d{batch - 1}" if batch > 1 else "1",), 1 + batch, of("a", batch, offsets(batch * 10)))
+        f"d{batch}": new_commit(
+            (f"d{batch - 1}" if batch > 1 else "1",), 1 + batch, of("a", batch, offsets(batch * 10))
+        )
         for batch in theirs
     }
-    commits["merged"] = made(("2", f"d{theirs[-1]}") if theirs else ("2",), 9, {})
+    commits["merged"] = new_commit(("2", f"d{theirs[-1]}") if theirs else ("2",), 9, {})
     found = newest(commits.__getitem__, "merged", "a")
     assert found == expected
     assert found_again(commits.__getitem__, "merged", found.next("a")) is None
@@ -69,7 +72,7 @@ def test_what_a_merge_has_brought_in_was_read(theirs: list[int], expected: Strea
 
 def test_both_sides_of_a_merge_have_read_on() -> None:
     commits = history({}, of("a", 0, offsets(0)), of("a", 1, offsets(50)), of("a", 2, offsets(60)))
-    commits |= {"d": made(("1",), 2, of("a", 1, offsets(70))), "merged": made(("3", "d"), 4, {})}
+    commits |= {"d": new_commit(("1",), 2, of("a", 1, offsets(70))), "merged": new_commit(("3", "d"), 4, {})}
     found = newest(commits.__getitem__, "merged", "a")
     assert found.batch == 2
     assert found_again(commits.__getitem__, "merged", found.next("a")) is None

@@ -1,4 +1,4 @@
-"""When small objects are merged, and how much is written again for it."""
+"""When small objects are merged, and how much is rewritten for it."""
 
 from lochan.jobs.streams.compaction import FAN, CompactionSchedule
 
@@ -9,7 +9,7 @@ def sizes(commits: int, each: int = 1_000) -> dict[int, int]:
     """After which commits objects are merged, and into which size."""
     rhythm = CompactionSchedule(_SIZE)
     found = {number: rhythm.landed(each) for number in range(1, commits + 1)}
-    return {number: wish.size_bytes for number, wish in found.items() if wish is not None}
+    return {number: request.size_bytes for number, request in found.items() if request is not None}
 
 
 def test_eight_into_one_and_eight_of_those_into_one() -> None:

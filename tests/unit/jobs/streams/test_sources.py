@@ -44,7 +44,7 @@ def test_files_of_any_format_become_rows(tmp_path: Path) -> None:
     run(work())
 
 
-def test_what_is_wrong_is_told_by_file_and_line(tmp_path: Path) -> None:
+def test_errors_name_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "bad.ndjson").write_text('{"k":1}\n{"k":\n')
 
     async def work() -> None:

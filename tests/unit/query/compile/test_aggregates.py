@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.query.ask import ask
+from tests.unit.query.run_query import ask
 
 ROWS: list[dict[str, Any]] = [
     {"k": "a", "i": 1, "m": 1, "b": True, "s": "x"},

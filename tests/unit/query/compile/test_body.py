@@ -1,4 +1,4 @@
-"""Rows that are kept as text: whole where nothing touched them, and by their fields where something did."""
+"""Rows that are kept as text: whole if nothing touched them, otherwise by their fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.query.ask import ask, planned
+from tests.unit.query.run_query import ask, planned
 from tests.unit.query.toy_source import ToySource
 
 ROWS: list[dict[str, Any]] = [

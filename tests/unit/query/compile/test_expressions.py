@@ -9,7 +9,7 @@ import pytest
 
 from lochan.errors import Invalid
 from lochan.query.errors import QueryError
-from tests.unit.query.ask import ask
+from tests.unit.query.run_query import ask
 
 ROW = {"i": 7, "f": 2.5, "s": "Kelvin K", "b": True, "n": None, "l": [3, 4], "o": {"p": 1}, "big": 9007199254740993}
 E = object()  # it has no value
@@ -187,7 +187,7 @@ CASES: list[tuple[str, Any]] = [
 
 @functools.cache
 def values() -> dict[str, Any]:
-    """All in one query, which is faster than one after the other."""
+    """All in one query, which is faster than several."""
     fields = ", ".join(f"v{at}: {expression}" for at, (expression, _) in enumerate(CASES))
     row: dict[str, Any] = ask(f"from p | yield {{{fields}}}", [ROW])[0]
     return row
@@ -205,7 +205,7 @@ def test_expression(at: int) -> None:
 
 @functools.cache
 def errors() -> dict[str, bool]:
-    """Of those that have no value: whether they know it."""
+    """The errors of those that have no value."""
     failing = [(at, expression) for at, (expression, value) in enumerate(CASES) if value is E]
     fields = ", ".join(f"v{at}: is_error({expression})" for at, expression in failing)
     row: dict[str, bool] = ask(f"from p | yield {{{fields}}}", [ROW])[0]

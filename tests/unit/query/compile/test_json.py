@@ -1,4 +1,4 @@
-"""Fields that are kept as JSON text, and arrays: what is inside has its kind all the same."""
+"""Fields that are kept as JSON text, and arrays: the values inside keep their kinds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.query.ask import ask
+from tests.unit.query.run_query import ask
 
 ROWS: list[dict[str, Any]] = [
     {"x": 1, "m": {"a": 1, "b": ["p", 2]}},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.query.ask import ask
+from tests.unit.query.run_query import ask
 from tests.unit.query.toy_source import ToySource
 
 ROWS: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""What a plan asks of its sources, and the SQL it becomes: no more than a person would write."""
+"""What a plan needs from its sources, and its SQL: no more than a person would write."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from lochan.errors import Refused
 from lochan.query.dialects import render
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import ScanRequest
-from tests.unit.query.ask import answer, ask, planned
+from tests.unit.query.run_query import answer, ask, planned
 from tests.unit.query.toy_source import ToySource
 
 ROWS = [{"status": 200, "host": "a", "bytes": 1.5, "o": {"p": 1}}, {"status": 500, "host": "b", "bytes": 2.5}]
 
 
-def asked(query: str, rows: list[dict[str, object]] = ROWS) -> ScanRequest:
+def scan_request(query: str, rows: list[dict[str, object]] = ROWS) -> ScanRequest:
     source = ToySource(rows)
     planned(query, source)
     (found,) = source.request
@@ -40,7 +40,7 @@ def test_only_the_leaves_that_are_needed(query: str, columns: list[str] | None) 
         planned(query, source)
         assert [[leaf.column for leaf in each.leaves] for each in source.request] == [["host:string"], ["host:string"]]
     else:
-        assert {leaf.column for leaf in asked(query).leaves} <= set(columns)
+        assert {leaf.column for leaf in scan_request(query).leaves} <= set(columns)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_only_the_leaves_that_are_needed(query: str, columns: list[str] | None) 
         ("from p | count() by status | status > 1", None),
     ],
 )
-def test_tests_at_the_front_are_told_to_the_source(query: str, test: str | None) -> None:
-    told = asked(query).test
+def test_leading_conditions_are_passed_to_the_source(query: str, test: str | None) -> None:
+    told = scan_request(query).test
     shown = (
         None
         if told is None
@@ -82,13 +82,13 @@ def test_tests_at_the_front_are_told_to_the_source(query: str, test: str | None)
     ],
 )
 def test_order_is_asked_for_where_it_shows(query: str, ordered: bool, first: int | None) -> None:
-    found = asked(query)
+    found = scan_request(query)
     assert (found.ordered, found.first) == (ordered, first)
 
 
 def test_the_shape_is_read_only_where_orders_differ() -> None:
-    assert not asked("from p").shape
-    assert asked("from p", [{"a": 1, "b": 2}, {"b": 1, "a": 2}]).shape
+    assert not scan_request("from p").shape
+    assert scan_request("from p", [{"a": 1, "b": 2}, {"b": 1, "a": 2}]).shape
 
 
 def test_each_of_several_sources_hears_the_test() -> None:
@@ -106,7 +106,7 @@ def test_a_plain_query_is_plain_sql() -> None:
 
 @pytest.mark.thorough
 def test_a_long_sum_is_no_longer_than_it_must_be() -> None:
-    """Null, missing and errors are carried along; what tells them must not grow with each step by a factor."""
+    """Null, missing and errors are carried along; the code for them must not grow by a factor with each step."""
     rows: list[dict[str, object]] = [{"a": 1, "b": 2}, {"a": None, "b": "x"}, {"b": 3}, {"a": 4}]
     terms = " + ".join(["a", "b"] * 10)
     plan = planned(f"from p | yield {{n: {terms}}}", rows)

@@ -1,4 +1,4 @@
-"""Any rows come back as they went in: their fields, the order of these, kinds and values."""
+"""Any rows come back unchanged: their fields, the order of fields, kinds and values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.query.ask import ask
+from tests.unit.query.run_query import ask
 
 NAMES = st.sampled_from(["a", "b", "c", "odd name", "d.e", "#x", "ü"])
 SCALARS = st.one_of(

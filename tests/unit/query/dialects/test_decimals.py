@@ -1,4 +1,4 @@
-"""Keys order as numbers do, and parts add up to the sum: of numbers of every size and sign."""
+"""Keys sort like numbers, and parts add up to the sum, for numbers of every size and sign."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def numbers(count: int) -> list[str]:
     return found
 
 
-def asked(form: str, of: list[str]) -> list[str]:
+def evaluate(form: str, of: list[str]) -> list[str]:
     rows = duckdb.connect().execute(f"SELECT {form} FROM (SELECT UNNEST(?::VARCHAR[]) AS x)", [of]).fetchall()
     return [row[0] for row in rows]
 
 
 def test_keys_order_as_numbers_do() -> None:
     all = [*SOME, *numbers(300)]
-    keys = asked(FORMS["number_key"](["x"], ()), all)
+    keys = evaluate(FORMS["number_key"](["x"], ()), all)
     by_key = [Decimal(each) for _, each in sorted(zip(keys, all, strict=True))]
     assert by_key == sorted(map(Decimal, all))
     assert keys == [constant_key(Decimal(each)) for each in all]
@@ -55,7 +55,7 @@ def test_keys_order_as_numbers_do() -> None:
 
 def test_a_key_gives_its_number_back() -> None:
     all = [*SOME, *numbers(300)]
-    texts = asked(FORMS["number_text"]([FORMS["number_key"](["x"], ())], ()), all)
+    texts = evaluate(FORMS["number_text"]([FORMS["number_key"](["x"], ())], ()), all)
     assert [Decimal(each) for each in texts] == [Decimal(each) for each in all]
 
 
@@ -67,11 +67,11 @@ def test_a_sum_is_exact() -> None:
         for _ in range(5):
             some = numbers(count)
             with localcontext(prec=200):
-                assert Decimal(asked(total, some)[0]) == sum(map(Decimal, some))
+                assert Decimal(evaluate(total, some)[0]) == sum(map(Decimal, some))
 
 
 def test_a_number_that_does_not_fit_ends_the_query() -> None:
     with pytest.raises(duckdb.Error) as error:
-        asked(FORMS["decimal_whole"](["x"], ("a sum",)), ["1e400"])
+        evaluate(FORMS["decimal_whole"](["x"], ("a sum",)), ["1e400"])
     assert refusal(str(error.value)) == "a sum: 1e400"
     assert refusal("something else") is None

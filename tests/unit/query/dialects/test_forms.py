@@ -1,4 +1,4 @@
-"""Both engines have a form for everything that a plan may say, and write it without a word of the other's."""
+"""Each engine can express everything in a plan, without syntax of the other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import lochan.query
 from lochan.errors import Refused
 from lochan.query.dialects import duckdb, duckdb_text, render, spark, spark_words
 from lochan.query.dialects.neutral import folds_alike, like_pattern, neutral
-from tests.unit.query.ask import planned
 from tests.unit.query.compile import test_aggregates, test_expressions, test_operators
+from tests.unit.query.run_query import planned
 from tests.unit.query.toy_source import ToySource  # its arrays have a form of their own
 
 SOURCES = Path(lochan.query.__file__).parent

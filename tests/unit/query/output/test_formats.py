@@ -13,7 +13,7 @@ import pytest
 
 from lochan.errors import Refused
 from lochan.query.output.formats import table_pages, write
-from tests.unit.query.ask import batches_of, planned
+from tests.unit.query.run_query import batches_of, planned
 from tests.unit.query.toy_source import Row, ToySource
 
 ROWS: list[dict[str, Any]] = [
@@ -78,7 +78,7 @@ def test_parquet_and_arrow_are_typed() -> None:
 
 
 def test_values_of_several_kinds_stay_apart_in_parquet_and_arrow() -> None:
-    """As JSON text, of which every kind is read again; null is no text."""
+    """They are JSON text, from which every kind can be read again; null is not a text."""
     values = [1.5, "1.5", True, "true", None, [1], "[1]", {"a": None}, 'a "b"', ""]
     rows = [{"x": value, "o": {"y": value}} for value in values] + [{}]
     table = pa.ipc.open_stream(written("arrow", "from p", ToySource(rows))).read_all()

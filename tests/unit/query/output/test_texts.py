@@ -1,4 +1,4 @@
-"""Numbers, strings and times as texts of JSON."""
+"""Numbers, strings and times as JSON texts."""
 
 from __future__ import annotations
 

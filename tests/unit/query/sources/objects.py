@@ -1,4 +1,4 @@
-"""Data objects written by hand from rows, as `pools/layout.py` says, and a snapshot of them: no lake is needed."""
+"""Data objects made by hand from rows, in the layout of `pools/layout.py`, and a snapshot of them, without a lake."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCALARS = (BOOL, INT, FLOAT, STRING)
 
 
 def snapshot(folder: Path, *objects: Sequence[Row], settings: PoolSettings = BY_K) -> Snapshot:
-    """Of these objects, each with its rows."""
+    """A snapshot of these objects, each with its rows."""
     entries = [write(folder, f"o{number}", rows, settings) for number, rows in enumerate(objects, 1)]
     return Snapshot([Owner("logs", "c" * 64)], settings, [table_of(entries)])
 

@@ -15,7 +15,7 @@ from lochan.pools.tree_pruning import Reach, Within, classes, open_ranges
 from lochan.store.memory import MemoryStore
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Marked, run
+from tests.unit.tree.small_trees import Marked, run
 
 BY_K = PoolSettings((PoolKey(("k",)),))
 TREE = "0-9,3-4 10-19,50-60 20-29 -*2 90-99"
@@ -116,7 +116,7 @@ def test_a_key_that_descends() -> None:
 
 
 def test_ranges_that_do_not_tell_are_opened() -> None:
-    """As those are that were written before it was told."""
+    """Ranges of earlier versions are such."""
     text = "0-9 50-59"
     of, seen = tree(text)
     plain = tuple(

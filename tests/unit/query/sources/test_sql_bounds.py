@@ -1,4 +1,4 @@
-"""What a test in SQL says of the rows that pass it."""
+"""What a condition in SQL says about the rows that pass it."""
 
 from __future__ import annotations
 

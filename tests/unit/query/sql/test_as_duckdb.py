@@ -1,4 +1,4 @@
-"""Where every field has one kind, SQL means what it means to DuckDB: the same text gives the same rows."""
+"""If every field has one kind, SQL means what it means to DuckDB: the same text gives the same rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from tests.unit.query.sql.asking import ask, duckdb_with
-from tests.unit.query.sql.texts import SELECTS
+from tests.unit.query.sql.random_sql import SELECTS
+from tests.unit.query.sql.run_sql import ask, duckdb_with
 from tests.unit.query.toy_source import ToySource
 
 LOGS: list[dict[str, Any]] = [

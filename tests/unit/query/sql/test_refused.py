@@ -1,5 +1,6 @@
 """What SQL could reach beyond the rows of the lake: files, the environment, settings, other programs. All of it is
-refused before an engine sees it, for what is not known by name is not taken."""
+refused before an engine sees it, because only known names are accepted.
+"""
 
 from __future__ import annotations
 

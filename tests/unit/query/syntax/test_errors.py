@@ -1,4 +1,4 @@
-"""A wrong query is told where it is wrong, what was expected, and what may have been meant."""
+"""The error for a wrong query says where it is wrong, what was expected, and what may have been meant."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What each form means."""
+"""The meaning of each form."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever a text can mean can be written so that it means the same again; and any text at all gets an answer."""
+"""Every query can be written as text that means the same; and any text at all gets an answer."""
 
 import re
 import time

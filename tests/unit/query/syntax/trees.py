@@ -1,4 +1,4 @@
-"""Trees of the pipe language, any that a text can mean."""
+"""Random syntax trees of the pipe language, for Hypothesis."""
 
 from collections.abc import Collection
 

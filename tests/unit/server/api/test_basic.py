@@ -1,4 +1,4 @@
-"""Basic authentication, where others could read it on the way; and what a stranger is told of a server's health."""
+"""Basic authentication where others could read it, and what anonymous clients learn of a server's health."""
 
 from base64 import b64encode
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ GOOD = b64encode(b"KEY:secret").decode()
 
 
 class Access:
-    """Of one key. It counts how often a secret was asked for."""
+    """Access with one key. It counts how often the secret was requested."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -1,4 +1,4 @@
-"""From a thread to an event loop, a little ahead and no more."""
+"""A queue of bytes from a thread to an event loop, with little read ahead."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from lochan.server.api.query.output import ByteQueue, QueryUnwanted
 from tests.run import run
 
 
-def test_whoever_makes_them_waits_for_who_takes_them() -> None:
+def test_the_producer_waits_for_the_consumer() -> None:
     async def work() -> None:
         pieces, made = ByteQueue(), []
 

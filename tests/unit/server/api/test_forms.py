@@ -1,4 +1,4 @@
-"""Which form an Accept header asks for."""
+"""Which format an Accept header asks for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows as pieces of bytes: small ones, and never an end that is none."""
+"""Rows as small pieces of bytes, with an end only after the last row."""
 
 import io
 from collections.abc import Iterator

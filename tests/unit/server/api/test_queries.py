@@ -1,4 +1,4 @@
-"""All queries of a server: how many run and wait at once, of all users and of one."""
+"""All queries of a server: how many run and wait at once, for all users and for one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Uncounted:
 
 
 async def never() -> Lake:
-    """So that queries stay where they are until somebody cancels them."""
+    """Keeps queries running until they are cancelled."""
     await asyncio.Event().wait()
     raise AssertionError
 

@@ -1,4 +1,4 @@
-"""What a body asks for, within what a server allows."""
+"""Requests for a query, within the limits of the server."""
 
 import pytest
 
@@ -9,20 +9,20 @@ from lochan.server.settings import QuerySettings
 SETTINGS = QuerySettings(memory_bytes=300_000_000, seconds=60.0)
 
 
-def test_what_is_not_said_is_what_the_server_allows() -> None:
+def test_missing_fields_get_the_limits_of_the_server() -> None:
     assert parse_request(b'{"query": "from logs"}', SETTINGS) == QueryRequest(
         "from logs", "auto", None, 60.0, 300_000_000, "", "", False
     )  # fmt: skip
 
 
-def test_all_that_can_be_said() -> None:
+def test_all_fields() -> None:
     said = b"""{"query": " with a as (select 1) select * from a", "language": "sql", "engine": "duckdb", "limit": 0,
         "timeout": 1.5, "memory": "10MiB", "at": "{2 hours ago}", "pool": "logs@dev", "go_on": true}"""
     assert parse_request(said, SETTINGS)[1:] == ("duckdb", 0, 1.5, 10 << 20, "{2 hours ago}", "logs@dev", True)
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ('"timeout": "2m"', "timeout: 2m is not between 0 and 60s, the most this server allows"),
         ('"timeout": 0', "timeout: '0.0' is not a length of time, such as 30s, 5m or 500ms"),
@@ -37,7 +37,7 @@ def test_all_that_can_be_said() -> None:
         ('"language": "sql"', "query: this is not SQL: it must begin with select or with"),
     ],
 )
-def test_each_mistake_names_its_field(fields: str, told: str) -> None:
+def test_each_mistake_names_its_field(fields: str, message: str) -> None:
     with pytest.raises(HttpError) as refused:
         parse_request(f'{{"query": "from logs", {fields}}}'.encode(), SETTINGS)
-    assert refused.value.status == 400 and told in refused.value.message
+    assert refused.value.status == 400 and message in refused.value.message

@@ -1,4 +1,4 @@
-"""One query on its way: what is told of it, and that nothing of a whole answer is lost."""
+"""One running query: its status, and that no part of a complete answer is lost."""
 
 import asyncio
 import threading
@@ -19,11 +19,11 @@ from tests.run import run
 
 def running() -> QueryRun:
     clock = SystemClock()
-    wish = parse_request(b'{"query": "from logs"}', QuerySettings())
-    return QueryRun("id", "ada", "here:1", clock.boot(), wish, accepted(""), clock)
+    request = parse_request(b'{"query": "from logs"}', QuerySettings())
+    return QueryRun("id", "ada", "here:1", clock.boot(), request, accepted(""), clock)
 
 
-def test_one_that_has_ended_is_not_cut_short_by_who_cancels_it() -> None:
+def test_cancelling_does_not_cut_short_an_ended_query() -> None:
     async def work() -> None:
         query = running()
         query.put(b"a")
@@ -73,7 +73,7 @@ def test_an_error_is_kept_without_what_it_went_through() -> None:
             query.ends(error)
         assert query.error is not None and query.error.__traceback__ is None
         assert isinstance(query.error, QueryError) and status_of(query.error) == 404
-        told = query.as_json()
-        assert (told["state"], told["error"].splitlines()[0]) == ("failed", "no such pool (line 1, column 6)")
+        status = query.as_json()
+        assert (status["state"], status["error"].splitlines()[0]) == ("failed", "no such pool (line 1, column 6)")
 
     run(work())

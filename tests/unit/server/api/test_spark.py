@@ -1,4 +1,4 @@
-"""JVMs that this process has started are found and ended; nothing else is."""
+"""JVMs that this process has started are found and ended, and nothing else."""
 
 import subprocess
 import sys

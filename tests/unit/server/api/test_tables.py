@@ -1,4 +1,4 @@
-"""The tables of the API leave nothing out."""
+"""The tables of the API are complete."""
 
 from collections.abc import Iterator
 

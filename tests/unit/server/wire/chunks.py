@@ -1,4 +1,4 @@
-"""Writes aws-chunked bodies, by AWS's description of them."""
+"""Writes aws-chunked bodies, following AWS's description."""
 
 import hmac
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def _sign(seed: ChunkSeed, head: str, previous: str, rest: str) -> str:
 
 
 def signatures(chunks: Sequence[bytes], seed: ChunkSeed = SEED) -> list[str]:
-    """Of the chunks, and of the empty one at the end."""
+    """The signatures of the chunks, and of the empty one at the end."""
     found = [seed.signature]
     for chunk in (*chunks, b""):
         rest = f"{EMPTY}\n{sha256(chunk).hexdigest()}"

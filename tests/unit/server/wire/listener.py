@@ -1,4 +1,4 @@
-"""A server on this machine that does nothing but check what clients send: signature, framing, checksums."""
+"""A local server that only checks what clients send: signature, framing, checksums."""
 
 import ssl
 import threading
@@ -31,7 +31,7 @@ from tests.unit.server.wire.signers import REALM, authenticate, secrets
 
 @dataclass
 class Seen:
-    """What a request was found to be."""
+    """What the server saw of a request."""
 
     method: str
     bucket: str
@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: a test tells what it saw."""
+        """Prints nothing: a test reports what it saw."""
 
 
 def _certificate(folder: Path) -> Path:

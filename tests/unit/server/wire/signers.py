@@ -105,6 +105,6 @@ def _signer(form: str, credentials: Credentials, expires: int) -> Any:
 def authenticate(
     request: SignedRequest, realm: Realm, secrets: Callable[[str], str | None], now: float
 ) -> Identity | None:
-    """As servers do it, in one step. None is an anonymous request."""
+    """Authenticates in one step, as a server does. None is an anonymous request."""
     claim = claimed(request, realm, now)
     return None if claim is None else claim.verify(secrets(claim.access_key_id))

@@ -1,4 +1,4 @@
-"""Which bucket and key are meant; a key is opaque, but it is UTF-8 and not too long."""
+"""Which bucket and key a request means. A key is opaque, but it is UTF-8 and not too long."""
 
 from urllib.parse import quote
 
@@ -97,7 +97,7 @@ def test_the_source_of_a_copy(header: str, expected: tuple[str, str, str | None]
 
 
 @pytest.mark.parametrize("header", ["", "/", "repo", "repo/", "/repo/"])
-def test_what_is_no_source(header: str) -> None:
+def test_invalid_sources(header: str) -> None:
     with pytest.raises(S3Error) as caught:
         copy_source(header)
     assert caught.value.code == "InvalidArgument"

@@ -1,4 +1,4 @@
-"""Checksums: the values of their standards, what requests may say, and what parts add up to."""
+"""Checksums: the values of their standards, what requests may declare, and the composite of parts."""
 
 import hashlib
 from base64 import b64decode, b64encode
@@ -82,11 +82,13 @@ def test_they_keep_up_with_a_network(algorithm: str) -> None:
 
 @pytest.mark.parametrize("algorithm", HASHERS)
 def test_a_value_in_a_header(algorithm: str) -> None:
-    told = value(algorithm, b"hello")
-    found = declared_checksum({f"x-amz-checksum-{algorithm.lower()}": told, "x-amz-sdk-checksum-algorithm": algorithm})
-    assert found == Checksum(algorithm, told)
+    checksum = value(algorithm, b"hello")
+    found = declared_checksum(
+        {f"x-amz-checksum-{algorithm.lower()}": checksum, "x-amz-sdk-checksum-algorithm": algorithm}
+    )
+    assert found == Checksum(algorithm, checksum)
     assert found.header == f"x-amz-checksum-{algorithm.lower()}"
-    found.check(told)
+    found.check(checksum)
     with pytest.raises(S3Error) as caught:
         found.check(value(algorithm, b"hullo"))
     assert caught.value.code == "BadDigest" and algorithm in caught.value.message
@@ -126,7 +128,7 @@ def test_what_does_not_fit_together(headers: dict[str, str]) -> None:
     assert refused(headers) == "InvalidRequest"
 
 
-def test_the_whole_of_an_upload_may_be_told_with_its_count() -> None:
+def test_the_checksum_of_an_upload_may_come_with_its_count() -> None:
     assert checked_value("CRC32", "AAAAAA==-2", whole=True) == "AAAAAA==-2"
     assert declared_checksum({"x-amz-checksum-crc32": "AAAAAA==-2"}, whole=True) == Checksum("CRC32", "AAAAAA==-2")
 
@@ -148,9 +150,9 @@ def test_content_md5() -> None:
 
 @given(st.lists(st.binary(max_size=60), min_size=1, max_size=12), st.sampled_from(CRCS))
 def test_crcs_of_parts_join_to_that_of_the_whole(parts: Sequence[bytes], algorithm: str) -> None:
-    told = [(value(algorithm, part), len(part)) for part in parts]
-    assert full_object(algorithm, told) == value(algorithm, b"".join(parts))
-    assert of_parts(algorithm, FULL_OBJECT, told) == full_object(algorithm, told)
+    checksums = [(value(algorithm, part), len(part)) for part in parts]
+    assert full_object(algorithm, checksums) == value(algorithm, b"".join(parts))
+    assert of_parts(algorithm, FULL_OBJECT, checksums) == full_object(algorithm, checksums)
 
 
 def test_joining_costs_nothing_of_the_length() -> None:

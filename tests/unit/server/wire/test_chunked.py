@@ -1,4 +1,4 @@
-"""Framed bodies: taken apart however they are cut, and every lie in them refused before the end."""
+"""Framed bodies: parsed however they are cut, and every false frame is refused before the end."""
 
 import tracemalloc
 from base64 import b64encode
@@ -207,7 +207,7 @@ EXAMPLE_HEADERS = {
 
 
 def example_body(signature: str, headers: dict[str, str]) -> ChunkedBody:
-    """Of the request that AWS shows, signed with this seed."""
+    """The body of AWS's example, signed with this seed."""
     credential = f"Credential={KEY_ID}/20130524/us-east-1/s3/aws4_request"
     signed_headers = f"SignedHeaders={';'.join(sorted(headers))}"
     authorization = ("authorization", f"AWS4-HMAC-SHA256 {credential},{signed_headers},Signature={signature}")

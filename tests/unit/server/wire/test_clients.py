@@ -1,4 +1,4 @@
-"""What unmodified clients put on the wire is understood: their signatures, framings, checksums, links and forms."""
+"""Requests of unmodified clients are understood: their signatures, framings, checksums, links and forms."""
 
 import io
 import socket

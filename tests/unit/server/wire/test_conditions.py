@@ -1,4 +1,4 @@
-"""Conditions: S3's table of which outweighs which, for reading, copying and writing."""
+"""Conditions: S3's table of precedence, for reads, copies and writes."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_reading(headers: dict[str, str], status: int) -> None:
     assert outcome(headers) == status
 
 
-def test_a_304_tells_the_tag_and_has_no_body() -> None:
+def test_a_304_has_the_tag_and_no_body() -> None:
     with pytest.raises(S3Error) as caught:
         conditions({"if-none-match": "*"}).check_read(NOW)
     assert caught.value.headers == {"etag": f'"{ETAG}"'} and not caught.value.has_body

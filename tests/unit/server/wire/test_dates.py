@@ -1,4 +1,4 @@
-"""Dates: three forms are read, one is written, and nonsense is None."""
+"""Dates: three formats are read, one is written, and invalid text is None."""
 
 from datetime import UTC, datetime
 
@@ -40,7 +40,7 @@ def test_the_forms_of_http(text: str) -> None:
      "Sun, 06 Nov 1994 08:61:37 GMT", "Sun, 06 Nov 0000 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET", "1994-11-06",
      "784111777", "x" * 100_000, "Sun, 06 Nov 1994 08:49:37 GMT" * 2],
 )  # fmt: skip
-def test_what_is_no_date(text: str) -> None:
+def test_invalid_dates(text: str) -> None:
     assert parse_http_date(text) is None and parse_iso_basic(text) is None and parse_iso_extended(text) is None
 
 
@@ -60,5 +60,5 @@ def test_how_it_is_written() -> None:
 @pytest.mark.parametrize(
     "text", ["20261345T000000Z", "20260101T000000", "2026-01-01T00:00:00Z", "20260101t000000z", "٢0260101T000000Z"]
 )
-def test_what_is_no_basic_form(text: str) -> None:
+def test_invalid_basic_forms(text: str) -> None:
     assert parse_iso_basic(text) is None

@@ -1,4 +1,4 @@
-"""Forms of a browser: fields and a file, however they are cut, and within their limits."""
+"""Forms of a browser: fields and a file, however they are cut, within their limits."""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ def test_a_file_without_its_end_is_none() -> None:
         (b"x" * 30_000 + FORM, "MaxPostPreDataLengthExceededError"),
     ],
 )
-def test_what_is_no_form(data: bytes, code: str) -> None:
+def test_invalid_forms(data: bytes, code: str) -> None:
     assert refused(data) == code
 
 
@@ -114,7 +114,7 @@ def test_what_is_no_form(data: bytes, code: str) -> None:
     "content_type",
     ["", "text/plain", "multipart/form-data", "multipart/form-data; boundary=", "application/x; boundary=a"],
 )
-def test_what_is_no_type_of_a_form(content_type: str) -> None:
+def test_invalid_types_of_a_form(content_type: str) -> None:
     assert refused(FORM, content_type) == "MalformedPOSTRequest"
 
 

@@ -1,4 +1,4 @@
-"""Whatever comes over the wire, the answer is S3's error or the value, never another exception."""
+"""Whatever comes over the wire, the result is a value or an S3 error, never another exception."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ FORMS = [sign(form, "PUT", query="partNumber=1&uploadId=u", headers={"x-amz-meta
 
 
 def tolerated(call: Callable[[], Any]) -> Any:
-    """What comes of it; an error must be one that can be told."""
+    """The result; an error must be one that a client can get."""
     try:
         return call()
     except S3Error as error:
@@ -121,7 +121,7 @@ def test_any_header(text: str, size: int) -> None:
         tolerated(call)
 
 
-def test_no_secret_is_told() -> None:
+def test_no_secret_is_revealed() -> None:
     for sent in FORMS:
         with pytest.raises(S3Error) as caught:
             authenticate(sent.having(method="DELETE").request(), REALM, lambda id: "canary-secret", NOW)

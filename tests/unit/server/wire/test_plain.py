@@ -1,4 +1,4 @@
-"""A body that comes as it is must be what was signed, and as long as it said."""
+"""A plain body must match its signature and its declared length."""
 
 from hashlib import sha256
 
@@ -41,7 +41,7 @@ def test_an_unsigned_body_is_not_hashed() -> None:
     assert play(PlainBody(Identity("id", SignatureForm.V4_QUERY, Payload.UNSIGNED), 2), b"ab") == b"ab"
 
 
-def test_whoever_takes_over_the_hashing_has_the_comparison() -> None:
+def test_the_new_owner_of_the_hash_compares_it() -> None:
     body = PlainBody(hashed(b"hello"), 5)
     compare = body.hand_over()
     assert compare is not None

@@ -1,4 +1,4 @@
-"""Uploads by a form: botocore's policies are taken, and every condition that is altered, dropped or late is refused."""
+"""Form uploads: botocore's policies are accepted, and every altered, dropped or late condition is refused."""
 
 import json
 from base64 import b64decode, b64encode
@@ -195,7 +195,7 @@ def test_how_long_the_file_may_be() -> None:
         "eq", 5, None, {"key": 5}, ["eq", ["$key"], "x"], [1, 2, 3],
     ],
 )  # fmt: skip
-def test_what_is_no_condition(condition: Any) -> None:
+def test_invalid_conditions(condition: Any) -> None:
     assert refused(signed_fields(conditions=[{"bucket": "bucket"}, condition])).code == "InvalidPolicyDocument"
 
 
@@ -208,7 +208,7 @@ def test_what_is_no_condition(condition: Any) -> None:
         b'{"expiration":"2026-05-24T11:30:00Z","conditions":[["content-length-range",1,1e400]]}',
     ],
 )  # fmt: skip
-def test_what_is_no_policy(policy: bytes) -> None:
+def test_invalid_policies(policy: bytes) -> None:
     assert refused(signed_fields() | {"policy": b64encode(policy).decode()}).code == "InvalidPolicyDocument"
 
 

@@ -1,4 +1,4 @@
-"""Links: they work for as long as they say, for what they were made for, and a second later not at all."""
+"""Links work for as long as they say, only for what they were made for, and not a second longer."""
 
 from collections.abc import Callable
 

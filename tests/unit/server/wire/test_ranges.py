@@ -1,4 +1,4 @@
-"""Ranges: one is honoured, nonsense is ignored, and what does not exist is told with the size."""
+"""Ranges: one is honoured, invalid ones are ignored, and one that does not exist is answered with the size."""
 
 from time import perf_counter
 

@@ -78,7 +78,7 @@ def test_every_alteration_is_refused(tampered: Sent) -> None:
         (f"aws {KEY_ID}:abc", "InvalidArgument"),
     ],
 )
-def test_what_is_no_signature(authorization: str, code: str) -> None:
+def test_invalid_signatures(authorization: str, code: str) -> None:
     assert refused(put().with_header("Authorization", authorization)).code == code
 
 

@@ -1,4 +1,4 @@
-"""Version 4 in the header: what botocore signs is taken, AWS's own examples are, and nothing that was altered."""
+"""Version 4 in the header: botocore's signatures and AWS's own examples are accepted, and nothing altered."""
 
 import re
 from collections.abc import Callable
@@ -164,7 +164,7 @@ def test_every_alteration_is_refused(tampered: Sent, expected: str) -> None:
     assert code(tampered) == expected
 
 
-def test_a_wrong_secret_is_told_as_aws_tells_it() -> None:
+def test_a_wrong_secret_gets_the_error_of_aws() -> None:
     with pytest.raises(S3Error) as caught:
         authenticate(put().request(), REALM, lambda id: "another secret", NOW)
     fields = caught.value.fields
@@ -192,7 +192,7 @@ def test_the_secret_of_nobody_opens_nothing() -> None:
 
 
 def _signature(sent: Sent, secret: str) -> str:
-    """By way of the string that a refusal tells."""
+    """Computed from the string that a refusal contains."""
     from lochan.server.gateway.wire import signature_v4 as signing_key
 
     with pytest.raises(S3Error) as caught:

@@ -1,5 +1,4 @@
-"""Neither how long a refusal takes, nor a comparison, tells a stranger anything: not which keys there are, and not how
-much of a signature was right."""
+"""Neither the time of a refusal nor a comparison reveals which keys exist, or how much of a signature is right."""
 
 import ast
 from math import sqrt
@@ -47,7 +46,7 @@ def difference(form: str, random: Random) -> float:
 
 
 def told_apart(form: str) -> list[float]:
-    """Whether every round tells them apart: then by how much."""
+    """Whether every round tells them apart, and by how much."""
     found = []
     for seed in range(ROUNDS):
         found.append(difference(form, Random(seed)))

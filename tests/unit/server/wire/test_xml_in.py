@@ -1,4 +1,4 @@
-"""Documents from clients: what they mean, and that no hostile one costs time or memory."""
+"""Documents from clients: their meaning, and that no hostile one costs time or memory."""
 
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -111,7 +111,7 @@ def test_a_document_as_clients_write_it() -> None:
         (b"{}", "MalformedXML"),
     ],
 )
-def test_what_is_no_list_of_parts(body: bytes, code: str) -> None:
+def test_invalid_lists_of_parts(body: bytes, code: str) -> None:
     assert refused(parse_complete, body) == code
 
 
@@ -157,7 +157,7 @@ def test_whatever_the_keys(keys: list[str]) -> None:
         delete("a\x01"),
     ],
 )
-def test_what_is_no_list_of_keys(body: bytes) -> None:
+def test_invalid_lists_of_keys(body: bytes) -> None:
     assert refused(parse_delete, body) == "MalformedXML"
 
 

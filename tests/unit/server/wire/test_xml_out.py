@@ -1,4 +1,4 @@
-"""Answers: botocore reads back from them what went in, whatever the keys hold."""
+"""Answers in XML: botocore reads back what went in, whatever the keys contain."""
 
 from time import perf_counter
 from typing import Any

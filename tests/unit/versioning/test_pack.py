@@ -1,0 +1,96 @@
+"""Small bodies go through a pack to a branch: together, and each with its own answer."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from lochan.errors import NotFound, Transient
+from lochan.formats.entry import Entry
+from lochan.formats.record import Actor
+from lochan.lake import Lake
+from lochan.store.faults import FaultStore, StoreFault
+from lochan.store.memory import MemoryStore
+from lochan.versioning.bodies.body import ready
+from lochan.versioning.bodies.pack import Packing
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.revisions.resolve import resolve
+from tests.run import run
+from tests.unit.store.clocks import StillClock
+
+ADA, BOB = Actor("ada", "tests", "here"), Actor("bob", "tests", "there")
+
+
+def test_one_that_is_refused_fails_alone() -> None:
+    async def play() -> None:
+        repository = await _repository(MemoryStore())
+        before = repository.journal.tail.state.number
+        packing = Packing(repository.bodies, repository.journal)
+        answers = await _all(
+            packing.stage(ready("a", b"1"), "main", ADA),
+            packing.stage(ready("b", b"2"), "nowhere", ADA),
+            packing.write(ready("c", b"3")),
+            packing.stage(ready("d", b"4"), "main", BOB),
+        )
+        assert answers[0] is answers[3] is None
+        assert isinstance(answers[1], NotFound)
+        assert isinstance(answers[2], Entry)
+        assert [await _read(repository, path) for path in "abcd"] == [b"1", None, None, b"4"]
+        records = [sealed.record async for sealed in repository.journal.records(before)]
+        assert [[entry.actor for entry in record.entries] for record in records] == [[ADA, BOB]]
+
+    run(play())
+
+
+def test_one_whose_sender_has_gone_is_not_staged() -> None:
+    async def play() -> None:
+        repository = await _repository(MemoryStore())
+        packing = Packing(repository.bodies, repository.journal)
+        tasks = [asyncio.create_task(packing.stage(ready(path, b"1"), "main", ADA)) for path in "ab"]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert [await _read(repository, path) for path in "ab"] == [None, b"1"]
+
+    run(play())
+
+
+@pytest.mark.parametrize("bug", [False, True])
+def test_a_pack_that_cannot_be_written(bug: bool) -> None:
+    async def play() -> None:
+        broken = False
+
+        def choose(verb: str, path: str) -> StoreFault | None:
+            if broken and bug and "/data/" in path:
+                raise RuntimeError("a bug")
+            return StoreFault.UNAVAILABLE if broken and "/data/" in path else None
+
+        repository = await _repository(FaultStore(MemoryStore(), StillClock(0), choose))
+        packing = Packing(repository.bodies, repository.journal)
+        before, broken = repository.journal.tail.state.number, True
+        answers = await _all(*(packing.stage(ready(path, b"1"), "main", ADA) for path in "ab"))
+        assert [type(answer) for answer in answers] == [RuntimeError if bug else Transient] * 2
+        assert repository.journal.tail.state.number == before
+        broken = False
+        assert await _all(packing.stage(ready("a", b"2"), "main", ADA)) == [None]
+        assert await _read(repository, "a") == b"2"
+
+    run(play())
+
+
+async def _repository(store: MemoryStore | FaultStore) -> OpenRepository:
+    lake = await Lake.create(store)
+    await lake.create_repository("demo", actor=ADA)
+    repository = await lake.open_repository("demo")
+    await repository.refs()
+    return repository
+
+
+async def _all(*waiting: Awaitable[object]) -> list[object]:
+    return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+
+
+async def _read(repository: OpenRepository, path: str) -> bytes | None:
+    refs, _ = await repository.refs()
+    entry = await (await repository.view(resolve(refs, "main"))).get(path)
+    return None if entry is None else await repository.reader.read_all(entry)
