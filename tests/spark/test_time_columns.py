@@ -53,8 +53,8 @@ def test_compacted_on_spark(tmp_path: Path) -> None:
             await loaded(lake, (False, True, False))
             before = await answers(lake)
             repository = await lake.lake.open_repository("p")
-            at = lake.lake.queries().files, lake.lake.place
-            await compact(repository, "main", *at, actor=ANN, how=CompactJobOptions("spark", spark=HERE))
+            options = CompactJobOptions("spark", spark=HERE)
+            await compact(repository, "main", lake.lake.queries(), actor=ANN, options=options)
             await repository.close()
             assert await answers(lake) == before
 

@@ -171,7 +171,7 @@ async def _run_on_spark(
     spark: SparkSession,
     run: JobReporter,
 ) -> Loaded:
-    from lochan.engines.spark.run_report import listener_of
+    from lochan.engines.spark.progress import listener_of
     from lochan.jobs.load.load import LoadContext, load_files
 
     about = f"load of {repository.repository.name}"

@@ -20,7 +20,7 @@ from lochan.clock import Clock, SystemClock
 from lochan.config.find import LakeLocation
 from lochan.config.values import Config
 from lochan.connection import no_lake, open_store, reach
-from lochan.engines.spark.jvm_stderr import stderr_kept, why
+from lochan.engines.spark.session import stderr_kept, why
 from lochan.errors import AlreadyExists, LochanError, NotFound
 from lochan.ids import Ids
 from lochan.store.probe import CREATORS, ProbeReport, probe

@@ -35,11 +35,10 @@ from lochan.engines.row_diff.result import SAMPLE, RowChange, RowDiff, check_key
 from lochan.engines.row_diff.result import SCHEMA as FOUND_SCHEMA
 from lochan.engines.row_diff.sides import LEFT, RIGHT, RowDiffRequest, Sides, sides_of
 from lochan.engines.run_query import NOBODY
-from lochan.engines.spark.package import ship
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES, open_on_executor, ship, spark_folder
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.progress import Listener
-from lochan.engines.spark.run_report import listener_of
+from lochan.engines.spark.progress import Listener, listener_of
 from lochan.errors import LochanError
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
@@ -47,9 +46,7 @@ from lochan.ids import Ids
 from lochan.jobs.load.key_ranges import Parts
 from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, sent
 from lochan.jobs.messages import error_of, reports_errors
-from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.record import recorded
-from lochan.jobs.target import TASK_MEMORY_BYTES, open_on_executor
 from lochan.jobs.tasks import frame_of, on_spark, shared_out
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store

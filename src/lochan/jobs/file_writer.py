@@ -7,16 +7,17 @@ import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.clock import Clock, SystemClock
+from lochan.engines.spark.executors import open_on_executor, spark_folder
 from lochan.errors import Invalid, Refused
 from lochan.ids import Ids
 from lochan.jobs.messages import TaskMessage, reports_errors
-from lochan.jobs.pool_writer import joined, spark_folder
-from lochan.jobs.target import PutCounter, open_on_executor
+from lochan.jobs.target import PutCounter
 from lochan.pools.object_upload import CONTENT_TYPE
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
@@ -39,6 +40,20 @@ class FilesTarget:
     mint: int  # folded before any task wrote a byte (G1)
     prefix: str  # of the files' paths
     file_bytes: int = FILE_BYTES  # about, of one file
+
+    verb: ClassVar[str] = "ingest"  # in the journal, and in a commit that has no message
+
+    @property
+    def suffix(self) -> str:
+        """Behind the name of the branch."""
+        return f"/{self.prefix}"
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+        """What a task does with its rows."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        return write_files(self, context.partitionId() if context else 0, batches)
 
     def bodies(self, store: Store, clock: Clock, ids: Ids) -> Bodies:
         return Bodies(
@@ -84,6 +99,8 @@ def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch
 
 def _files(folder: Path, batches: Iterable[pa.RecordBatch], size_bytes: int) -> Iterator[tuple[Path, int]]:
     """One at a time, each with its rows; it is the caller's, who may delete it."""
+    from lochan.jobs.pool_writer import joined  # with an engine behind it, which only tasks need
+
     file, rows = folder / "rows.parquet", 0
     writer: pq.ParquetWriter | None = None
     for batch in joined(batches, _ROW_GROUP_ROWS):

@@ -7,7 +7,6 @@ limit; what does not fit lies on its machine's disk meanwhile.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from lochan.clock import SystemClock
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.spark.executors import spark_folder
 from lochan.formats.entry import Entry
 from lochan.ids import Ids
 from lochan.ingest.lines import Lines
@@ -106,9 +106,3 @@ async def _pieces(file: Path) -> AsyncIterator[bytes]:
     with file.open("rb") as stream:
         while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
             yield piece
-
-
-def spark_folder() -> str | None:
-    """Where Spark puts what does not fit into memory: it has room, and is swept when a worker was killed."""
-    folder = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
-    return folder if folder and Path(folder).is_dir() else None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import socket
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pyarrow as pa
 
 from lochan.clock import Clock
 from lochan.engines.duckdb.limits import Limits
-from lochan.errors import NotFound, Refused
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES, open_on_executor
+from lochan.errors import Refused
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ids import Ids
@@ -19,8 +23,6 @@ from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
-
-TASK_MEMORY_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +36,21 @@ class PoolTarget:
     limits: Limits = field(default=Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1))  # of one task
     temp: str | None = None  # the folder for what does not fit into a task's memory; None: Spark's own
 
+    prefix: ClassVar[str] = ""  # all of the pool
+    suffix: ClassVar[str] = ""  # behind the name of the branch
+    verb: ClassVar[str] = "load"  # in the journal, and in a commit that has no message
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+        """What a task does with its rows."""
+        from lochan.jobs.pool_writer import write_rows  # with an engine behind it, which only tasks need
+
+        return write_rows(self, batches)
+
     def store(self, clock: Clock, ids: Ids) -> Store:
         return open_on_executor(self.place, clock, ids)
 
     def writer(self, store: Store, clock: Clock, ids: Ids) -> ObjectWriter:
         return ObjectWriter(store, self.repository_id, self.mint, clock=clock, ids=ids)
-
-
-def open_on_executor(place: StoreLocation, clock: Clock, ids: Ids) -> Store:
-    """On an executor. Raises Refused where its machine has no such folder."""
-    try:
-        return place.open(clock=clock, ids=ids)
-    except NotFound as error:
-        raise Refused(
-            f"{socket.gethostname()} does not see the lake at {place.url}: {error.message}",
-            hint="executors need a folder that all machines share, or a bucket",
-        ) from error
 
 
 async def pool_target(

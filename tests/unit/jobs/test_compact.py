@@ -13,12 +13,12 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lochan.engines.compact import CompactRequest, PoolCompactionPlan, landed, planned, rehearse
-from lochan.engines.compact import merged as merged_round_by_round
 from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.limits import Limits
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compaction import bounds_of, numbered, removed_by
+from lochan.jobs.compaction import bounds_of, landed, numbered, removed_by
+from lochan.jobs.compaction import merged as merged_round_by_round
+from lochan.jobs.compaction_plan import CompactRequest, PoolCompactionPlan, planned, rehearse
 from lochan.jobs.compaction_tasks import (
     MergeGroup,
     MergeTask,

@@ -1,17 +1,23 @@
 """`lochan ingest stream`: rows that keep coming are followed into a pool."""
 
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.values import notes
+from lochan.cli.options.values import notes, seconds, size_bytes
 from lochan.cli.output.records import format_option
 from lochan.cli.pool.load import FORMATS
-from lochan.cli.uri import branch_uri
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import Uri, branch_uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.cli.ingest.stream_request import StreamRequest
+    import threading
+    from collections.abc import Iterator
+
+    from lochan.api.streams import StreamOptions, StreamSource
 
 
 SOURCES = ("folder", "kafka", "rate", "socket")
@@ -63,21 +69,37 @@ def stream_command(pool: str, place: str | None, source: str, form: str, **rest:
     Example:
       lochan ingest stream logs --from folder inbox
     """
-    from lochan.cli.ingest.stream_request import StreamRequest
-
-    request = StreamRequest(branch_uri(pool), source, place or "", form, notes=notes(rest.pop("metadata")), **rest)
+    uri, request = branch_uri(pool), _Request(source=source, place=place or "", **rest)
     _check(request)
-    if source == "kafka":
-        from lochan.cli.ingest.stream_kafka import follow
-
-        follow(request)
-    else:
-        from lochan.cli.ingest.stream_spark import follow as follow_on_spark
-
-        follow_on_spark(request)
+    _follow(uri, request, form)
 
 
-def _check(request: "StreamRequest") -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """The options, as they were given."""
+
+    source: str
+    place: str  # a folder, or a host and port
+    input_format: str | None
+    brokers: str | None
+    topics: tuple[str, ...]
+    settings: tuple[str, ...]  # of Kafka's client
+    latest: bool
+    go_on: bool
+    rows_per_second: int | None
+    files_per_batch: int
+    every: str
+    once: bool
+    checkpoint: str | None
+    on_error: str
+    no_compact: bool
+    message: str
+    metadata: tuple[str, ...]
+    master: str | None
+    memory: str
+
+
+def _check(request: _Request) -> None:
     """Raises Invalid for what does not go together."""
     needed = {
         "folder": ("a folder", request.place),
@@ -106,3 +128,103 @@ def _check(request: "StreamRequest") -> None:
         raise Invalid(f"--input-format is for --from folder; {request.source} has rows of its own", hint="leave it out")
     if request.once and request.source in ("rate", "socket"):
         raise Invalid(f"--once: there is no end to --from {request.source}", hint="leave it out, and stop it by Ctrl-C")
+
+
+def _follow(uri: Uri, request: _Request, form: str) -> None:
+    import asyncio
+
+    from lochan.cli.output.stream_batches import BatchPrinter
+
+    source = _source(request)
+
+    async def work(at: Target) -> None:
+        branch = uri.ref or (await at.repository.show()).default_branch
+        printer = BatchPrinter(uri._replace(ref=branch), form, keeps=request.on_error == "keep")
+        with _stop_requests() as stop:
+            options = _options(uri.repository, request)
+            await at.pool.ingest_stream(source, options, branch=branch, stop=stop, progress=printer)
+        printer.end()
+
+    try:
+        work_on(uri, work, counted=True)
+    except asyncio.CancelledError:  # the user asked twice
+        raise KeyboardInterrupt from None
+
+
+def _source(request: _Request) -> "StreamSource":
+    from lochan.api.streams import FolderSource, KafkaSource, RateSource, SocketSource
+
+    match request.source:
+        case "folder":
+            per_batch = request.files_per_batch
+            return FolderSource(folder=request.place, format=request.input_format, files_per_batch=per_batch)
+        case "socket":
+            return SocketSource(address=request.place)
+        case "rate":
+            return RateSource(rows_per_second=request.rows_per_second or 1)
+        case _:
+            return KafkaSource(
+                brokers=request.brokers or "",
+                topics=request.topics,
+                settings=dict(map(_client_setting, request.settings)),
+                latest=request.latest,
+                go_on=request.go_on,
+            )
+
+
+def _client_setting(text: str) -> tuple[str, str]:
+    """Raises Invalid."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        hint = "such as --kafka security.protocol=SSL"
+        raise Invalid(f"--kafka {key!r}: a setting is given as KEY=VALUE", hint=hint)
+    return key, value
+
+
+def _options(pool: str, request: _Request) -> "StreamOptions":
+    """Whether small objects are merged behind it, and into which size, is as the policy of upkeep says."""
+    from lochan.api.streams import StreamOptions
+    from lochan.cli.pool.manage import policy
+    from lochan.cli.session import configuration
+    from lochan.connection import state_place
+
+    rule = policy(configuration()).rule(pool)
+    return StreamOptions(
+        every_s=seconds("--every", request.every),
+        once=request.once,
+        on_error=request.on_error,
+        message=request.message,
+        metadata=notes(request.metadata),
+        memory_bytes=size_bytes("--memory", request.memory),
+        compact=rule.compact and not request.no_compact,
+        size_bytes=rule.size_bytes,
+        master=request.master,
+        checkpoint=request.checkpoint or "",
+        state_folder=str(state_place()),
+    )
+
+
+@contextmanager
+def _stop_requests() -> "Iterator[threading.Event]":
+    """Set when the user wants it to stop; whoever asks twice does not want to wait."""
+    import asyncio
+    import signal
+    import threading
+
+    stop = threading.Event()
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def ask() -> None:
+        if stop.is_set():
+            task.cancel()
+        stop.set()
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, ask)
+    try:
+        yield stop
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -22,8 +22,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, Watch
 from lochan.engines.spark.scan import Views, used_tables
 from lochan.engines.spark.session import check_is_literal, session_at
-from lochan.engines.spark.sizes import Sizes, sizes_for
-from lochan.engines.spark.waves import Wave, waves, whole
+from lochan.engines.spark.waves import Sizes, Wave, sizes_for, waves, whole
 from lochan.errors import LochanError
 from lochan.pools.snapshot import DataObject
 from lochan.query.dialects import render

@@ -6,15 +6,15 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.spark.jvm_stderr import stderr_kept, why, words
-from lochan.engines.spark.place import SparkPlace, why_not
-from lochan.engines.spark.port_check import check_answers
+from lochan.engines.spark.place import SparkPlace, check_answers, why_not
 from lochan.errors import Refused
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ _REAPED = {
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _PATIENCE_S = 20.0
+_SHOWN_MAX = 300  # characters of what a JVM prints
 _NAP_S = 0.5
 _log = logging.getLogger("lochan.spark")
 _DEATH_S = 3.0
@@ -249,3 +250,33 @@ def _is_stopped(session: SparkSession) -> bool:
     except Exception:
         return True
     return False
+
+
+# --- what a JVM prints -----------------------------------------------------------------------------------------------
+@contextmanager
+def stderr_kept() -> Iterator[IO[bytes]]:
+    """What a JVM prints goes to our stderr, which it inherits: it is kept back, and shown only if something fails. The
+    descriptor itself has to point elsewhere for a while."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def why(error: Exception, said: IO[bytes]) -> str:
+    """The error's first line, and the one line that tells most of what was said."""
+    lines = [line.strip() for line in words(said).splitlines() if line.strip()]
+    telling = next((line for line in lines if "rror" in line or "xception" in line), lines[-1] if lines else "")
+    first = str(error).strip().partition("\n")[0]
+    return f"{first}{f' ({telling})' if telling else ''}"[:_SHOWN_MAX]
+
+
+def words(said: IO[bytes]) -> str:
+    """All of them."""
+    said.seek(0)
+    return said.read().decode(errors="replace")

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
 
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.load import STANDARD, Loaded, LoaderOptions, loaded_first
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.read_input import take
 from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.spark.package import ship
+from lochan.engines.spark.executors import ship, spark_folder
 from lochan.engines.spark.progress import Listener, context_of
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
 from lochan.jobs.job_commit import LandResult, land
-from lochan.jobs.load.file_splits import splits_of
-from lochan.jobs.load.files import File, SurveyedFile
+from lochan.jobs.load.file_splits import FileSplit, rows_of, splits_of
+from lochan.jobs.load.files import File, PositionedFaults, SurveyedFile
 from lochan.jobs.load.key_ranges import KeyRanges, bounds_of
-from lochan.jobs.load.shuffle import SPARK_SCHEMA
+from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, sent, sent_faults
 from lochan.jobs.load.survey import some_rows, survey
-from lochan.jobs.load.tasks import LoadWork, cut, load_part, load_splits
-from lochan.jobs.messages import TaskMessage
+from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.pool_writer import write
 from lochan.jobs.target import PoolTarget, pool_target
 from lochan.jobs.tasks import on_spark, run_tasks
 from lochan.pools.faults import Faults
@@ -32,6 +38,77 @@ from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# What executors do: read splits and cut their rows by key, then make objects of the rows of one part.
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWork:
+    """The same for all tasks of a load. May be pickled."""
+
+    files: tuple[SurveyedFile, ...]
+    splits: tuple[FileSplit, ...]
+    target: PoolTarget
+    how: LoaderOptions
+    bounds: tuple[bytes, ...] = ()  # between the parts of the key
+
+    def faults(self) -> PositionedFaults:
+        return PositionedFaults(self.how.on_error, files=[seen.file for seen in self.files])
+
+
+def cut(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of splits by their numbers: all rows, for the parts that they lie in."""
+    target = work.target
+    with reports_errors(), DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
+        room, keyed = _Room(session, work.faults()), KeyRanges(session, target.settings)
+        for split in _splits(work, numbers):
+            for chunk in rows_of(room, work.files[split.file], split, work.how):
+                yield from sent(chunk, keyed.parts(chunk, work.bounds))
+        yield from sent_faults(room.faults)
+
+
+def load_part(work: LoadWork, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+    """Of the rows that `cut` sent here: objects on the store."""
+    each = iter(records)
+    first = next(each, None)
+    if first is None:
+        return
+    received = Received(chain([first], each))
+
+    def fill(loader: Loader) -> None:
+        for chunk in received.chunks():
+            take(loader, chunk)
+
+    yield from write(work.target, fill, faults=work.faults())
+    yield from received.faults
+
+
+def load_splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+    """Where all rows are one part: no task needs to send them to another."""
+
+    def fill(loader: Loader) -> None:
+        for split in _splits(work, numbers):
+            for chunk in rows_of(loader, work.files[split.file], split, work.how):
+                take(loader, chunk)
+
+    return write(work.target, fill, faults=work.faults())
+
+
+def _splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[FileSplit]:
+    for batch in numbers:
+        yield from (work.splits[number] for number in batch.column(0).to_pylist())
+
+
+@dataclass(slots=True)
+class _Room:
+    session: DuckSession
+    faults: Faults
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.session.folder)
+
 
 _OBJECTS = 4  # the text of so many bytes, for each of an object, is one part: objects are packed
 _PART_BYTES_MAX = 1 << 30

@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.clock import SystemClock
+from lochan.engines.spark.executors import open_on_executor, spark_folder
+from lochan.engines.spark.frames.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ids import Ids
 from lochan.ingest.tabular import checked
-from lochan.jobs.pool_writer import spark_folder
-from lochan.jobs.target import open_on_executor
-from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside_files import OutsideFiles
