@@ -105,7 +105,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, times: int, work: Callable[[], Aw
             await work()
         return await replace_objects(*args, **named)
 
-    monkeypatch.setattr("lochan.jobs.compaction_plan.replace_objects", late)
+    monkeypatch.setattr("lochan.jobs.compaction.replace_objects", late)
 
 
 @pytest.mark.thorough
