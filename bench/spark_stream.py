@@ -25,7 +25,7 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.session import session_at, stop
 from lochan.jobs.job_commit import LandResult
-from lochan.jobs.streams.batches import Batches, StreamOptions, StreamTarget
+from lochan.jobs.streams.batches import Batches, StreamJobOptions, StreamTarget
 from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.store.local import LocalStore
@@ -54,7 +54,7 @@ def _stream(spark: SparkSession, folder: Path) -> None:
     asyncio.run(_make(lake))
     landed: list[tuple[float, LandResult]] = []
     frame = spark.readStream.format("rate").option("rowsPerSecond", RATE).load()
-    target = StreamTarget(spark_lake(lake), "logs", "main", ACTOR, StreamOptions(every_s=_EVERY_S))
+    target = StreamTarget(spark_lake(lake), "logs", "main", ACTOR, StreamJobOptions(every_s=_EVERY_S))
     batches = Batches(target, str(folder / "checkpoint"), listener=lambda _, each: landed.append((time(), each)))
     query = batches.start(frame)
     begun = time()

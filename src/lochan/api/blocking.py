@@ -271,7 +271,7 @@ class Access(Blocking[access.Access]):
         return self._noun.actions()
 
 
-class Frames(Blocking[frames.Frames]):
+class BlockingFrames(Blocking[frames.Frames]):
     read = _waits(frames.Frames.read)
     parts = _waits(frames.Frames.parts)
     diff = _waits(frames.Frames.diff)
@@ -287,16 +287,16 @@ class Frames(Blocking[frames.Frames]):
         origins: Collection[Any] = (),
         expect: str = "",
         silent: bool = False,
-    ) -> FrameWrite:
+    ) -> BlockingFrameWrite:
         made = self._noun.write(uri, options, mode=mode, origins=origins, expect=expect, silent=silent)
-        return FrameWrite(self._runtime.wait(made), self._runtime)
+        return BlockingFrameWrite(self._runtime.wait(made), self._runtime)
 
     @_documented_by(frames.Frames.begun)
-    def begun(self, job: Any) -> FrameWrite:
-        return FrameWrite(self._noun.begun(job), self._runtime)
+    def begun(self, job: Any) -> BlockingFrameWrite:
+        return BlockingFrameWrite(self._noun.begun(job), self._runtime)
 
 
-class FrameWrite(Blocking[frames.FrameWrite]):
+class BlockingFrameWrite(Blocking[frames.FrameWrite]):
     """A write that has begun."""
 
     land = _waits(frames.FrameWrite.land)
@@ -355,9 +355,9 @@ class Lake(Blocking[lake.Lake]):
         return Access(self._noun.access, self._runtime)
 
     @property
-    def frames(self) -> Frames:
+    def frames(self) -> BlockingFrames:
         """Its pools and files as frames of Spark."""
-        return Frames(self._noun.frames, self._runtime)
+        return BlockingFrames(self._noun.frames, self._runtime)
 
     @_documented_by(lake.Lake.repository)
     def repository(self, name: str) -> Repository:

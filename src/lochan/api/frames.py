@@ -176,15 +176,15 @@ class Frames:
         where it was. `compact` merges the small objects that it leaves; the listener is told of each batch.
         `elsewhere` opens the lake where batches are handled, if that is another process. Raises NotFound, Refused if
         it is no pool, Invalid if it is no branch."""
-        from lochan.jobs.streams.batches import Batches, StreamOptions, StreamTarget, checked_branch
-        from lochan.jobs.streams.spark_stream import FrameStream, OpenLake
+        from lochan.jobs.streams.batches import Batches, StreamJobOptions, StreamTarget, checked_branch
+        from lochan.jobs.streams.spark_stream import FrameStream, LakeOnLoop
         from lochan.versioning.head_moves import CommitMessage
 
         lake, actor, found = self._session.lake, self._session.actor, prefix_uri(uri)
         branch = await checked_branch(lake, found)
         commit = CommitMessage(message, metadata or {})
-        options = StreamOptions(every_s, available_now, message=commit, compact=compact)
-        target = StreamTarget(elsewhere or OpenLake(lake), found.repository, branch, actor, options)
+        options = StreamJobOptions(every_s, available_now, message=commit, compact=compact)
+        target = StreamTarget(elsewhere or LakeOnLoop(lake), found.repository, branch, actor, options)
         return FrameStream(lake, Batches(target, checkpoint, listener=listener))
 
 

@@ -68,20 +68,21 @@ async def load_files(session: Session, request: LoadRequest) -> LoadDone:
     """Raises NotFound where no pool is there and none is to be made, Refused for what is no pool, Invalid, NothingToDo,
     and what keeps Spark from running before anything is made."""
     place = session.spark(request.engine.master)
-    if loads_on_spark(request.engine.engine, request.sources, place):
+    if loads_on_spark(request.engine, request.sources, place):
         return await _load_on_spark(session, request, place)
     return await _load_here(session, request)
 
 
-def loads_on_spark(engine: str, found: Sequence[LoadSource], place: SparkPlace) -> bool:
-    """Whoever named no engine gets Spark for what is very much."""
-    from lochan.engines.choice import PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
+def loads_on_spark(options: EngineOptions, found: Sequence[LoadSource], place: SparkPlace) -> bool:
+    """Whoever named no engine gets Spark for what is very much. Raises Invalid for an engine that does not exist."""
+    from lochan.engines.choice import AUTO, PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
     from lochan.ingest.input_format import is_plain_text
 
-    if engine == "auto" and any(isinstance(each, Stream) for each in found):
+    if options.engine == AUTO and any(isinstance(each, Stream) for each in found):
         return False
     spill = TEXT_SPILL if all(is_plain_text(each.name) for each in found) else PACKED_SPILL
-    return engine_for(engine, sum(each.size or 0 for each in found), place, spill=spill) == SPARK
+    size_bytes = sum(each.size or 0 for each in found)
+    return engine_for(options.engine, size_bytes, place, options.limits, spill=spill) == SPARK
 
 
 # --- DuckDB ----------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Pool(Repository):
 
     async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
         """Which engine `load_files` would take: duckdb or spark. Raises Refused for Spark that cannot run."""
-        spark = loads_on_spark(engine.engine, sources, self._session.spark(engine.master))
+        spark = loads_on_spark(engine, sources, self._session.spark(engine.master))
         return "spark" if spark else "duckdb"
 
     async def load_files(

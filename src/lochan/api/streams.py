@@ -14,7 +14,7 @@ from lochan.api.uri import Uri
 if TYPE_CHECKING:
     from lochan.api.session import Session
     from lochan.jobs.job_commit import LandResult
-    from lochan.jobs.streams.batches import StreamOptions as JobOptions
+    from lochan.jobs.streams.batches import StreamJobOptions
     from lochan.jobs.streams.sources import SparkSource
 
     StreamBatch: TypeAlias = LandResult
@@ -69,13 +69,13 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint: str = ""  # where Spark keeps how far it is; empty: a folder of its own below the next one
     state_folder: str = ""  # where the user's programs keep their state
 
-    def for_job(self) -> JobOptions:
-        from lochan.jobs.streams.batches import StreamOptions as JobOptions
+    def for_job(self) -> StreamJobOptions:
+        from lochan.jobs.streams.batches import StreamJobOptions
         from lochan.versioning.head_moves import CommitMessage
 
         message = CommitMessage(self.message, self.metadata)
         rest = self.memory_bytes, self.compact, self.size_bytes
-        return JobOptions(self.every_s, self.once, self.on_error, message, *rest)
+        return StreamJobOptions(self.every_s, self.once, self.on_error, message, *rest)
 
 
 class StreamRequest(NamedTuple):
@@ -120,13 +120,13 @@ async def _follow_topics(session: Session, source: KafkaSource, request: StreamR
 async def _follow_on_spark(session: Session, source: SparkSource, request: StreamRequest) -> None:
     from lochan.errors import Invalid, Refused
     from lochan.jobs.streams.batches import StreamTarget
-    from lochan.jobs.streams.spark_stream import OpenLake, default_checkpoint, follow_source
+    from lochan.jobs.streams.spark_stream import LakeOnLoop, default_checkpoint, follow_source
 
     lake, uri, options = session.lake, request.uri, request.options
     where = session.spark(options.master)
     if where.remote:
         raise Refused("a stream needs its driver here, not behind Spark Connect", hint="name a cluster by --master")
-    target = StreamTarget(OpenLake(lake), uri.repository, uri.ref, session.actor, options.for_job())
+    target = StreamTarget(LakeOnLoop(lake), uri.repository, uri.ref, session.actor, options.for_job())
     if not (options.checkpoint or options.state_folder):
         raise Invalid("nothing says where the stream keeps how far it is", hint="name a folder as its checkpoint")
     default = default_checkpoint(Path(options.state_folder), lake.id, target, source)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from lochan.engines.spark.run import SparkRun
 
 NOBODY = Actor("", "", "")
-ENGINES = ("auto", "duckdb", "spark")
 
 
 def _always() -> bool:

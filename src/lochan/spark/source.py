@@ -142,7 +142,7 @@ class LochanSource(DataSource):
         return path
 
 
-class Partition(InputPartition):
+class SourcePartition(InputPartition):
     def __init__(self, part: Any) -> None:
         super().__init__(None)
         self.part = part
@@ -154,12 +154,12 @@ class PartsReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        return [Partition(part) for part in self._parts.parts]
+        return [SourcePartition(part) for part in self._parts.parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        if isinstance(partition, Partition):  # else there is nothing to read
+        if isinstance(partition, SourcePartition):  # else there is nothing to read
             yield from self._parts.read(partition.part, to_arrow_schema(self._schema))
 
 

@@ -27,7 +27,7 @@ CLASSES: dict[str, type] = {
 }
 NOT_VERBS = {"close", "name", "repository_name", "id", "url", "made_at"}
 # What the waiting classes derive from, where the name is another.
-WAITING = {"Ref": blocking.Ref, "WritableRef": blocking.Branch}
+WAITING = {"Ref": blocking.Ref, "WritableRef": blocking.Branch, "Frames": blocking.BlockingFrames}
 
 
 def _public(noun: type) -> set[str]:

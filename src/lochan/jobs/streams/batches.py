@@ -47,7 +47,7 @@ class LakeOpener(Protocol):
     def run(self, work: Callable[[JobLake], Awaitable[T]]) -> T: ...
 
 
-class StreamOptions(NamedTuple):
+class StreamJobOptions(NamedTuple):
     every_s: float = 10.0  # from one commit to the next, at least
     once: bool = False  # all that is there when it starts, and no more
     on_error: str = FAIL
@@ -57,7 +57,7 @@ class StreamOptions(NamedTuple):
     size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
 
 
-DEFAULT_STREAM = StreamOptions()
+DEFAULT_STREAM = StreamJobOptions()
 
 
 class StreamTarget(NamedTuple):
@@ -67,7 +67,7 @@ class StreamTarget(NamedTuple):
     pool: str
     branch: str
     actor: Actor
-    options: StreamOptions = DEFAULT_STREAM
+    options: StreamJobOptions = DEFAULT_STREAM
 
     @property
     def about(self) -> str:

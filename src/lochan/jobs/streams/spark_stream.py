@@ -34,7 +34,7 @@ _PATIENCE_S = 30.0
 _POLL_S = 1
 
 
-class OpenLake:
+class LakeOnLoop:
     """A lake that is open on the event loop of this moment, for whoever is on another thread."""
 
     def __init__(self, lake: JobLake) -> None:

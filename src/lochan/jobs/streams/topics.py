@@ -15,7 +15,7 @@ from lochan.jobs.compaction_plan import CompactRequest
 from lochan.jobs.job_commit import BatchName, LandResult, land
 from lochan.jobs.messages import TaskFailed, TaskMessage, error_of
 from lochan.jobs.pool_writer import write
-from lochan.jobs.streams.batches import BatchListener, StreamOptions
+from lochan.jobs.streams.batches import BatchListener, StreamJobOptions
 from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
 from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
 from lochan.jobs.target import PoolTarget, pool_target
@@ -37,7 +37,7 @@ class TopicTarget(NamedTuple):
 
 
 async def follow_topics(
-    topics: Topics, into: TopicTarget, options: StreamOptions, stop: threading.Event, listener: BatchListener
+    topics: Topics, into: TopicTarget, options: StreamJobOptions, stop: threading.Event, listener: BatchListener
 ) -> None:
     """Until `stop` is set; then what was read by then lands. Raises what keeps it from going on; what landed stays."""
     await _Following(topics, into, options, stop, listener).run()
@@ -48,7 +48,7 @@ class _Following:
         self,
         topics: Topics,
         into: TopicTarget,
-        options: StreamOptions,
+        options: StreamJobOptions,
         stop: threading.Event,
         listener: BatchListener,
     ) -> None:
