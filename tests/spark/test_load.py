@@ -53,8 +53,8 @@ async def loaded(pool: JobPool, paths: list[Path], how: LoaderOptions | None = N
         files,
         actor=ANN,
         where=where,
-        how=how or LoaderOptions(),
-        cutting=SMALL,
+        options=how or LoaderOptions(),
+        sizes=SMALL,
     )
 
 

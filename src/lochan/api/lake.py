@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lochan.api.access import Access
-from lochan.api.frames import Frames
 from lochan.api.jobs import JobInfo
 from lochan.api.load_sources import Given, LoadSource, find_sources
 from lochan.api.local_files import Report, ignored
@@ -18,6 +17,7 @@ from lochan.api.session import Session, about
 from lochan.api.upkeep import Step, keep_up, read_policy
 
 if TYPE_CHECKING:
+    from lochan.api.frames import Frames
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
     from lochan.engines.run_query import RunOptions
@@ -67,6 +67,8 @@ class Lake:
     @property
     def frames(self) -> Frames:
         """Its pools and files as frames of Spark."""
+        from lochan.api.frames import Frames
+
         return Frames(self._session)
 
     async def create_repository(

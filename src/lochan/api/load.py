@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from lochan.api.load_options import LoadOptions
+import msgspec
+
 from lochan.api.load_sources import LoadSource, Stream, inputs
 from lochan.errors import Invalid, NotFound, Refused
 
@@ -29,6 +30,20 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
+
+class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    format: str | None = None  # ndjson, json, csv, tsv, parquet, arrow, orc, avro, xml, lines; None: the content tells
+    row_tag: str = ""  # of XML: the elements that are rows; empty: those right below the root
+    on_error: str = "fail"  # what becomes of input that is no row: fail, skip, or keep it as a row of its own
+    unpacked_max_bytes: int | None = None  # how large a packed input may become; None: the standard
+    create: bool = False  # make the pool if there is none, with a key that the rows suggest
+    key: tuple[str, ...] = ()  # make it, sorted by this; one that is there must be sorted by this
+    times: tuple[str, ...] = ()  # of a new pool: fields whose texts are times
+
+
+DEFAULT_LOAD = LoadOptions()
+
+
 Advance = Callable[[int], None]
 BytesProgress = Callable[[int | None], AbstractContextManager[Advance]]  # given the bytes in all, if they are known
 
@@ -38,14 +53,14 @@ class LoadRequest(NamedTuple):
     branch: str  # empty: the default branch, or main of a new pool
     sources: Sequence[LoadSource]
     options: LoadOptions
-    said: CommitMessage
+    message: CommitMessage
     actor: Actor
     engine: EngineOptions
     progress: BytesProgress | None = None  # while DuckDB loads
     stages: Listener | None = None  # while Spark does
 
     @property
-    def how(self) -> LoaderOptions:
+    def reading(self) -> LoaderOptions:
         from lochan.engines.duckdb.load.load import LoaderOptions
 
         given = self.options
@@ -93,18 +108,20 @@ async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
     total = sum(size or 0 for size in sizes) if None not in sizes else None
     async with inputs(session.lake, request.sources) as found:
         with (request.progress or _silent)(total) as advance:
-            how = request.how._replace(advance=advance)
+            reading = request.reading._replace(advance=advance)
             there = await _existing(session, request)
             if there is not None:
                 async with session.opened(there.name) as repository:
                     branch = request.branch or there.default_branch
-                    return LoadDone(await load(repository, branch, found, request.said, actor=request.actor, how=how))
+                    return LoadDone(
+                        await load(repository, branch, found, request.message, actor=request.actor, how=reading)
+                    )
             new = await _new_pool(session, found[0], request)
-            with staged(new.settings, how) as staging:
+            with staged(new.settings, reading) as staging:
                 await staging.take_inputs(found)
                 async with _prepared(session, new.settings, request) as repository:
                     branch = repository.repository.default_branch
-                    loaded = await staging.land(repository, branch, request.said, actor=request.actor)
+                    loaded = await staging.land(repository, branch, request.message, actor=request.actor)
     return LoadDone(loaded, new.note)
 
 
@@ -129,10 +146,10 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
     spark = await asyncio.to_thread(session_at, place, request.engine.limits)
     branch = request.branch or (there.default_branch if there is not None else "main")
     about = f"{request.pool}@{branch}"
-    with recorded(session.lake, "load", about, actor=request.actor, where=place.where) as run:
+    with recorded(session.lake, "load", about, actor=request.actor, where=place.where) as report:
 
         async def loaded_into(repository: OpenRepository) -> Loaded:
-            return await _run_on_spark(session, repository, branch, files, request, spark, run)
+            return await _run_on_spark(session, repository, branch, files, request, spark, report)
 
         if new is None:
             async with session.opened(request.pool) as repository:
@@ -170,18 +187,18 @@ async def _run_on_spark(
     files: list[File],
     request: LoadRequest,
     spark: SparkSession,
-    run: JobReporter,
+    report: JobReporter,
 ) -> Loaded:
     from lochan.engines.spark.progress import listener_of
     from lochan.jobs.load.load import LoadContext, load_files
 
     about = f"load of {repository.repository.name}"
-    listener = listener_of(run, request.stages or _unseen)
-    where = LoadContext(spark, listener, f"lochan-{run.id}", about, run.wrote)
-    run.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
-    at = repository, session.lake.place, branch, files, request.said
-    loaded = await load_files(*at, actor=request.actor, where=where, how=request.how)
-    run.rows(loaded.rows)
+    listener = listener_of(report, request.stages or _unseen)
+    where = LoadContext(spark, listener, f"lochan-{report.id}", about, report.wrote)
+    report.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
+    at = repository, session.lake.place, branch, files, request.message
+    loaded = await load_files(*at, actor=request.actor, where=where, options=request.reading)
+    report.rows(loaded.rows)
     return loaded
 
 

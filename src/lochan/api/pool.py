@@ -9,8 +9,7 @@ import msgspec
 
 from lochan.api.branch import said_of
 from lochan.api.compaction import EVERYTHING, CompactGroup, CompactOptions, CompactResult
-from lochan.api.load import BytesProgress, LoadRequest, load_files, loads_on_spark
-from lochan.api.load_options import DEFAULT_LOAD, LoadOptions
+from lochan.api.load import DEFAULT_LOAD, BytesProgress, LoadOptions, LoadRequest, load_files, loads_on_spark
 from lochan.api.load_sources import LoadSource
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
 from lochan.api.ref import pool_settings

@@ -7,11 +7,10 @@ An object counts once a commit names it. So a task that fails, or runs twice, le
 garbage collection takes; it never leaves a row twice, nor half of a job.
 
 write         one write from its beginning to its end: of a frame, a data source, a batch of a stream
-target        what an executor must know to write objects of a pool; what it puts is counted
 tasks         work on Spark: on a thread of its own, and on each partition of a frame
 pool_writer   a task's rows become objects of a pool
 file_writer   a task's rows become Parquet files of a repository
-messages      what tasks tell the driver: objects, or why they failed
+messages      what tasks must know, and what they tell the driver: objects, or why they failed
 job_commit    all messages of a job become one commit, once
 record        what a job is and how far it has come, and the jobs of a lake
 load          files of any format become rows of a pool

@@ -47,9 +47,8 @@ from lochan.jobs.compaction_tasks import (
     split,
 )
 from lochan.jobs.load.shuffle import SPARK_SCHEMA
-from lochan.jobs.messages import TaskMessage, error_of, together
+from lochan.jobs.messages import PoolTarget, TaskMessage, error_of, together
 from lochan.jobs.record import JobReporter, recorded
-from lochan.jobs.target import PoolTarget
 from lochan.jobs.tasks import frame_of, on_spark, run_tasks
 from lochan.journal.request_key import CarriedOut
 from lochan.pools.commit_objects import Swap, replace_objects

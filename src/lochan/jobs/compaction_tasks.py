@@ -26,9 +26,8 @@ from lochan.formats.entry_table import table_of
 from lochan.ids import Ids
 from lochan.jobs.compaction_plan import PoolCompactionPlan
 from lochan.jobs.load.shuffle import Received, sent
-from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.messages import PoolTarget, PutCounter, TaskMessage, reports_errors
 from lochan.jobs.pool_writer import put
-from lochan.jobs.target import PoolTarget, PutCounter
 from lochan.jobs.tasks import shared_out
 from lochan.pools.facts import Facts, ShapeFacts, from_metadata
 from lochan.pools.forms import Form, Forms

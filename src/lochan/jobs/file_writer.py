@@ -16,8 +16,7 @@ from lochan.clock import Clock, SystemClock
 from lochan.engines.spark.executors import open_on_executor, spark_folder
 from lochan.errors import Invalid, Refused
 from lochan.ids import Ids
-from lochan.jobs.messages import TaskMessage, reports_errors
-from lochan.jobs.target import PutCounter
+from lochan.jobs.messages import PutCounter, TaskMessage, reports_errors
 from lochan.pools.object_upload import CONTENT_TYPE
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store

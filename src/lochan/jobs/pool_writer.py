@@ -21,8 +21,7 @@ from lochan.formats.entry import Entry
 from lochan.ids import Ids
 from lochan.ingest.lines import Lines
 from lochan.ingest.tabular import BATCH_ROWS
-from lochan.jobs.messages import TaskMessage, reports_errors
-from lochan.jobs.target import PoolTarget, PutCounter
+from lochan.jobs.messages import PoolTarget, PutCounter, TaskMessage, reports_errors
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.object_upload import ObjectWriter
 

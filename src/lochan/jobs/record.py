@@ -192,35 +192,35 @@ async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor) -> 
     return record
 
 
-async def end_silent(place: JobPlace, record: JobRecord, how: LandResult | Exception) -> None:
-    await _put_silent(place, _ended_record(place, record, how))
+async def end_silent(place: JobPlace, record: JobRecord, result: LandResult | Exception) -> None:
+    await _put_silent(place, _ended_record(place, record, result))
 
 
 async def add_silent_batch(
-    place: JobPlace, stream: bytes, about: str, actor: Actor, how: LandResult | Exception
+    place: JobPlace, stream: bytes, about: str, actor: Actor, result: LandResult | Exception
 ) -> None:
     """Of a stream, which is named by sixteen bytes or more. There is one record for each hour in which a batch came,
     and it is done when the last of them is."""
     now = place.clock.wall()
     id = Ids(lambda count: stream[:count]).ksuid(now - now % _HOUR_US)
     known = await _read_silent(place, id) or _silent_record(id, "ingest", about, actor, now)
-    await _put_silent(place, _ended_record(place, known, how))
+    await _put_silent(place, _ended_record(place, known, result))
 
 
 def _silent_record(id: str, kind: str, about: str, actor: Actor, now: int) -> JobRecord:
     return JobRecord(FORMAT, id, kind, about, actor.user, actor.client, actor.source, "", now, now, silent=True)
 
 
-def _ended_record(place: JobPlace, record: JobRecord, how: LandResult | Exception) -> JobRecord:
+def _ended_record(place: JobPlace, record: JobRecord, result: LandResult | Exception) -> JobRecord:
     now = place.clock.wall()
     record = msgspec.structs.replace(record, beat=now, ended=now)
-    if isinstance(how, Exception):
-        return msgspec.structs.replace(record, state=FAILED, error=why(how))
+    if isinstance(result, Exception):
+        return msgspec.structs.replace(record, state=FAILED, error=why(result))
     return msgspec.structs.replace(
         record,
         state=DONE,
-        rows=(record.rows or 0) + how.rows,
-        executor_bytes=(record.executor_bytes or 0) + how.put_bytes,
+        rows=(record.rows or 0) + result.rows,
+        executor_bytes=(record.executor_bytes or 0) + result.put_bytes,
     )
 
 

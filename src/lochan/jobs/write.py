@@ -24,9 +24,8 @@ from lochan.formats.job import JobRecord
 from lochan.formats.record import Actor
 from lochan.jobs.file_writer import FilesTarget, files_target
 from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
-from lochan.jobs.messages import TaskMessage, together
+from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
 from lochan.jobs.record import JobPlace, add_silent_batch, end_silent
-from lochan.jobs.target import PoolTarget, pool_target
 from lochan.journal.request_key import CarriedOut, without_key
 from lochan.store.location import StoreLocation
 from lochan.versioning.head_moves import NOTHING, CommitMessage

@@ -30,8 +30,7 @@ from lochan.jobs.compaction_tasks import (
     sample,
     split,
 )
-from lochan.jobs.messages import TaskMessage, together
-from lochan.jobs.target import PoolTarget
+from lochan.jobs.messages import PoolTarget, TaskMessage, together
 from lochan.pools.keys import bounds
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run

@@ -134,36 +134,36 @@ class RunReporter(Protocol):
 Tell = Callable[[str, str, Actor, str], RunReporter]
 
 
-def listener_of(told: RunReporter, watch: Listener | None) -> Listener:
+def listener_of(report: RunReporter, watch: Listener | None) -> Listener:
     """Both are told."""
     if watch is None:
-        return told.stages
+        return report.stages
 
     def both(stages: Sequence[JobStageRecord]) -> None:
-        told.stages(stages)
+        report.stages(stages)
         watch(stages)
 
     return both
 
 
-def tell_of(run: SparkRun, told: RunReporter) -> SparkRun:
+def tell_of(run: SparkRun, report: RunReporter) -> SparkRun:
     """The same run; one that is closed before its last row was cancelled."""
-    run.batches = _told(run, run.batches, told)
-    run.at_close = lambda: told.failed(cancelled())
+    run.batches = _told(run, run.batches, report)
+    run.at_close = lambda: report.failed(cancelled())
     return run
 
 
-def _told(run: SparkRun, batches: Iterator[pa.RecordBatch], told: RunReporter) -> Iterator[pa.RecordBatch]:
+def _told(run: SparkRun, batches: Iterator[pa.RecordBatch], report: RunReporter) -> Iterator[pa.RecordBatch]:
     count = 0
     try:
         for batch in batches:
             count += batch.num_rows
-            told.rows(count)
+            report.rows(count)
             yield batch
     except Exception as error:
         run.end_watch()
-        told.failed(error)
+        report.failed(error)
         raise
-    told.rows(count)
+    report.rows(count)
     run.end_watch()
-    told.end()
+    report.end()

@@ -80,7 +80,7 @@ class SparkRun:
 
 async def start(
     prepared: Prepared,
-    lying: LakeFiles,
+    lake: LakeFiles,
     work: Workplace,
     limits: Limits,
     place: SparkPlace,
@@ -92,12 +92,12 @@ async def start(
     """Raises Gone where a data object is not there any more, unless told to go on without it; Refused where Spark does
     not start, or cannot give the rows that the query means."""
     render(prepared.plan.query, "spark")  # what it cannot do is said before a JVM is started
-    check_reach(lying.files, work, place, lying.place)
+    check_reach(lake.files, work, place, lake.place)
     spark = session_at(place, limits)
     views = Views(spark)
     folder = make_folder()
     try:
-        files = files_for(spark, lying.files, place, lying.place, lying.store, lying.verified)
+        files = files_for(spark, lake.files, place, lake.place, lake.store, lake.verified)
         async with in_time(limits):
             paths, missing = await place_files(prepared, files, folder, go_on=go_on)
         _add_views(prepared, files, views, paths)

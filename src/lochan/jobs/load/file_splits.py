@@ -99,11 +99,11 @@ def middle(group: pq.RowGroupMetaData) -> int:
     return int(begin + sum(each.total_compressed_size for each in columns) // 2)
 
 
-def rows_of(room: ReadContext, seen: SurveyedFile, piece: FileSplit, how: LoaderOptions) -> Iterator[Chunk]:
+def rows_of(room: ReadContext, seen: SurveyedFile, piece: FileSplit, options: LoaderOptions) -> Iterator[Chunk]:
     """Lines with places that name the file too. Raises Invalid, and Conflict where the file has changed."""
     seen.file.check_same()
     if piece.whole:
-        found = chunks(room, seen.file.as_input(), how._replace(format=seen.format))
+        found = chunks(room, seen.file.as_input(), options._replace(format=seen.format))
         yield from (_on_lines(piece.file, chunk) for chunk in found)
     elif seen.format == PARQUET:
         yield from _row_groups(seen, piece)

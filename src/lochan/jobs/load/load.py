@@ -26,9 +26,8 @@ from lochan.jobs.load.files import File, PositionedFaults, SurveyedFile
 from lochan.jobs.load.key_ranges import KeyRanges, bounds_of
 from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, sent, sent_faults
 from lochan.jobs.load.survey import some_rows, survey
-from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, reports_errors
 from lochan.jobs.pool_writer import write
-from lochan.jobs.target import PoolTarget, pool_target
 from lochan.jobs.tasks import on_spark, run_tasks
 from lochan.pools.faults import Faults
 from lochan.store.location import StoreLocation
@@ -50,11 +49,11 @@ class LoadWork:
     files: tuple[SurveyedFile, ...]
     splits: tuple[FileSplit, ...]
     target: PoolTarget
-    how: LoaderOptions
+    options: LoaderOptions
     bounds: tuple[bytes, ...] = ()  # between the parts of the key
 
     def faults(self) -> PositionedFaults:
-        return PositionedFaults(self.how.on_error, files=[seen.file for seen in self.files])
+        return PositionedFaults(self.options.on_error, files=[seen.file for seen in self.files])
 
 
 def cut(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -63,7 +62,7 @@ def cut(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
     with reports_errors(), DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
         room, keyed = _Room(session, work.faults()), KeyRanges(session, target.settings)
         for split in _splits(work, numbers):
-            for chunk in rows_of(room, work.files[split.file], split, work.how):
+            for chunk in rows_of(room, work.files[split.file], split, work.options):
                 yield from sent(chunk, keyed.parts(chunk, work.bounds))
         yield from sent_faults(room.faults)
 
@@ -89,7 +88,7 @@ def load_splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[T
 
     def fill(loader: Loader) -> None:
         for split in _splits(work, numbers):
-            for chunk in rows_of(loader, work.files[split.file], split, work.how):
+            for chunk in rows_of(loader, work.files[split.file], split, work.options):
                 take(loader, chunk)
 
     return write(work.target, fill, faults=work.faults())
@@ -146,49 +145,49 @@ async def load_files(
     place: StoreLocation,
     branch: str,
     files: Sequence[File],
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     where: LoadContext,
-    how: LoaderOptions = STANDARD,
-    cutting: LoadSizes = DEFAULT_SIZES,
+    options: LoaderOptions = STANDARD,
+    sizes: LoadSizes = DEFAULT_SIZES,
 ) -> Loaded:
     """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
     Conflict for a file that was changed meanwhile, and what landing raises."""
     target = await pool_target(repository, place, branch)
     await hold_key(repository, actor)
-    work = partial(_written, where.spark, target, files, how._replace(advance=STANDARD.advance), cutting)
+    work = partial(_written, where.spark, target, files, options._replace(advance=STANDARD.advance), sizes)
     messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
     if where.wrote is not None:
         where.wrote(sum(message.put_bytes for message in messages))
-    landed = await land(repository, branch, messages, said, actor=actor)
-    return loaded_of(landed, how)
+    landed = await land(repository, branch, messages, message, actor=actor)
+    return loaded_of(landed, options)
 
 
-def loaded_of(landed: LandResult, how: LoaderOptions) -> Loaded:
+def loaded_of(landed: LandResult, options: LoaderOptions) -> Loaded:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
-    faults = Faults(how.on_error, landed.faults, list(landed.first_faults))
+    faults = Faults(options.on_error, landed.faults, list(landed.first_faults))
     return Loaded(landed.commit, landed.rows, list(landed.entries), faults)
 
 
 def _written(
-    spark: SparkSession, target: PoolTarget, files: Sequence[File], how: LoaderOptions, cutting: LoadSizes
+    spark: SparkSession, target: PoolTarget, files: Sequence[File], options: LoaderOptions, sizes: LoadSizes
 ) -> list[TaskMessage]:
     """What tasks wrote."""
     ship(spark)
-    return _run(spark, planned(survey(files, how.format), target, how, cutting, parallel=_parallel(spark)))
+    return _run(spark, planned(survey(files, options.format), target, options, sizes, parallel=_parallel(spark)))
 
 
 def planned(
-    files: Sequence[SurveyedFile], target: PoolTarget, how: LoaderOptions, cutting: LoadSizes, *, parallel: int
+    files: Sequence[SurveyedFile], target: PoolTarget, options: LoaderOptions, sizes: LoadSizes, *, parallel: int
 ) -> LoadWork:
     """Into which splits and parts the work is cut."""
     size, rows_bytes = sum(seen.file.size for seen in files), sum(seen.rows_bytes for seen in files)
-    split = cutting.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
-    work = LoadWork(tuple(files), tuple(splits_of(files, split)), target, how)
-    parts = _parts(rows_bytes, cutting.part_bytes or _part_bytes(target), parallel)
-    return work if parts == 1 else replace(work, bounds=_bounds(files, target, how, parts))
+    split = sizes.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
+    work = LoadWork(tuple(files), tuple(splits_of(files, split)), target, options)
+    parts = _parts(rows_bytes, sizes.part_bytes or _part_bytes(target), parallel)
+    return work if parts == 1 else replace(work, bounds=_bounds(files, target, options, parts))
 
 
 def _part_bytes(target: PoolTarget) -> int:
@@ -200,10 +199,10 @@ def _parts(rows_bytes: int, part_bytes: int, parallel: int) -> int:
     return min(max(1, -(-rows_bytes // part_bytes), min(parallel, rows_bytes // least)), _PARTS_MAX)
 
 
-def _bounds(files: Sequence[SurveyedFile], target: PoolTarget, how: LoaderOptions, parts: int) -> tuple[bytes, ...]:
+def _bounds(files: Sequence[SurveyedFile], target: PoolTarget, options: LoaderOptions, parts: int) -> tuple[bytes, ...]:
     with DuckSession(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
         keyed = KeyRanges(session, target.settings)
-        chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=how.typed)
+        chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=options.typed)
         return tuple(bounds_of([key for chunk in chunks for key in keyed.keys(chunk)], parts))
 
 

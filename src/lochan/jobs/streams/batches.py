@@ -22,10 +22,9 @@ from lochan.errors import Invalid
 from lochan.formats.record import Actor
 from lochan.jobs.compaction_plan import CompactRequest
 from lochan.jobs.job_commit import BatchName, LandResult, landed_before
-from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.messages import PoolTarget, TaskMessage, reports_errors
 from lochan.jobs.record import JobReporter
 from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
-from lochan.jobs.target import PoolTarget
 from lochan.jobs.tasks import run_tasks
 from lochan.jobs.write import JobLake, WriteJob, WriteRequest, begin, land_job, patiently
 from lochan.pools.faults import FAIL
@@ -81,7 +80,7 @@ class StreamTarget(NamedTuple):
 
 async def checked_branch(lake: JobLake, uri: Uri) -> str:
     """The branch that a stream goes to. Raises NotFound, Refused if it is no pool, Invalid if it is no branch."""
-    from lochan.jobs.target import pool_target
+    from lochan.jobs.messages import pool_target
 
     if uri.path:
         raise Invalid(f"{uri} names files, and streams go into pools", hint="such as logs@main")

@@ -22,9 +22,8 @@ from lochan.engines.spark.scan import literal_path
 from lochan.errors import Invalid, NotFound
 from lochan.ingest.lines import Lines
 from lochan.ingest.streams import file_input
-from lochan.jobs.messages import TaskMessage
+from lochan.jobs.messages import PoolTarget, TaskMessage
 from lochan.jobs.pool_writer import write, write_lines
-from lochan.jobs.target import PoolTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

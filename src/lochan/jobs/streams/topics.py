@@ -13,12 +13,11 @@ from lochan.errors import Retry
 from lochan.formats.record import Actor
 from lochan.jobs.compaction_plan import CompactRequest
 from lochan.jobs.job_commit import BatchName, LandResult, land
-from lochan.jobs.messages import TaskFailed, TaskMessage, error_of
+from lochan.jobs.messages import PoolTarget, TaskFailed, TaskMessage, error_of, pool_target
 from lochan.jobs.pool_writer import write
 from lochan.jobs.streams.batches import BatchListener, StreamJobOptions
 from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
 from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
-from lochan.jobs.target import PoolTarget, pool_target
 from lochan.jobs.write import JobLake
 from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
