@@ -148,12 +148,11 @@ class Frames:
         message, lake = said_of(options), self._session.lake
         actor = self._session.acting(options.key, "write", uri, mode, message)
         replace = Replace(origins, expect) if mode == OVERWRITE else None
-        request = WriteRequest(prefix_uri(uri), actor, message, replace)
+        request = WriteRequest(prefix_uri(uri), actor, message, replace, silent=silent)
         before = await landed_by_key(lake, request) if options.key and not silent else None
         if before is not None:
             return FrameWrite(self._session, None, before)
-        job = await begin(lake, request)
-        return FrameWrite(self._session, await _with_record(lake, job) if silent else job)
+        return FrameWrite(self._session, await begin(lake, request))
 
     def begun(self, job: WriteJob) -> FrameWrite:
         return FrameWrite(self._session, job)
@@ -236,11 +235,3 @@ class FrameWrite:
 
         if self.job.record is not None:
             await end_silent(self._session.lake, self.job.record, TaskFailed())
-
-
-async def _with_record(lake: Any, job: WriteJob) -> WriteJob:
-    from dataclasses import replace
-
-    from lochan.jobs.record import begin_silent
-
-    return replace(job, record=await begin_silent(lake, "write", job.about, job.actor))

@@ -80,7 +80,7 @@ class _NewPool(NamedTuple):
 
 
 async def load_files(session: Session, request: LoadRequest) -> LoadDone:
-    """Raises NotFound where no pool is there and none is to be made, Refused for what is no pool, Invalid, NothingToDo,
+    """Raises NotFound if there is no pool and none is to be made, Refused if it is no pool, Invalid, NothingToDo,
     and what keeps Spark from running before anything is made."""
     place = session.spark(request.engine.master)
     if loads_on_spark(request.engine, request.sources, place):
@@ -193,7 +193,7 @@ async def _run_on_spark(
     from lochan.jobs.load.load import LoadContext, load_files
 
     about = f"load of {repository.repository.name}"
-    listener = listener_of(report, request.stages or _unseen)
+    listener = listener_of(report, request.stages)
     where = LoadContext(spark, listener, f"lochan-{report.id}", about, report.wrote)
     report.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
     at = repository, session.lake.place, branch, files, request.message
@@ -202,13 +202,9 @@ async def _run_on_spark(
     return loaded
 
 
-def _unseen(_: object) -> None:
-    pass
-
-
 # --- the pool --------------------------------------------------------------------------------------------------------
 async def _existing(session: Session, request: LoadRequest) -> Repository | None:
-    """The pool, if it is there. Raises Refused for what is no pool, Invalid for one with another key."""
+    """The pool, if it is there. Raises Refused if it is no pool, Invalid if it has another key."""
     try:
         there = await session.lake.repository(request.pool)
     except NotFound:
@@ -235,7 +231,7 @@ def _check_same_key(there: Repository, options: LoadOptions) -> None:
 
 
 async def _new_pool(session: Session, first: Input, request: LoadRequest) -> _NewPool:
-    """Raises NotFound where none is to be made."""
+    """Raises NotFound if none is to be made."""
     from lochan.pools.settings import parse
 
     options, name = request.options, request.pool

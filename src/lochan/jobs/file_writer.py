@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -26,7 +26,6 @@ from lochan.versioning.repositories import POOL
 
 FILE_BYTES = 128 << 20
 _ROW_GROUP_ROWS = 122_880
-_PIECE_BYTES = 2 << 20
 _ONE_BLOCK = 1 << 62  # so that whoever reads Parquet reads the file where it lies
 
 
@@ -79,6 +78,8 @@ async def files_target(repository: OpenRepository, place: StoreLocation, prefix:
 
 def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """`part` is the task's number. A message for each file. Raises TaskFailed."""
+    from lochan.jobs.pool_writer import file_pieces  # with an engine behind it, which only tasks need
+
     with (
         reports_errors(),
         tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder,
@@ -90,7 +91,7 @@ def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch
         for file, rows in _files(Path(folder), batches, target.file_bytes):
             path = f"{target.prefix}part-{part:05d}-{ids.ksuid(clock.wall())}.parquet"
             entry = runner.run(
-                bodies.write(path, _pieces(file), mint=target.mint, content_type=CONTENT_TYPE),
+                bodies.write(path, file_pieces(file), mint=target.mint, content_type=CONTENT_TYPE),
             )
             file.unlink()
             yield putting.message(entry, rows)
@@ -98,7 +99,7 @@ def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch
 
 def _files(folder: Path, batches: Iterable[pa.RecordBatch], size_bytes: int) -> Iterator[tuple[Path, int]]:
     """One at a time, each with its rows; it is the caller's, who may delete it."""
-    from lochan.jobs.pool_writer import joined  # with an engine behind it, which only tasks need
+    from lochan.jobs.pool_writer import joined
 
     file, rows = folder / "rows.parquet", 0
     writer: pq.ParquetWriter | None = None
@@ -114,9 +115,3 @@ def _files(folder: Path, batches: Iterable[pa.RecordBatch], size_bytes: int) -> 
     if writer is not None:
         writer.close()
         yield file, rows
-
-
-async def _pieces(file: Path) -> AsyncIterator[bytes]:
-    with file.open("rb") as stream:
-        while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
-            yield piece

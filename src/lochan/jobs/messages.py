@@ -51,22 +51,22 @@ class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     put_bytes: int = 0  # that the task put to the store since its last message
 
 
-def encode(message: TaskMessage) -> bytes:
+def encode_message(message: TaskMessage) -> bytes:
     return msgspec.msgpack.encode(message)
 
 
-def decode(data: bytes) -> TaskMessage:
+def decode_message(data: bytes) -> TaskMessage:
     return _decoder.decode(data)
 
 
 def as_batches(messages: Iterable[TaskMessage]) -> Iterator[pa.RecordBatch]:
     """For a function that Spark gives Arrow batches to, and takes them from."""
     for message in messages:
-        yield pa.RecordBatch.from_arrays([pa.array([encode(message)], pa.binary())], schema=SCHEMA)
+        yield pa.RecordBatch.from_arrays([pa.array([encode_message(message)], pa.binary())], schema=SCHEMA)
 
 
 def from_table(table: pa.Table) -> list[TaskMessage]:
-    return [decode(data) for data in table[COLUMN].to_pylist()]
+    return [decode_message(data) for data in table[COLUMN].to_pylist()]
 
 
 def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMessage:
@@ -158,8 +158,8 @@ class PoolTarget:
 async def pool_target(
     repository: OpenRepository, place: StoreLocation, branch: str, *, memory_bytes: int = TASK_MEMORY_BYTES
 ) -> PoolTarget:
-    """To be made before the first task starts. Raises Refused for a repository that is no pool, NotFound for a branch
-    that is not there: before anything is written."""
+    """To be made before the first task starts. Raises Refused if the repository is no pool, NotFound if there is no
+    such branch."""
     about = repository.repository
     if about.kind != POOL:
         raise Refused(f"{about.name!r} holds files and is not a pool", hint="`lochan create POOL` makes a pool")

@@ -96,12 +96,12 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 async def put(writer: ObjectWriter, written: WrittenObject) -> Entry:
     """The file is gone then."""
-    entry = await writer.write(_pieces(written.file), written.facts)
+    entry = await writer.write(file_pieces(written.file), written.facts)
     written.file.unlink()
     return entry
 
 
-async def _pieces(file: Path) -> AsyncIterator[bytes]:
+async def file_pieces(file: Path) -> AsyncIterator[bytes]:
     with file.open("rb") as stream:
         while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
             yield piece

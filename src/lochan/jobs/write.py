@@ -25,7 +25,7 @@ from lochan.formats.record import Actor
 from lochan.jobs.file_writer import FilesTarget, files_target
 from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
 from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
-from lochan.jobs.record import JobPlace, add_silent_batch, end_silent
+from lochan.jobs.record import JobPlace, add_silent_batch, begin_silent, end_silent
 from lochan.journal.request_key import CarriedOut, without_key
 from lochan.store.location import StoreLocation
 from lochan.versioning.head_moves import NOTHING, CommitMessage
@@ -80,6 +80,7 @@ class WriteRequest(NamedTuple):
     replace: Replace | None = None  # None: rows are added
     batch: BatchName | None = None  # of a stream; None: a job of its own
     memory_bytes: int = TASK_MEMORY_BYTES  # of one task
+    silent: bool = False  # no process stays with the job and reports
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class WriteJob:
     replace: bool
     guard: ReplaceGuard = NO_GUARD
     workspace: str = ""  # its id
-    record: JobRecord | None = None  # if no process stays with it and reports
+    record: JobRecord | None = None  # of a silent one
 
     @property
     def about(self) -> str:
@@ -127,7 +128,9 @@ async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
     try:
         await hold_key(repository, request.actor)
         is_pool = repository.repository.kind == POOL
-        return await (_begin_pool if is_pool else _begin_table)(lake, repository, request)
+        job = await (_begin_pool if is_pool else _begin_table)(lake, repository, request)
+        record = await begin_silent(lake, "write", job.about, job.actor) if request.silent else None
+        return replace(job, record=record)
     finally:
         await repository.close()
 

@@ -1,7 +1,7 @@
 """`lochan ingest stream`: rows that keep coming are followed into a pool."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,38 +69,13 @@ def stream_command(pool: str, place: str | None, source: str, form: str, **rest:
     Example:
       lochan ingest stream logs --from folder inbox
     """
-    uri, request = branch_uri(pool), _Request(source=source, place=place or "", **rest)
+    uri, request = branch_uri(pool), SimpleNamespace(source=source, place=place or "", **rest)
     _check(request)
     _follow(uri, request, form)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Request:
-    """The options, as they were given."""
-
-    source: str
-    place: str  # a folder, or a host and port
-    input_format: str | None
-    brokers: str | None
-    topics: tuple[str, ...]
-    settings: tuple[str, ...]  # of Kafka's client
-    latest: bool
-    go_on: bool
-    rows_per_second: int | None
-    files_per_batch: int
-    every: str
-    once: bool
-    checkpoint: str | None
-    on_error: str
-    no_compact: bool
-    message: str
-    metadata: tuple[str, ...]
-    master: str | None
-    memory: str
-
-
-def _check(request: _Request) -> None:
-    """Raises Invalid for what does not go together."""
+def _check(request: SimpleNamespace) -> None:
+    """`request` has the options by their names, as they were given. Raises Invalid for what does not go together."""
     needed = {
         "folder": ("a folder", request.place),
         "socket": ("HOST:PORT", request.place),
@@ -130,7 +105,7 @@ def _check(request: _Request) -> None:
         raise Invalid(f"--once: there is no end to --from {request.source}", hint="leave it out, and stop it by Ctrl-C")
 
 
-def _follow(uri: Uri, request: _Request, form: str) -> None:
+def _follow(uri: Uri, request: SimpleNamespace, form: str) -> None:
     import asyncio
 
     from lochan.cli.output.stream_batches import BatchPrinter
@@ -151,7 +126,7 @@ def _follow(uri: Uri, request: _Request, form: str) -> None:
         raise KeyboardInterrupt from None
 
 
-def _source(request: _Request) -> "StreamSource":
+def _source(request: SimpleNamespace) -> "StreamSource":
     from lochan.api.streams import FolderSource, KafkaSource, RateSource, SocketSource
 
     match request.source:
@@ -181,7 +156,7 @@ def _client_setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _options(pool: str, request: _Request) -> "StreamOptions":
+def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
     """Whether small objects are merged behind it, and into which size, is as the policy of upkeep says."""
     from lochan.api.streams import StreamOptions
     from lochan.cli.pool.manage import policy

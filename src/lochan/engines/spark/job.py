@@ -32,11 +32,6 @@ class Handoff(Generic[T]):
         self._ended = False
         self._why: Exception | None = None
 
-    @property
-    def is_over(self) -> bool:
-        """Nothing more is taken: it was ended, or stopped."""
-        return self._ended
-
     def put(self, piece: T) -> bool:
         """False: nobody wants it any more."""
         with self._changed:

@@ -35,21 +35,12 @@ def watched(spark: SparkSession, listener: Listener) -> Iterator[None]:
         return
     tag = f"lochan-watched-{next(_numbers)}"
     context.addJobTag(tag)
-    try:
-        with watched_tag(spark, tag, listener):
-            yield
-    finally:
-        context.removeJobTag(tag)
-
-
-@contextmanager
-def watched_tag(spark: SparkSession, tag: str, listener: Listener) -> Iterator[None]:
-    """What anybody starts by this tag."""
     watch = Watch(spark, tag, listener)
     try:
         yield
     finally:
         watch.end()
+        context.removeJobTag(tag)
 
 
 class Watch:

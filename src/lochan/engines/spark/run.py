@@ -89,8 +89,8 @@ async def start(
     go_on: bool = False,
     listener: Listener | None = None,
 ) -> SparkRun:
-    """Raises Gone where a data object is not there any more, unless told to go on without it; Refused where Spark does
-    not start, or cannot give the rows that the query means."""
+    """Raises Gone if a data object is not there any more, unless `go_on` leaves it out; Refused if Spark does not
+    start, or cannot give the rows that the query means."""
     render(prepared.plan.query, "spark")  # what it cannot do is said before a JVM is started
     check_reach(lake.files, work, place, lake.place)
     spark = session_at(place, limits)

@@ -64,7 +64,7 @@ SparkKey = tuple[str, str]
 
 
 def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
-    """Raises Refused where Spark cannot be started. The limit of memory is the JVM's: that of who comes first."""
+    """Raises Refused if Spark cannot be started. The memory limit is the JVM's: the first caller sets it."""
     refused = why_not(place)
     if refused is not None:
         raise refused
@@ -80,7 +80,7 @@ def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
 
 
 def check_is_literal(spark: SparkSession, sql: str) -> None:
-    """Raises Refused where Spark would read more out of a statement than stands in it. In texts nothing is expanded, as
+    """Raises Refused if Spark would read more out of a statement than stands in it. In texts nothing is expanded, as
     they are written; a name has no such notation, and files of users say what fields are called."""
     if "${" in sql and spark.conf.get(SUBSTITUTE) != "false":
         raise Refused(

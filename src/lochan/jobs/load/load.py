@@ -84,7 +84,7 @@ def load_part(work: LoadWork, records: Iterable[pa.RecordBatch]) -> Iterator[Tas
 
 
 def load_splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """Where all rows are one part: no task needs to send them to another."""
+    """If all rows are one part: no task needs to send them to another."""
 
     def fill(loader: Loader) -> None:
         for split in _splits(work, numbers):
@@ -152,7 +152,7 @@ async def load_files(
     options: LoaderOptions = STANDARD,
     sizes: LoadSizes = DEFAULT_SIZES,
 ) -> Loaded:
-    """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
+    """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo if there are none,
     Conflict for a file that was changed meanwhile, and what landing raises."""
     target = await pool_target(repository, place, branch)
     await hold_key(repository, actor)

@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def survey(files: Sequence[File], format: str | None) -> list[SurveyedFile]:
-    """Raises Invalid where it cannot be told what a file is."""
+    """Raises Invalid if the format of a file cannot be told."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         return list(threads.map(partial(_look, format=format), files))
 
@@ -100,7 +100,7 @@ def _lines_at(seen: SurveyedFile, spots: list[int]) -> list[Chunk]:
 
 
 def _columns_at(seen: SurveyedFile, spots: list[int], names: Sequence[str]) -> list[Chunk]:
-    """Of row groups. A file that cannot be read is the business of who reads all of it."""
+    """Of row groups. A file that cannot be read is reported by whoever reads all of it."""
     found: list[Chunk] = []
     try:
         with seen.file.open() as stream:

@@ -61,8 +61,8 @@ class CompactionSchedule:
 async def compact_stream(
     at: QueryContext, pool: str, branch: str, request: CompactRequest, *, actor: Actor, last: bool = False
 ) -> PoolCompactionResult | None:
-    """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; where there
-    are no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
+    """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; if there are
+    no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
     try:
         repository = await at.catalog.open_repository(pool)
         try:

@@ -123,8 +123,8 @@ class Topics:
         self._consumer.close()
 
     def seek(self, known: Offsets) -> dict[Partition, int]:
-        """To where it was, or to the beginning of what is new. Raises Gone where messages that were not read are no
-        longer there, unless the wish is to go on."""
+        """To where it was, or to the beginning of what is new. Raises Gone if messages that were not read are no longer
+        there, unless the options say to go on."""
         from confluent_kafka import TopicPartition
 
         starts = {}

@@ -49,7 +49,7 @@ class TableFiles(NamedTuple):
 
 
 async def table_files(repository: OpenRepository, uri: Uri) -> TableFiles:
-    """Every footer is read once. Raises NotFound where there is no such file, Invalid for files that do not make one
+    """Every footer is read once. Raises NotFound if there is no such file, Invalid for files that do not make one
     table."""
     resolved = await repository.resolve(uri.ref or repository.repository.default_branch, workspaces=True)
     entries = await table_entries(repository, resolved, uri)
@@ -70,7 +70,7 @@ async def _gated(gate: asyncio.Semaphore, reader: BodyReader, entry: Entry) -> F
 
 async def table_entries(repository: OpenRepository, resolved: ResolvedRef, uri: Uri) -> list[Entry]:
     """Of a folder, as Spark would take them: neither _hidden nor .hidden; else one file by its name. Raises
-    NotFound where there is none."""
+    NotFound if there is none."""
     view = await repository.view(resolved)
     if uri.path and not uri.path.endswith("/"):
         found = await view.get(uri.path)
