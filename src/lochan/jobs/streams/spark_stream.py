@@ -132,8 +132,7 @@ async def follow_source(
 def default_checkpoint(state_folder: Path, lake_id: str, target: StreamTarget, source: SparkSource) -> Path:
     """One for each source of each branch, where the user keeps state."""
     name = f"{source.kind}-{sha256(source.name.encode()).hexdigest()[:16]}"
-    branch = target.branch.replace("/", "%2F")
-    return state_folder / "streams" / lake_id / f"{target.pool}@{branch}" / name
+    return state_folder / "streams" / lake_id / target.about / name
 
 
 @contextmanager
