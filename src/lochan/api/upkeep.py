@@ -30,7 +30,7 @@ class BranchUpkeep(NamedTuple):
     """What became of a branch of a pool."""
 
     pool: str
-    branch: str  # empty: of none was anything asked
+    branch: str  # empty: the rule leaves the pool alone
     outcome: str
     compacted: CompactResult | None = None
     error: Exception | None = None

@@ -36,7 +36,7 @@ class UpkeepResult(NamedTuple):
     """What became of one branch."""
 
     pool: str
-    branch: str  # empty: of none was anything asked
+    branch: str  # empty: the rule leaves the pool alone
     outcome: str
     compacted: PoolCompactionResult | None = None
     error: Exception | None = None

@@ -126,9 +126,9 @@ def _streamed(batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanErro
         raise why(f"{error} {error.__cause__}") or error from error.__cause__
 
 
-def _why_unread(files: Files, placed: Sequence[PlacedObject], said: str) -> LochanError | None:
+def _why_unread(files: Files, placed: Sequence[PlacedObject], text: str) -> LochanError | None:
     """Of the objects that Spark names where it has failed. In a folder all are looked at, if it names none."""
-    named = [each for each in placed if each.object.address in said]
+    named = [each for each in placed if each.object.address in text]
     if not named and not files.folders:
         return None
     return files.failure(named or placed)

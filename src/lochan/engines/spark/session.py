@@ -111,8 +111,8 @@ def end_if_stuck(spark: SparkSession, patience_s: float) -> bool:
 def _left_behind(context: Any) -> int:
     """Tasks that run, and are of no set of tasks that Spark still counts on."""
     scheduler = context._jsc.sc().taskScheduler()
-    wanted = scheduler.rootPool().getSortedTaskSetQueue()
-    return running_tasks(context) - int(sum(wanted.apply(at).runningTasks() for at in range(wanted.length())))
+    queue = scheduler.rootPool().getSortedTaskSetQueue()
+    return running_tasks(context) - int(sum(queue.apply(at).runningTasks() for at in range(queue.length())))
 
 
 def running_tasks(context: Any) -> int:
@@ -193,17 +193,17 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
     for name, value in options.items():
         builder = builder.config(name, value)
     global _launched_here
-    with stderr_kept() as said:
+    with stderr_kept() as output:
         try:
             made = builder.getOrCreate()
             _launched_here = True
             return made
         except Exception as error:  # whatever a JVM comes up with
-            if "UnsupportedClassVersionError" in words(said):
+            if "UnsupportedClassVersionError" in printed(output):
                 hint = "install Java 17, or set JAVA_HOME to one"
                 raise Refused("Spark did not start: this Java is too old for it", hint=hint) from error
             hint = "`lochan doctor --spark` tells more"
-            raise Refused(f"Spark did not start on {place.master}: {why(error, said)}", hint=hint) from error
+            raise Refused(f"Spark did not start on {place.master}: {why(error, output)}", hint=hint) from error
 
 
 def _forget_dead() -> None:
@@ -259,24 +259,24 @@ def stderr_kept() -> Iterator[IO[bytes]]:
     descriptor itself has to point elsewhere for a while."""
     sys.stderr.flush()
     before = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
+    with tempfile.TemporaryFile() as output:
+        os.dup2(output.fileno(), 2)
         try:
-            yield said
+            yield output
         finally:
             os.dup2(before, 2)
             os.close(before)
 
 
-def why(error: Exception, said: IO[bytes]) -> str:
+def why(error: Exception, output: IO[bytes]) -> str:
     """The error's first line, and the one line that tells most of what was said."""
-    lines = [line.strip() for line in words(said).splitlines() if line.strip()]
+    lines = [line.strip() for line in printed(output).splitlines() if line.strip()]
     telling = next((line for line in lines if "rror" in line or "xception" in line), lines[-1] if lines else "")
     first = str(error).strip().partition("\n")[0]
     return f"{first}{f' ({telling})' if telling else ''}"[:_SHOWN_MAX]
 
 
-def words(said: IO[bytes]) -> str:
-    """All of them."""
-    said.seek(0)
-    return said.read().decode(errors="replace")
+def printed(output: IO[bytes]) -> str:
+    """All that the JVM printed."""
+    output.seek(0)
+    return output.read().decode(errors="replace")

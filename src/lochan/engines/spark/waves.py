@@ -107,10 +107,10 @@ def _wave(context: Any, batches: Any, schema: pa.Schema, partitions: range) -> W
     from pyspark.serializers import NoOpSerializer
     from pyspark.util import _load_from_socket
 
-    wanted = context._gateway.jvm.java.util.ArrayList()
+    numbers = context._gateway.jvm.java.util.ArrayList()
     for number in partitions:
-        wanted.append(number)
-    served = context._jvm.PythonRDD.runJob(context._jsc.sc(), batches, wanted)
+        numbers.append(number)
+    served = context._jvm.PythonRDD.runJob(context._jsc.sc(), batches, numbers)
     return [
         pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in _load_from_socket(served, NoOpSerializer())
     ]

@@ -144,11 +144,11 @@ def _row_groups(seen: SurveyedFile, piece: FileSplit) -> Iterator[pa.RecordBatch
     already, and only the parts of the file that are needed come from its store."""
     with seen.file.open() as stream, no_whole_file(PARQUET, seen.file.name):
         file = pq.ParquetFile(stream)
-        wanted = [
+        groups = [
             number
             for number in range(file.num_row_groups)
             if piece.begin <= middle(file.metadata.row_group(number)) < piece.end
         ]
-        if wanted:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=wanted):
+        if groups:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=groups):
                 yield checked(seen.file.name, batch)

@@ -108,11 +108,11 @@ def _columns_at(seen: SurveyedFile, spots: list[int], names: Sequence[str]) -> l
             if not file.num_row_groups:
                 return []
             middles = np.array([middle(file.metadata.row_group(each)) for each in range(file.num_row_groups)])
-            wanted = [name for name in names if name in file.schema_arrow.names]
+            chosen = [name for name in names if name in file.schema_arrow.names]
             for group in np.unique(np.abs(middles[:, None] - np.array(spots)).argmin(axis=0)):
                 rows = _SPOT_ROWS * len(spots)
-                batches = file.iter_batches(batch_size=rows, row_groups=[int(group)], columns=wanted)
-                found += islice(batches, 1) if wanted else []
+                batches = file.iter_batches(batch_size=rows, row_groups=[int(group)], columns=chosen)
+                found += islice(batches, 1) if chosen else []
     except (pa.ArrowException, OSError, ValueError, MemoryError):
         pass
     return found

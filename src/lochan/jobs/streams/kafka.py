@@ -211,8 +211,8 @@ def _explaining(brokers: str) -> Iterator[None]:
         raise _explained(brokers, error.args[0].str()) from error
 
 
-def _explained(brokers: str, said: str) -> LochanError:
-    return Transient(f"Kafka at {brokers}: {said}", hint="check that the broker is up; what was committed stays")
+def _explained(brokers: str, text: str) -> LochanError:
+    return Transient(f"Kafka at {brokers}: {text}", hint="check that the broker is up; what was committed stays")
 
 
 def _place(message: Message) -> tuple[Partition, int]:

@@ -1,6 +1,6 @@
 """What is to be read of a pool: the plan of a query for every field there is, whatever the test leaves of the rows.
 
-So a frame's columns do not depend on which rows were asked for. A field of several kinds has one type: ints and floats
+So a frame's columns do not depend on which rows are read. A field of several kinds has one type: ints and floats
 are floats, or decimals where a float would round one of the ints; everything else is JSON text.
 """
 
