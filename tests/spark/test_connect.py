@@ -96,10 +96,10 @@ def test_a_frame_and_a_stream(how: RunOptions, tmp_path: Path) -> None:
     async def asked() -> None:
         opened = await Lake.open(LocalStore(str(place)))
         assert await QueryLake(opened).rows("from pool | cut k") == [{"k": number} for number in range(32)]
-        found = await jobs(opened.store, opened.clock.wall(), 9)
+        found = await jobs(opened.store, opened.clock.wall(), 30)
         while found[0].state == "running":  # it is told when the stream has ended
             await asyncio.sleep(0.1)
-            found = await jobs(opened.store, opened.clock.wall(), 9)
+            found = await jobs(opened.store, opened.clock.wall(), 30)
         assert [each.state for each in found[1:-1]] == ["failed"] * late
         found = [found[0], found[-1]]
         assert [(each.kind, each.state, each.rows) for each in found] == [
