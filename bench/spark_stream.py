@@ -20,18 +20,15 @@ from typing import TYPE_CHECKING, Any
 import lochan.spark
 from bench.places import ACTOR
 from bench.table import show
+from lochan.connection import spark_lake
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.session import session_at, stop
 from lochan.jobs.job_commit import LandResult
+from lochan.jobs.streams.batches import Batches, StreamJobOptions, StreamTarget
 from lochan.lake import Lake
 from lochan.pools.settings import parse
-from lochan.spark.batches import Batches
-from lochan.spark.ingest_stream import destination, start
-from lochan.spark.lakes import found_lake
 from lochan.store.local import LocalStore
-from lochan.versioning.heads.moves import NOTHING
-from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,9 +54,9 @@ def _stream(spark: SparkSession, folder: Path) -> None:
     asyncio.run(_make(lake))
     landed: list[tuple[float, LandResult]] = []
     frame = spark.readStream.format("rate").option("rowsPerSecond", RATE).load()
-    to = destination(found_lake(lake), prefix_uri("logs"), NOTHING)
-    batches = Batches(to, str(folder / "checkpoint"), tell=lambda _, each: landed.append((time(), each)))
-    query = start(frame, batches, every_s=_EVERY_S)
+    target = StreamTarget(spark_lake(lake), "logs", "main", ACTOR, StreamJobOptions(every_s=_EVERY_S))
+    batches = Batches(target, str(folder / "checkpoint"), listener=lambda _, each: landed.append((time(), each)))
+    query = batches.start(frame)
     begun = time()
     while sum(each.rows for _, each in landed) < ROWS and time() - begun < _PATIENCE_S and query.isActive:
         sleep(0.1)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lochan.api.blocking import Access, Branch, Lake, Pool, Ref, Repository, Workspace
     from lochan.api.compaction import CompactOptions
     from lochan.api.imports import ImportSource
-    from lochan.api.load_options import LoadOptions
+    from lochan.api.load import LoadOptions
     from lochan.api.options import CommitOptions, EngineOptions
     from lochan.api.results import (
         BranchInfo,
@@ -66,7 +66,7 @@ _MODULES = {
     "lochan.api.blocking": ("Access", "Branch", "Lake", "Pool", "Ref", "Repository", "Workspace"),
     "lochan.api.compaction": ("CompactOptions",),
     "lochan.api.imports": ("ImportSource",),
-    "lochan.api.load_options": ("LoadOptions",),
+    "lochan.api.load": ("LoadOptions",),
     "lochan.api.options": ("CommitOptions", "EngineOptions"),
     "lochan.connection": ("connect",),
     "lochan.errors": ("LochanError",),

@@ -1,4 +1,5 @@
-"""From a configuration to an open lake: the one way of the command line, of `lochan.connect()` and of the server.
+"""From a configuration to an open lake: the one way of the command line, of `lochan.connect()`, of Spark's users and of
+the server.
 
     with lochan.connect("path/to/lake") as lake:
         lake.query("from logs | status >= 500 | count() by host").to_pandas()
@@ -10,11 +11,12 @@ at it. Imports are made where they are needed: a command that lists repositories
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lochan.config.find import FOLDER, MARK, LakeLocation, cache_folder, configured_lake, find_lake, state_folder
 from lochan.config.load import Config, Flag, load, without_password
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 RETRY_S = 5.0  # somebody waits for the answer, and can try again; a server is more patient
 
+T = TypeVar("T")
+
 
 def connect(
     place: str | os.PathLike[str] | None = None,
@@ -46,19 +50,72 @@ def connect(
     endpoint, region) or, without any, with those that are configured. Without a place, the one that the command line
     finds. `user` is the author of commits; the journal and the committer name the system's user.
     `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound if there is no lake."""
-    from lochan.api.blocking import Lake
-    from lochan.runtime import Runtime
-
     config = configuration()
     found = lake_place(config) if place is None else LakeLocation(os.fspath(place), "the place that was given")
-    actor = actor_of("lochan-python", user or "")
-    runtime = Runtime()
-    try:
-        lake = runtime.wait(open_lake(config, found, options=options, journal_url=journal_url))
-    except BaseException:
-        runtime.stop()
-        raise
-    return Lake(lake_verbs(config, lake, actor, lambda: doctor_target(config, found, options, journal_url)), runtime)
+    return LakeAddress(config, found, options, journal_url or "", "lochan-python", user or "").connect()
+
+
+@dataclass(frozen=True)
+class LakeAddress:
+    """Which lake is meant, who acts on it, and what opens it. Secrets are not printed."""
+
+    config: Config = field(repr=False)
+    location: LakeLocation
+    options: Mapping[str, str] | None = field(repr=False)  # of its store; None: those that are configured
+    journal_url: str = field(repr=False)  # of a database that holds its journal; empty: the one that is configured
+    client: str
+    author: str = ""
+
+    @property
+    def actor(self) -> Actor:
+        return actor_of(self.client, self.author)
+
+    def connect(self, *, counted: bool = False) -> Lake:
+        """To be closed by the caller. `counted`: for a job, see `open_lake`."""
+        from lochan.api.blocking import Lake
+        from lochan.runtime import Runtime
+
+        runtime = Runtime()
+        try:
+            lake = runtime.wait(self._open(counted=counted))
+        except BaseException:
+            runtime.stop()
+            raise
+        return Lake(lake_verbs(self.config, lake, self.actor, self._doctor_target), runtime)
+
+    def run(self, work: Callable[[OpenLake], Awaitable[T]]) -> T:
+        """Opens the lake for one piece of work of a job, on a thread with a loop of its own."""
+        from lochan.runtime import run_in_thread
+
+        async def whole() -> T:
+            lake = await self._open(counted=True)
+            try:
+                return await work(lake)
+            finally:
+                await lake.close()
+
+        return run_in_thread(whole)
+
+    def _doctor_target(self) -> DoctorTarget:
+        return doctor_target(self.config, self.location, self.options, self.journal_url)
+
+    async def _open(self, *, counted: bool) -> OpenLake:
+        return await open_lake(
+            self.config, self.location, options=self.options, journal_url=self.journal_url, counted=counted
+        )
+
+
+def spark_lake(place: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakeAddress:
+    """The lake at that place, or the one that the command line finds, for a user of Spark. It may be pickled: a data
+    source is planned, written and committed in three processes. `options` go before those that are configured."""
+    config = configuration([Flag("lake", "lake", os.fspath(place))] if place is not None else ())
+    found = lake_place(config)
+    if found.folder is not None:  # another process may be in another folder
+        found = found._replace(url=str(found.folder.absolute()))
+    journal_url = config.settings.journal.postgres.url or ""
+    chosen = {**_options(config, found.url), **(options or {})}
+    author = config.settings.user or ""
+    return LakeAddress(config.without_secrets(), found, chosen, journal_url, "lochan-spark", author)
 
 
 def lake_verbs(
@@ -318,8 +375,10 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
 
     def open_other(url: str) -> Store:
         other = LakeLocation(url, "the address of an object")
-        store = open_store(config, other)
-        return store if url.startswith("file://") else _patient(store, other)
+        if url.startswith("file://"):
+            return open_store(config, other)
+        same = url.partition("://")[0] == found.url.partition("://")[0]
+        return _patient(open_store(config, other, options if same else None), other)
 
     # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
     kept = lasting or found.folder is None

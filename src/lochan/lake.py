@@ -435,7 +435,7 @@ class Lake:
 
         repository = await self.open_repository(name)
         try:
-            return await diff_rows(repository, self.queries().files, self.place, wish, how or DEFAULT_DIFF)
+            return await diff_rows(repository, self.queries(), wish, how or DEFAULT_DIFF)
         finally:
             await repository.close()
 

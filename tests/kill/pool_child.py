@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 
 from lochan import failpoints
-from lochan.engines.compact import EVERYTHING, compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.run_query import RunOptions
 from lochan.errors import AlreadyExists, NothingToDo
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.record import Actor
+from lochan.jobs.compaction import compact
+from lochan.jobs.compaction_plan import EVERYTHING
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning import branches
@@ -51,11 +52,11 @@ async def work(order: Order) -> None:
         files = lake.queries().files
         await delete_where(pool, "main", "n < 6", files, CommitMessage("delete"), actor=ANN)
     with suppress(NothingToDo):  # both sides replace the same objects
-        await compact(pool, "dev", lake.queries().files, EVERYTHING, actor=ANN)
+        await compact(pool, "dev", lake.queries(), EVERYTHING, actor=ANN)
     if "merge" not in await done(pool, "main"):
         await head_moves.merge(pool, "dev", "main", CommitMessage("merge"), actor=ANN)
     with suppress(NothingToDo):
-        await compact(pool, "main", lake.queries().files, EVERYTHING, actor=ANN)
+        await compact(pool, "main", lake.queries(), EVERYTHING, actor=ANN)
     await pool.close()
     await lake.close()
 

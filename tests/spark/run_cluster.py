@@ -85,7 +85,7 @@ def shipped(day: Day) -> list[str]:
 def loaded(day: Day) -> Any:
     """Loads files of the bucket. What the executor had shuffled is lost with it, and done again."""
     from lochan.jobs.load import load
-    from lochan.jobs.load.tasks import cut, load_part
+    from lochan.jobs.load.load import cut, load_part
 
     flags = day.flags("load")
     load._PART_BYTES_MIN = load._PIECE_BYTES_MIN = 1_000  # as if it were much
@@ -105,7 +105,7 @@ def loaded(day: Day) -> Any:
 def died(day: Day) -> Any:
     """Kills whichever executor takes the task; nothing of it may be visible."""
     from lochan.jobs.load import load
-    from lochan.jobs.load.tasks import cut
+    from lochan.jobs.load.load import cut
 
     flags = day.flags("died")
     with patched(load, "cut", dying(cut, flags, times=99)):

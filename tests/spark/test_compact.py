@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lochan.engines.compact import EVERYTHING, CompactRequest, PoolCompactionResult, rehearse
 from lochan.engines.row_diff.sides import RowDiffRequest as Refs
 from lochan.engines.spark import session
 from lochan.errors import ConcurrentCommit, Gone, NothingToDo
-from lochan.jobs.compaction import CompactJobOptions, compact
+from lochan.jobs.compaction import CompactJobOptions, PoolCompactionResult, compact
+from lochan.jobs.compaction_plan import EVERYTHING, CompactRequest, rehearse
 from lochan.jobs.diff_rows import DiffOptions
-from lochan.jobs.job_list import jobs
+from lochan.jobs.record import jobs
 from lochan.lake import Lake, LakeOptions
 from lochan.pools.commit_objects import delete_objects
 from lochan.pools.upkeep import UPKEEP
@@ -39,8 +39,7 @@ def stopped() -> Iterator[None]:
 async def compacted(
     lake: QueryLake, repository: OpenRepository, request: CompactRequest = EVERYTHING
 ) -> PoolCompactionResult:
-    at = lake.lake.queries().files, lake.lake.place
-    return await compact(repository, "main", *at, request, actor=ANN, how=SPARK)
+    return await compact(repository, "main", lake.lake.queries(), request, actor=ANN, options=SPARK)
 
 
 def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_path: Path) -> None:

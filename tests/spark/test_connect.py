@@ -19,7 +19,7 @@ from lochan.errors import Gone, PreconditionFailed
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.compaction import CompactJobOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
-from lochan.jobs.job_list import jobs
+from lochan.jobs.record import jobs
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from tests.spark.connect import connect_server
@@ -96,10 +96,10 @@ def test_a_frame_and_a_stream(how: RunOptions, tmp_path: Path) -> None:
     async def asked() -> None:
         opened = await Lake.open(LocalStore(str(place)))
         assert await QueryLake(opened).rows("from pool | cut k") == [{"k": number} for number in range(32)]
-        found = await jobs(opened.store, opened.clock.wall(), 9)
+        found = await jobs(opened.store, opened.clock.wall(), 30)
         while found[0].state == "running":  # it is told when the stream has ended
             await asyncio.sleep(0.1)
-            found = await jobs(opened.store, opened.clock.wall(), 9)
+            found = await jobs(opened.store, opened.clock.wall(), 30)
         assert [each.state for each in found[1:-1]] == ["failed"] * late
         found = [found[0], found[-1]]
         assert [(each.kind, each.state, each.rows) for each in found] == [
@@ -159,8 +159,8 @@ def test_a_compaction_and_a_diff_of_rows(how: RunOptions, tmp_path: Path) -> Non
                 "pool", rows[::2], rows[1::2], settings=PoolSettings((PoolKey(("k",)),), size_bytes=4 << 10)
             )
             repository = await lake.lake.open_repository("pool")
-            at = lake.lake.queries().files, lake.lake.place
-            done = await compact(repository, "main", *at, actor=ANN, how=CompactJobOptions("spark", spark=how.spark))
+            options = CompactJobOptions("spark", spark=how.spark)
+            done = await compact(repository, "main", lake.lake.queries(), actor=ANN, options=options)
             await repository.close()
             assert done.after > 2
             await lake.load("pool", rows[:2])

@@ -97,9 +97,9 @@ async def _query(lake: Lake) -> None:
 
 async def _compact(lake: Lake) -> None:
     logs = await lake.open_repository("logs")
-    how = CompactJobOptions(engine="spark", spark=HERE)
+    options = CompactJobOptions(engine="spark", spark=HERE)
     try:
-        await compact(logs, "main", lake.queries().files, lake.place, actor=ANN, how=how)
+        await compact(logs, "main", lake.queries(), actor=ANN, options=options)
     finally:
         await logs.close()
 

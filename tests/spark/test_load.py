@@ -21,8 +21,7 @@ from lochan.errors import Invalid
 from lochan.formats.job import JobStageRecord
 from lochan.ingest.streams import file_input
 from lochan.jobs.load.files import local_file
-from lochan.jobs.load.load import LoadContext, LoadSizes, load_files
-from lochan.jobs.load.tasks import cut, load_part
+from lochan.jobs.load.load import LoadContext, LoadSizes, cut, load_files, load_part
 from lochan.pools.facts import from_metadata
 from tests.hostile_files import fast
 from tests.lost_answer import lost_answer
@@ -54,8 +53,8 @@ async def loaded(pool: JobPool, paths: list[Path], how: LoaderOptions | None = N
         files,
         actor=ANN,
         where=where,
-        how=how or LoaderOptions(),
-        cutting=SMALL,
+        options=how or LoaderOptions(),
+        sizes=SMALL,
     )
 
 

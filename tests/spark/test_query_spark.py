@@ -16,11 +16,10 @@ from pyspark.errors import AnalysisException
 from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits, cancelled
 from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import job, session
-from lochan.engines.spark.sizes import Sizes
-from lochan.engines.spark.waves import waves, whole
+from lochan.engines.spark.waves import Sizes, waves, whole
 from lochan.errors import Gone, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.job_list import jobs
+from lochan.jobs.record import jobs
 from tests.run import run
 from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake

@@ -28,7 +28,7 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.errors import Invalid, KeyReused, NotFound, PreconditionFailed, Unknown
 from lochan.formats.job import PREFIX, JobRecord
-from lochan.jobs.job_list import jobs
+from lochan.jobs.record import jobs
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.branches import set_read_only

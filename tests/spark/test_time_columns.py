@@ -53,8 +53,8 @@ def test_compacted_on_spark(tmp_path: Path) -> None:
             await loaded(lake, (False, True, False))
             before = await answers(lake)
             repository = await lake.lake.open_repository("p")
-            at = lake.lake.queries().files, lake.lake.place
-            await compact(repository, "main", *at, actor=ANN, how=CompactJobOptions("spark", spark=HERE))
+            options = CompactJobOptions("spark", spark=HERE)
+            await compact(repository, "main", lake.lake.queries(), actor=ANN, options=options)
             await repository.close()
             assert await answers(lake) == before
 
@@ -73,9 +73,9 @@ def test_a_load_writes_the_same_columns(part_bytes: int, tmp_path: Path) -> None
             await lake.pool("there", settings=BY_TS)
             repository = await lake.lake.open_repository("there")
             where = LoadContext(session.session_at(HERE, STANDARD))
-            cutting = LoadSizes(part_bytes=part_bytes)
+            sizes = LoadSizes(part_bytes=part_bytes)
             done = await load_files(
-                repository, lake.lake.place, "main", [local_file(file)], actor=ANN, where=where, cutting=cutting
+                repository, lake.lake.place, "main", [local_file(file)], actor=ANN, where=where, sizes=sizes
             )
             await repository.close()
             assert (done.rows, done.unparsed_times) == (len(rows), {"ts": 1})

@@ -10,13 +10,13 @@ Every verb is one of the asynchronous class of the same name, and has its contra
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from lochan.api import access, branch, lake, pool, ref, repository, workspace, writable
+from lochan.api import access, branch, frames, lake, pool, ref, repository, workspace, writable
 from lochan.api.access import ActionInfo
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.ref import NamedRef
@@ -239,6 +239,7 @@ class Pool(_AnyRepository[pool.Pool]):
     load = _waits(pool.Pool.load)
     load_engine = _waits(pool.Pool.load_engine)
     load_files = _waits(pool.Pool.load_files)
+    ingest_stream = _waits(pool.Pool.ingest_stream)
     query = _waits(pool.Pool.query)
     fields = _waits(pool.Pool.fields)
     summary = _waits(pool.Pool.summary)
@@ -268,6 +269,55 @@ class Access(Blocking[access.Access]):
     @_documented_by(access.Access.actions)
     def actions(self) -> list[ActionInfo]:
         return self._noun.actions()
+
+
+class BlockingFrames(Blocking[frames.Frames]):
+    read = _waits(frames.Frames.read)
+    parts = _waits(frames.Frames.parts)
+    diff = _waits(frames.Frames.diff)
+    stream = _waits(frames.Frames.stream)
+
+    @_documented_by(frames.Frames.write)
+    def write(
+        self,
+        uri: str,
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        mode: str = frames.APPEND,
+        origins: Collection[Any] = (),
+        expect: str = "",
+        silent: bool = False,
+    ) -> BlockingFrameWrite:
+        made = self._noun.write(uri, options, mode=mode, origins=origins, expect=expect, silent=silent)
+        return BlockingFrameWrite(self._runtime.wait(made), self._runtime)
+
+    @_documented_by(frames.Frames.begun)
+    def begun(self, job: Any) -> BlockingFrameWrite:
+        return BlockingFrameWrite(self._noun.begun(job), self._runtime)
+
+
+class BlockingFrameWrite(Blocking[frames.FrameWrite]):
+    """A write that has begun."""
+
+    land = _waits(frames.FrameWrite.land)
+    land_batch = _waits(frames.FrameWrite.land_batch)
+    abort = _waits(frames.FrameWrite.abort)
+
+    @property
+    def job(self) -> Any:
+        """May be pickled, and landed by another process."""
+        return self._noun.job
+
+    def run(self, frame: Any, *, spread: bool = True, parts: int | None = None) -> Any:
+        """All of it: the rows of a frame are written by tasks, and land. Raises what a task raised, and as `land`."""
+        if self._noun.before is not None:
+            return self._noun.before
+        with self._noun.reported(frame.sparkSession) as report:
+            messages = self.job.run(frame, spread=spread, parts=parts)
+            report.wrote(sum(each.put_bytes for each in messages))
+            landed = self.land(messages)
+            report.rows(landed.rows)
+        return landed
 
 
 class Lake(Blocking[lake.Lake]):
@@ -304,6 +354,11 @@ class Lake(Blocking[lake.Lake]):
     def access(self) -> Access:
         """Its users, access keys and policies."""
         return Access(self._noun.access, self._runtime)
+
+    @property
+    def frames(self) -> BlockingFrames:
+        """Its pools and files as frames of Spark."""
+        return BlockingFrames(self._noun.frames, self._runtime)
 
     @_documented_by(lake.Lake.repository)
     def repository(self, name: str) -> Repository:

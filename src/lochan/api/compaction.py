@@ -10,8 +10,8 @@ import msgspec
 from lochan.api.results import Result, microseconds
 
 if TYPE_CHECKING:
-    from lochan.engines.compact import CompactRequest
     from lochan.formats.pool_settings import PoolSettings
+    from lochan.jobs.compaction_plan import CompactRequest
     from lochan.pools.keys import Span
 
 Key = datetime | bool | int | float | str
@@ -24,8 +24,8 @@ class CompactOptions(msgspec.Struct, frozen=True, kw_only=True):
     up_to: str = ""  # only objects that this ref holds
     upkeep: bool = False  # leave alone what costs scans little: a few overlaps, a few small objects
 
-    def wish(self, settings: PoolSettings) -> CompactRequest:
-        from lochan.engines.compact import CompactRequest
+    def request(self, settings: PoolSettings) -> CompactRequest:
+        from lochan.jobs.compaction_plan import CompactRequest
         from lochan.pools.upkeep import ALWAYS, UPKEEP
 
         return CompactRequest(self.ids, self._span(settings), self.up_to, UPKEEP if self.upkeep else ALWAYS)

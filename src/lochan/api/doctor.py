@@ -230,7 +230,7 @@ async def _check_lake(target: DoctorTarget) -> DoctorCheck:
 # --- Spark -----------------------------------------------------------------------------------------------------------
 def check_spark_job(clock: Clock) -> DoctorCheck:
     """Starts a JVM, which takes about ten seconds. What the JVM prints is shown only if it fails."""
-    from lochan.engines.spark.jvm_stderr import stderr_kept, why
+    from lochan.engines.spark.session import stderr_kept, why
 
     started = clock.boot()
     with stderr_kept() as printed:

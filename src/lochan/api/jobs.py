@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from lochan.api.results import Result, moment
 
 if TYPE_CHECKING:
@@ -49,32 +51,17 @@ class JobInfo(Result, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, job: JobRecord) -> JobInfo:
-        return cls(
-            id=job.id,
-            kind=job.kind,
-            about=job.about,
-            state=job.state,
-            stages_done=sum(each.done == each.total for each in job.stages),
-            stages_total=len(job.stages),
-            done=job.done,
-            total=job.total,
-            rows=job.rows,
-            executor_bytes=job.executor_bytes,
-            driver_bytes=job.driver_bytes,
-            started=moment(job.started),
-            heard=moment(job.beat),
-            ended=moment(job.ended) if job.ended else None,
-            where=job.where,
-            user=job.user,
-            client=job.client,
-            source=job.source,
-            error=job.error,
-            stages=tuple(
-                JobStage(id=each.id, name=each.name, done=each.done, total=each.total, failed=each.failed)
-                for each in job.stages
-            ),
-            log=tuple(JobLine(time=moment(each.time), text=each.text) for each in job.lines),
-        )
+        own = {name: getattr(job, name) for name in cls.__struct_fields__ if hasattr(job, name)}
+        own |= {
+            "stages_done": sum(each.done == each.total for each in job.stages),
+            "stages_total": len(job.stages),
+            "started": moment(job.started),
+            "heard": moment(job.beat),
+            "ended": moment(job.ended) if job.ended else None,
+            "stages": tuple(JobStage(**msgspec.structs.asdict(each)) for each in job.stages),
+            "log": tuple(JobLine(time=moment(each.time), text=each.text) for each in job.lines),
+        }
+        return cls(**own)
 
     def summary(self) -> dict[str, Any]:
         """As JSON, without its stages and its log."""

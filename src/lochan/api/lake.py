@@ -18,6 +18,7 @@ from lochan.api.upkeep import Step, keep_up, read_policy
 
 if TYPE_CHECKING:
     from lochan.api.doctor import DoctorCheck
+    from lochan.api.frames import Frames
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
     from lochan.engines.run_query import RunOptions
@@ -63,6 +64,13 @@ class Lake:
     def access(self) -> Access:
         """Its users, access keys and policies."""
         return Access(self._session)
+
+    @property
+    def frames(self) -> Frames:
+        """Its pools and files as frames of Spark."""
+        from lochan.api.frames import Frames
+
+        return Frames(self._session)
 
     async def create_repository(
         self, name: str, *, default_branch: str = "main", metadata: Mapping[str, str] | None = None, key: str = ""
@@ -170,14 +178,14 @@ class Lake:
 
     async def jobs(self, limit: int = 20) -> list[JobInfo]:
         """What ran on Spark for this lake, and what runs now; the newest first."""
-        from lochan.jobs.job_list import jobs
+        from lochan.jobs.record import jobs
 
         lake = self._session.lake
         return [JobInfo.of(each) for each in await jobs(lake.store, lake.clock.wall(), limit)]
 
     async def job(self, id: str) -> JobInfo:
         """By its id, or the beginning of it that only one has. Raises NotFound, Ambiguous."""
-        from lochan.jobs.job_list import job
+        from lochan.jobs.record import job
 
         return JobInfo.of(await job(self._session.lake.store, id, self._session.lake.clock.wall()))
 

@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from lochan.api.load_options import LoadOptions
+import msgspec
+
 from lochan.api.load_sources import LoadSource, Stream, inputs
 from lochan.errors import Invalid, NotFound, Refused
 
@@ -29,6 +30,20 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
+
+class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    format: str | None = None  # ndjson, json, csv, tsv, parquet, arrow, orc, avro, xml, lines; None: the content tells
+    row_tag: str = ""  # of XML: the elements that are rows; empty: those right below the root
+    on_error: str = "fail"  # what becomes of input that is no row: fail, skip, or keep it as a row of its own
+    unpacked_max_bytes: int | None = None  # how large a packed input may become; None: the standard
+    create: bool = False  # make the pool if there is none, with a key that the rows suggest
+    key: tuple[str, ...] = ()  # make it, sorted by this; one that is there must be sorted by this
+    times: tuple[str, ...] = ()  # of a new pool: fields whose texts are times
+
+
+DEFAULT_LOAD = LoadOptions()
+
+
 Advance = Callable[[int], None]
 BytesProgress = Callable[[int | None], AbstractContextManager[Advance]]  # given the bytes in all, if they are known
 
@@ -38,14 +53,14 @@ class LoadRequest(NamedTuple):
     branch: str  # empty: the default branch, or main of a new pool
     sources: Sequence[LoadSource]
     options: LoadOptions
-    said: CommitMessage
+    message: CommitMessage
     actor: Actor
     engine: EngineOptions
     progress: BytesProgress | None = None  # while DuckDB loads
     stages: Listener | None = None  # while Spark does
 
     @property
-    def how(self) -> LoaderOptions:
+    def reading(self) -> LoaderOptions:
         from lochan.engines.duckdb.load.load import LoaderOptions
 
         given = self.options
@@ -65,23 +80,24 @@ class _NewPool(NamedTuple):
 
 
 async def load_files(session: Session, request: LoadRequest) -> LoadDone:
-    """Raises NotFound where no pool is there and none is to be made, Refused for what is no pool, Invalid, NothingToDo,
+    """Raises NotFound if there is no pool and none is to be made, Refused if it is no pool, Invalid, NothingToDo,
     and what keeps Spark from running before anything is made."""
     place = session.spark(request.engine.master)
-    if loads_on_spark(request.engine.engine, request.sources, place):
+    if loads_on_spark(request.engine, request.sources, place):
         return await _load_on_spark(session, request, place)
     return await _load_here(session, request)
 
 
-def loads_on_spark(engine: str, found: Sequence[LoadSource], place: SparkPlace) -> bool:
-    """Whoever named no engine gets Spark for what is very much."""
-    from lochan.engines.choice import PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
+def loads_on_spark(options: EngineOptions, found: Sequence[LoadSource], place: SparkPlace) -> bool:
+    """Whoever named no engine gets Spark for what is very much. Raises Invalid for an engine that does not exist."""
+    from lochan.engines.choice import AUTO, PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
     from lochan.ingest.input_format import is_plain_text
 
-    if engine == "auto" and any(isinstance(each, Stream) for each in found):
+    if options.engine == AUTO and any(isinstance(each, Stream) for each in found):
         return False
     spill = TEXT_SPILL if all(is_plain_text(each.name) for each in found) else PACKED_SPILL
-    return engine_for(engine, sum(each.size or 0 for each in found), place, spill=spill) == SPARK
+    size_bytes = sum(each.size or 0 for each in found)
+    return engine_for(options.engine, size_bytes, place, options.limits, spill=spill) == SPARK
 
 
 # --- DuckDB ----------------------------------------------------------------------------------------------------------
@@ -92,20 +108,20 @@ async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
     total = sum(size or 0 for size in sizes) if None not in sizes else None
     async with inputs(session.lake, request.sources) as found:
         with (request.progress or _silent)(total) as advance:
-            how = request.how._replace(advance=advance)
+            reading = request.reading._replace(advance=advance)
             there = await _existing(session, request)
             if there is not None:
                 async with session.opened(there.name) as repository:
                     branch = request.branch or there.default_branch
                     return LoadDone(
-                        await load(repository, branch, found, request.said, actor=request.actor, options=how)
+                        await load(repository, branch, found, request.message, actor=request.actor, options=reading)
                     )
             new = await _new_pool(session, found[0], request)
-            with staged_load(new.settings, how) as staging:
+            with staged_load(new.settings, reading) as staging:
                 await staging.take_inputs(found)
                 async with _prepared(session, new.settings, request) as repository:
                     branch = repository.repository.default_branch
-                    loaded = await staging.land(repository, branch, request.said, actor=request.actor)
+                    loaded = await staging.land(repository, branch, request.message, actor=request.actor)
     return LoadDone(loaded, new.note)
 
 
@@ -130,10 +146,10 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
     spark = await asyncio.to_thread(session_at, place, request.engine.limits)
     branch = request.branch or (there.default_branch if there is not None else "main")
     about = f"{request.pool}@{branch}"
-    with recorded(session.lake, "load", about, actor=request.actor, where=place.where) as run:
+    with recorded(session.lake, "load", about, actor=request.actor, where=place.where) as report:
 
         async def loaded_into(repository: OpenRepository) -> LoadCommit:
-            return await _run_on_spark(session, repository, branch, files, request, spark, run)
+            return await _run_on_spark(session, repository, branch, files, request, spark, report)
 
         if new is None:
             async with session.opened(request.pool) as repository:
@@ -171,28 +187,24 @@ async def _run_on_spark(
     files: list[File],
     request: LoadRequest,
     spark: SparkSession,
-    run: JobReporter,
+    report: JobReporter,
 ) -> LoadCommit:
-    from lochan.engines.spark.run_report import listener_of
+    from lochan.engines.spark.progress import listener_of
     from lochan.jobs.load.load import LoadContext, load_files
 
     about = f"load of {repository.repository.name}"
-    listener = listener_of(run, request.stages or _unseen)
-    where = LoadContext(spark, listener, f"lochan-{run.id}", about, run.wrote)
-    run.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
-    at = repository, session.lake.place, branch, files, request.said
-    loaded = await load_files(*at, actor=request.actor, where=where, how=request.how)
-    run.rows(loaded.rows)
+    listener = listener_of(report, request.stages)
+    where = LoadContext(spark, listener, f"lochan-{report.id}", about, report.wrote)
+    report.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
+    at = repository, session.lake.place, branch, files, request.message
+    loaded = await load_files(*at, actor=request.actor, where=where, options=request.reading)
+    report.rows(loaded.rows)
     return loaded
-
-
-def _unseen(_: object) -> None:
-    pass
 
 
 # --- the pool --------------------------------------------------------------------------------------------------------
 async def _existing(session: Session, request: LoadRequest) -> Repository | None:
-    """The pool, if it is there. Raises Refused for what is no pool, Invalid for one with another key."""
+    """The pool, if it is there. Raises Refused if it is no pool, Invalid if it has another key."""
     try:
         there = await session.lake.repository(request.pool)
     except NotFound:
@@ -219,7 +231,7 @@ def _check_same_key(there: Repository, options: LoadOptions) -> None:
 
 
 async def _new_pool(session: Session, first: Input, request: LoadRequest) -> _NewPool:
-    """Raises NotFound where none is to be made."""
+    """Raises NotFound if none is to be made."""
     from lochan.pools.settings import parse
 
     options, name = request.options, request.pool

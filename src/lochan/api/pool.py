@@ -9,8 +9,7 @@ import msgspec
 
 from lochan.api.branch import said_of
 from lochan.api.compaction import EVERYTHING, CompactGroup, CompactOptions, CompactResult
-from lochan.api.load import BytesProgress, LoadRequest, load_files, loads_on_spark
-from lochan.api.load_options import DEFAULT_LOAD, LoadOptions
+from lochan.api.load import DEFAULT_LOAD, BytesProgress, LoadOptions, LoadRequest, load_files, loads_on_spark
 from lochan.api.load_sources import LoadSource
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
 from lochan.api.ref import pool_settings
@@ -19,6 +18,9 @@ from lochan.api.results import DeleteResult, LoadResult, PoolSummary
 from lochan.api.session import about
 
 if TYPE_CHECKING:
+    import threading
+
+    from lochan.api.streams import BatchListener, StreamOptions, StreamSource
     from lochan.engines.result import Result
     from lochan.engines.spark.progress import Listener
 
@@ -41,7 +43,7 @@ class Pool(Repository):
 
     async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
         """Which engine `load_files` would take: duckdb or spark. Raises Refused for Spark that cannot run."""
-        spark = loads_on_spark(engine.engine, sources, self._session.spark(engine.master))
+        spark = loads_on_spark(engine, sources, self._session.spark(engine.master))
         return "spark" if spark else "duckdb"
 
     async def load_files(
@@ -64,6 +66,29 @@ class Pool(Repository):
         request = LoadRequest(self.name, branch, sources, how, said, actor, engine, progress, stages)
         done = await load_files(self._session, request)
         return LoadResult.of(done.loaded, done.note)
+
+    async def ingest_stream(
+        self,
+        source: StreamSource,
+        options: StreamOptions | None = None,
+        *,
+        branch: str = "",
+        stop: threading.Event | None = None,
+        progress: BatchListener | None = None,
+    ) -> None:
+        """Follows a source: what has come in a while is one commit, and each row comes once, also after it was killed
+        and started again. It goes on until the source ends or `stop` is set: then what was read has landed. Whoever
+        cancels it after that does not wait. `progress` is told of each batch. Raises NotFound, Refused if it is no
+        pool or if another stream has the same checkpoint, and what keeps it from going on; what landed stays."""
+        import threading
+
+        from lochan.api.streams import StreamOptions, StreamRequest, follow
+        from lochan.api.uri import Uri
+
+        uri, ending = Uri(self.name, branch, ""), stop or threading.Event()
+        request = StreamRequest(uri, options or StreamOptions(), ending, progress)
+        with about(self.name):
+            await follow(self._session, source, request)
 
     async def query(
         self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None
@@ -137,21 +162,20 @@ class Pool(Repository):
 
         said, lake = said_of(options), self._session.lake
         actor = self._session.acting(options.key, "compact", self.name, branch, which, said)
-        how = JobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
+        job = JobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
         async with self._session.opened(self.name) as repository:
-            wish = which.wish(pool_settings(repository))
+            request = which.request(pool_settings(repository))
             name = branch or repository.repository.default_branch
-            at = lake.queries().files, lake.place
-            done = await compact(repository, name, *at, wish, said, actor=actor, how=how)
+            done = await compact(repository, name, lake.queries(), request, said, actor=actor, options=job)
             return CompactResult(**done._asdict())
 
     async def try_compact(self, which: CompactOptions = EVERYTHING, *, branch: str = "") -> list[CompactGroup]:
         """What `compact` would merge with what; nothing is changed."""
-        from lochan.engines.compact import rehearse
+        from lochan.jobs.compaction_plan import rehearse
 
         async with self._session.opened(self.name) as repository:
-            wish = which.wish(pool_settings(repository))
-            groups = await rehearse(repository, branch or repository.repository.default_branch, wish)
+            request = which.request(pool_settings(repository))
+            groups = await rehearse(repository, branch or repository.repository.default_branch, request)
             return [
                 CompactGroup(objects=len(each.paths), rows=each.rows, bytes=each.bytes, why=each.why) for each in groups
             ]

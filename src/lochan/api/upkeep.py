@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,11 +11,8 @@ from lochan.api.compaction import CompactResult
 if TYPE_CHECKING:
     from lochan.api.options import EngineOptions
     from lochan.api.session import Session
-    from lochan.engines.compact import CompactRequest, PoolCompactionResult
     from lochan.formats.record import Actor
-    from lochan.jobs.compaction import CompactJobOptions
     from lochan.pools.upkeep import Upkeep
-    from lochan.versioning.open_repository import OpenRepository
 
     UpkeepPolicy = Upkeep
 
@@ -34,7 +30,7 @@ class BranchUpkeep(NamedTuple):
     """What became of a branch of a pool."""
 
     pool: str
-    branch: str  # empty: of none was anything asked
+    branch: str  # empty: the rule leaves the pool alone
     outcome: str
     compacted: CompactResult | None = None
     error: Exception | None = None
@@ -58,32 +54,15 @@ async def keep_up(
     session: Session, policy: UpkeepPolicy, pools: Sequence[str], engine: EngineOptions, actor: Actor
 ) -> AsyncIterator[Step]:
     """What fails does not stop the rest: its step has the error."""
-    from lochan.engines.upkeep import keep
     from lochan.jobs.compaction import CompactJobOptions
+    from lochan.jobs.upkeep import keep
 
     async for each in session.lake.trim(*pools):
         if each.error is not None:
             yield JournalUpkeep(each.name, 0, 0, each.error)
         elif any(each.trimmed):
             yield JournalUpkeep(each.name, *each.trimmed)
-    how = CompactJobOptions(engine.engine, engine.limits, session.spark(engine.master))
-    compact = partial(_compact, session, actor, how)
-    async for kept in keep(session.lake.queries(), policy, pools, actor=actor, by=compact):
+    options = CompactJobOptions(engine.engine, engine.limits, session.spark(engine.master))
+    async for kept in keep(session.lake.queries(), policy, pools, actor=actor, options=options):
         done = None if kept.compacted is None else CompactResult(**kept.compacted._asdict())
         yield BranchUpkeep(kept.pool, kept.branch, kept.outcome, done, kept.error)
-
-
-async def _compact(
-    session: Session,
-    actor: Actor,
-    how: CompactJobOptions,
-    repository: OpenRepository,
-    branch: str,
-    wish: CompactRequest,
-) -> PoolCompactionResult:
-    from lochan.jobs.compaction import compact
-    from lochan.journal.keys import part_of
-
-    at = session.lake.queries().files, session.lake.place
-    by = part_of(actor, f"{repository.repository.id}@{branch}")
-    return await compact(repository, branch, *at, wish, actor=by, how=how)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 class Kind(StrEnum):
     READ = "read"
     WRITE = "write"  # takes an idempotency key
+    STREAM = "stream"  # writes batch by batch, each of them once, and so takes no key
     HANDLE = "handle"  # makes a handle, and asks nobody
 
 
@@ -22,7 +23,7 @@ class Verb(NamedTuple):
     command: str = ""  # of the command line; empty: there is none
 
 
-_R, _W, _H = Kind.READ, Kind.WRITE, Kind.HANDLE
+_R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 
 VERBS = (
     Verb("Lake", "repository", _H),
@@ -41,6 +42,7 @@ VERBS = (
     Verb("Lake", "job", _R, "jobs show"),
     Verb("Lake", "doctor", _R, "doctor"),
     Verb("Lake", "access", _H),
+    Verb("Lake", "frames", _H),
     Verb("Lake", "new_key", _H),
     Verb("Repository", "ref", _H),
     Verb("Repository", "branch", _H),
@@ -68,6 +70,7 @@ VERBS = (
     Verb("Pool", "load", _W, "load"),
     Verb("Pool", "load_engine", _R, "load"),
     Verb("Pool", "load_files", _W, "load"),
+    Verb("Pool", "ingest_stream", _S, "ingest stream"),
     Verb("Pool", "query", _R, "query"),
     Verb("Pool", "fields", _R, "shell"),
     Verb("Pool", "summary", _R, "status"),
@@ -75,6 +78,12 @@ VERBS = (
     Verb("Pool", "delete_objects", _W, "delete"),
     Verb("Pool", "compact", _W, "compact"),
     Verb("Pool", "try_compact", _R, "compact"),
+    Verb("Frames", "read", _R),
+    Verb("Frames", "parts", _R),
+    Verb("Frames", "diff", _R),
+    Verb("Frames", "write", _W),
+    Verb("Frames", "begun", _H),
+    Verb("Frames", "stream", _S),
     Verb("Ref", "resolve", _R, "show"),
     Verb("Ref", "log", _R, "log"),
     Verb("Ref", "log_graph", _R, "log"),

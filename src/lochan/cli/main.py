@@ -44,7 +44,7 @@ def _leave(end: SystemExit) -> NoReturn:
     gc.freeze()  # or Python would go through all that was imported once more, to no end; measured: 8 of 80 ms
     if sys.modules.keys().isdisjoint(("obstore", "duckdb")) or not isinstance(end.code, int | None):
         raise end
-    package = sys.modules.get("lochan.engines.spark.package")
+    package = sys.modules.get("lochan.engines.spark.executors")
     if package is not None:
         package.remove()
     if "logging" in sys.modules:

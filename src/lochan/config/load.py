@@ -70,6 +70,12 @@ class Config:
         """Whether somebody gave a value, rather than leaving the default."""
         return self.source(key).layer is not ConfigLayer.DEFAULT
 
+    def without_secrets(self) -> "Config":
+        """For other processes: whoever opens a store there is given what opens it."""
+        secrets = {key: value for key, value in self._values.items() if BY_NAME[key].kind.secret}
+        unset = {key: value._replace(value=None, written="") for key, value in secrets.items()}
+        return Config({**self._values, **unset})
+
     def shown(self, key: str) -> str:
         """The value as it may be displayed: secrets masked, empty if nothing is set."""
         value, written, _ = self._values[key]

@@ -12,10 +12,10 @@ import tempfile
 
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.spark.place import SparkPlace, why_not
-from lochan.errors import Refused
+from lochan.errors import Invalid, Refused
 from lochan.query.prepare import Prepared
 
-DUCKDB, SPARK = "duckdb", "spark"
+AUTO, DUCKDB, SPARK = ENGINES = ("auto", "duckdb", "spark")
 
 PACKED_SPILL = 8  # bytes of spill for each byte that is read, of Parquet and other compressed data
 TEXT_SPILL = 1
@@ -25,8 +25,11 @@ _SPILL_SHARE = 0.9  # of the free disk: DuckDB uses no more
 def engine_for(
     engine: str, size_bytes: int, place: SparkPlace, limits: Limits = STANDARD, *, spill: float = PACKED_SPILL
 ) -> str:
-    """`engine` is the requested one, `size_bytes` is how much the work reads. `auto` never fails for want of Spark."""
-    if engine != "auto":
+    """`engine` is the requested one, `size_bytes` is how much the work reads. `auto` never fails for want of Spark.
+    Raises Invalid for an engine that does not exist."""
+    if engine not in ENGINES:
+        raise Invalid(f"there is no engine {engine!r}", hint=f"there are {', '.join(ENGINES)}")
+    if engine != AUTO:
         return engine
     most = _most_here(place, limits, spill) if place.is_here else place.threshold_bytes
     return SPARK if size_bytes > most and why_not(place) is None else DUCKDB
@@ -35,7 +38,7 @@ def engine_for(
 def engine_of_query(engine: str, plan: Prepared, place: SparkPlace, limits: Limits = STANDARD) -> str:
     """`auto` does not fail either if Spark cannot run the query."""
     found = engine_for(engine, bytes_of(plan), place, limits)
-    if engine == "auto" and found == SPARK:
+    if engine == AUTO and found == SPARK:
         try:
             plan.plan.sql(SPARK)
         except Refused:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lochan.clock import Clock
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.instances import Instances
-from lochan.engines.spark.run_report import Tell
+from lochan.engines.spark.progress import Tell
 from lochan.pools.snapshot import Snapshots
 from lochan.query.sources.catalog import Catalog
 from lochan.store.open import StoreLocation

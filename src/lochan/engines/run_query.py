@@ -20,8 +20,7 @@ from lochan.engines.query_context import QueryContext
 from lochan.engines.result import Result, Stats
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.progress import Listener
-from lochan.engines.spark.run_report import listener_of, tell_of
+from lochan.engines.spark.progress import Listener, listener_of, tell_of
 from lochan.errors import Invalid, Refused
 from lochan.formats.record import Actor
 from lochan.pools.shape import INT, OBJECT, STRING

@@ -6,16 +6,16 @@
 An object counts once a commit names it. So a task that fails, or runs twice, leaves files that nobody knows of, which
 garbage collection takes; it never leaves a row twice, nor half of a job.
 
-target        what an executor must know to write objects of a pool; what it puts is counted
+write         one write from its beginning to its end: of a frame, a data source, a batch of a stream
 tasks         work on Spark: on a thread of its own, and on each partition of a frame
 pool_writer   a task's rows become objects of a pool
 file_writer   a task's rows become Parquet files of a repository
-messages      what tasks tell the driver: objects, or why they failed
+messages      what tasks must know, and what they tell the driver: objects, or why they failed
 job_commit    all messages of a job become one commit, once
-record        what a job is and how far it has come, for whoever looks
-job_list      the jobs of a lake
+record        what a job is and how far it has come, and the jobs of a lake
 load          files of any format become rows of a pool
-compaction    objects that overlap, or are small, become others; with compaction_tasks for executors
-streams       topics and files that are followed into a pool
+compaction    objects that overlap, or are small, become others: compaction_plan says which, compaction_tasks is for
+              executors, upkeep goes over all pools by a policy
+streams       topics, files and frames that are followed into a pool
 diff_rows     rows that differ between two commits
 """

@@ -1,5 +1,7 @@
-"""A compaction from the plan to the commit, on the engine that fits. It lands as the embedded one does: in one commit,
-on any head that still holds all that it read.
+"""A branch of a pool is compacted on the engine that fits: planned, its rows written anew, one commit.
+
+It lands on any head that still holds all that it read; else somebody deleted or compacted some of it meanwhile, and it
+is refused (S6). A second compaction finds nothing to do.
 
 On Spark, groups of objects that one object holds are merged by a task each, larger ones by many:
 
@@ -12,7 +14,7 @@ sample of the keys, and do not overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,28 +24,16 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.engines.choice import SPARK, engine_for
-from lochan.engines.compact import (
-    EVERYTHING,
-    CompactRequest,
-    PoolCompactionPlan,
-    PoolCompactionResult,
-    carry_out,
-    compacted_first,
-    landed,
-    planned,
-    rows_of,
-)
-from lochan.engines.compact import merged as merged_round_by_round
-from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.duckdb.rewrite import RewriteResult
-from lochan.engines.spark.package import ship
+from lochan.engines.duckdb.rewrite import RewriteResult, rewrite_objects
+from lochan.engines.query_context import QueryContext
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES, ship
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.progress import Listener
-from lochan.engines.spark.run_report import listener_of
+from lochan.engines.spark.progress import Listener, listener_of
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
+from lochan.jobs.compaction_plan import EVERYTHING, CompactRequest, PoolCompactionPlan, planned
 from lochan.jobs.compaction_tasks import (
     SAMPLE_SCHEMA,
     MergeGroup,
@@ -57,10 +47,12 @@ from lochan.jobs.compaction_tasks import (
     split,
 )
 from lochan.jobs.load.shuffle import SPARK_SCHEMA
-from lochan.jobs.messages import TaskMessage, error_of, together
-from lochan.jobs.record import recorded
-from lochan.jobs.target import TASK_MEMORY_BYTES, PoolTarget
+from lochan.jobs.messages import PoolTarget, TaskMessage, error_of, together
+from lochan.jobs.record import JobReporter, recorded
 from lochan.jobs.tasks import frame_of, on_spark, run_tasks
+from lochan.journal.keys import CarriedOut
+from lochan.pools.commit_objects import Swap, committed_objects, replace_objects
+from lochan.pools.facts import from_metadata
 from lochan.store.open import StoreLocation
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once
@@ -80,51 +72,117 @@ class CompactJobOptions(NamedTuple):
 DEFAULT_COMPACT = CompactJobOptions()
 
 
+class PoolCompactionResult(NamedTuple):
+    head: str
+    before: int  # objects
+    after: int
+    rows: int
+    bytes_before: int
+    bytes_after: int
+
+
+# Each group of the plan becomes new objects, which nobody knows of yet.
+Merge = Callable[[PoolCompactionPlan], Awaitable[RewriteResult]]
+
+
+async def compacted_first(repository: OpenRepository, before: CarriedOut) -> PoolCompactionResult:
+    done = await committed_objects(repository, before)
+    sizes = _size(done.removed), _size(done.added)
+    return PoolCompactionResult(done.commit, len(done.removed), len(done.added), done.rows_added, *sizes)
+
+
 @once(compacted_first)
 async def compact(
     repository: OpenRepository,
     branch: str,
-    files: Files,
-    place: StoreLocation,
-    wish: CompactRequest = EVERYTHING,
-    said: CommitMessage = NOTHING,
+    at: QueryContext,
+    request: CompactRequest = EVERYTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
-    how: CompactJobOptions = DEFAULT_COMPACT,
+    options: CompactJobOptions = DEFAULT_COMPACT,
 ) -> PoolCompactionResult:
-    """Raises NothingToDo, ConcurrentCommit, NotFound for an id that is not there, and Refused where Spark does not
-    start. `place` is where the lake is."""
-    plan = await planned(repository, branch, wish)
-    if engine_for(how.engine, plan.size_bytes, how.spark, how.limits) != SPARK:
-        return await carry_out(repository, branch, plan, files, said, actor=actor, limits=how.limits)
+    """Raises NothingToDo, ConcurrentCommit, NotFound for an unknown id, and Refused if Spark does not start."""
+    plan = await planned(repository, branch, request)
+    if engine_for(options.engine, plan.size_bytes, options.spark, options.limits) != SPARK:
+        swap = await merged(plan, partial(_merge_here, repository, at, options.limits))
+        return await landed(repository, branch, swap, message, actor=actor)
+    about = f"{repository.repository.name}@{branch}"
+    with recorded(repository, "compact", about, actor=actor, where=options.spark.where) as report:
+        await hold_key(repository, actor)
+        report.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
+        target = _target(repository, at.place, plan)
+        swap = await merged(plan, _merge_on_spark(target, about, options, report))
+        report.rows(_rows(swap.added))
+        return await landed(repository, branch, swap, message, actor=actor)
+
+
+async def merged(plan: PoolCompactionPlan, merge: Merge) -> Swap:
+    """Round by round, until nothing is left to merge. What one round made and the next one merged again is in no
+    commit, and is left to garbage collection."""
+    removed: dict[str, Entry] = {}
+    added: dict[str, Entry] = {}
+    while plan.groups:
+        done = await merge(plan)
+        again = {entry.path for entry in done.removed if added.pop(entry.path, None) is not None}
+        removed.update((entry.path, entry) for entry in done.removed if entry.path not in again)
+        added.update((entry.path, entry) for entry in done.added)
+        if again and len(done.added) >= len(done.removed):  # or it might go on for ever
+            break
+        plan = plan.after(done)
+    return Swap([*removed.values()], [*added.values()])
+
+
+async def landed(
+    repository: OpenRepository, branch: str, swap: Swap, message: CommitMessage = NOTHING, *, actor: Actor
+) -> PoolCompactionResult:
+    """Raises ConcurrentCommit if one of the objects has gone meanwhile."""
+    head = await replace_objects(repository, branch, swap, message, actor=actor)
+    removed, added = swap.removed, swap.added
+    return PoolCompactionResult(head, len(removed), len(added), _rows(added), _size(removed), _size(added))
+
+
+async def _merge_here(
+    repository: OpenRepository, at: QueryContext, limits: Limits, plan: PoolCompactionPlan
+) -> RewriteResult:
+    done = RewriteResult([], [])
+    for indices in plan.indices():
+        removed, added = await rewrite_objects(repository, plan.snapshot, indices, at.files, plan.mint, limits)
+        done.removed.extend(removed)
+        done.added.extend(added)
+    return done
+
+
+def _rows(entries: Sequence[Entry]) -> int:
+    return sum(from_metadata(entry.metadata, entry.path).rows for entry in entries)
+
+
+def _size(entries: Sequence[Entry]) -> int:
+    return sum(entry.size for entry in entries)
+
+
+# --- on Spark --------------------------------------------------------------------------------------------------------
+def _merge_on_spark(target: PoolTarget, about: str, options: CompactJobOptions, report: JobReporter) -> Merge:
     from lochan.engines.spark.session import session_at
 
-    about = f"{repository.repository.name}@{branch}"
-    with recorded(repository, "compact", about, actor=actor, where=how.spark.where) as run:
-        await hold_key(repository, actor)
-        run.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
-        spark = session_at(how.spark, how.limits)
-        target = _target(repository, place, plan)
-        tag = f"lochan-compact-{run.id}"
-        listener = listener_of(run, how.watch)
+    spark = session_at(options.spark, options.limits)
+    tag, listener = f"lochan-compact-{report.id}", listener_of(report, options.watch)
 
-        async def merge(plan: PoolCompactionPlan) -> RewriteResult:
-            work = partial(merged, spark, target, plan)
-            messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
-            made = together(messages)
-            run.wrote(made.put_bytes)
-            return RewriteResult(removed_by(plan), list(made.entries))
+    async def merge(plan: PoolCompactionPlan) -> RewriteResult:
+        work = partial(written, spark, target, plan)
+        messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
+        made = together(messages)
+        report.wrote(made.put_bytes)
+        return RewriteResult(removed_by(plan), list(made.entries))
 
-        swap = await merged_round_by_round(plan, merge)
-        run.rows(rows_of(swap.added))
-        return await landed(repository, branch, swap, said, actor=actor)
+    return merge
 
 
 def removed_by(plan: PoolCompactionPlan) -> list[Entry]:
     return [entry for group in groups_of(plan) for entry in group.entries]
 
 
-def merged(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
+def written(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
     """The objects that stand for those of the plan, which nobody knows of yet."""
     ship(spark)
     groups = [*groups_of(plan)]

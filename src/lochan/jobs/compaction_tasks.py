@@ -14,20 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.clock import SystemClock
-from lochan.engines.compact import PoolCompactionPlan
 from lochan.engines.duckdb.data_objects import entries_at, place_objects
 from lochan.engines.duckdb.files import files_of
 from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.objects import WrittenObject, blob_sql, sort_key
 from lochan.engines.duckdb.rewrite import ObjectRewriter
 from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.spark.executors import spark_folder
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.ids import Ids
+from lochan.jobs.compaction_plan import PoolCompactionPlan
 from lochan.jobs.load.shuffle import Received, sent
-from lochan.jobs.messages import TaskMessage, reports_errors
-from lochan.jobs.pool_writer import put, spark_folder
-from lochan.jobs.target import PoolTarget, PutCounter
+from lochan.jobs.messages import PoolTarget, PutCounter, TaskMessage, reports_errors
+from lochan.jobs.pool_writer import put
 from lochan.jobs.tasks import shared_out
 from lochan.pools.facts import Facts, ShapeFacts, from_metadata
 from lochan.pools.forms import Form, Forms

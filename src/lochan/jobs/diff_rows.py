@@ -27,19 +27,19 @@ from lochan.clock import SystemClock
 from lochan.engines.choice import SPARK, engine_for
 from lochan.engines.duckdb.diff_rows import FOUND, find, part_lines, place_parts, with_side
 from lochan.engines.duckdb.diff_rows import diff_rows as embedded
-from lochan.engines.duckdb.files import Files, files_of
+from lochan.engines.duckdb.files import files_of
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.query_context import QueryContext
 from lochan.engines.row_diff import statements
 from lochan.engines.row_diff.result import SAMPLE, RowChange, RowDiff, check_keys
 from lochan.engines.row_diff.result import SCHEMA as FOUND_SCHEMA
 from lochan.engines.row_diff.sides import LEFT, RIGHT, RowDiffRequest, Sides, sides_of
 from lochan.engines.run_query import NOBODY
-from lochan.engines.spark.package import ship
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES, open_on_executor, ship, spark_folder
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.progress import Listener
-from lochan.engines.spark.run_report import listener_of
+from lochan.engines.spark.progress import Listener, listener_of
 from lochan.errors import LochanError
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
@@ -47,9 +47,7 @@ from lochan.ids import Ids
 from lochan.jobs.load.key_ranges import Parts
 from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, sent
 from lochan.jobs.messages import error_of, reports_errors
-from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.record import recorded
-from lochan.jobs.target import TASK_MEMORY_BYTES, open_on_executor
 from lochan.jobs.tasks import frame_of, on_spark, shared_out
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
@@ -81,26 +79,24 @@ DEFAULT_DIFF = DiffOptions()
 
 async def diff_rows(
     repository: OpenRepository,
-    files: Files,
-    place: StoreLocation,
-    wish: RowDiffRequest,
-    how: DiffOptions = DEFAULT_DIFF,
+    at: QueryContext,
+    request: RowDiffRequest,
+    options: DiffOptions = DEFAULT_DIFF,
 ) -> RowDiff:
-    """Raises NotFound, Invalid for a bad key or files that are no rows, Gone, and Refused where Spark does not start.
-    `place` is where the lake is."""
-    sides = await sides_of(repository, wish)
-    if engine_for(how.engine, sides.size_bytes, how.spark, how.limits) != SPARK:
-        return await embedded(repository, sides, files, how.limits, sample=how.sample)
+    """Raises NotFound, Invalid for a bad key or files that are no rows, Gone, and Refused if Spark does not start."""
+    sides = await sides_of(repository, request)
+    if engine_for(options.engine, sides.size_bytes, options.spark, options.limits) != SPARK:
+        return await embedded(repository, sides, at.files, options.limits, sample=options.sample)
     from lochan.engines.spark.session import session_at
 
     about = f"{sides.name(LEFT)} {sides.name(RIGHT)}"
-    with recorded(repository, "diff", about, actor=how.actor, where=how.spark.where) as run:
-        spark = session_at(how.spark, how.limits)
+    with recorded(repository, "diff", about, actor=options.actor, where=options.spark.where) as report:
+        spark = session_at(options.spark, options.limits)
         spark.conf.set("spark.sql.shuffle.partitions", _FEW)
-        work = partial(diff_rows_on_spark, spark, place, sides, sample=how.sample)
-        listener = listener_of(run, how.watch)
-        found = await on_spark(spark, work, tag=f"lochan-diff-{run.id}", about=f"diff {about}", listener=listener)
-        run.rows(sum(found.counts.values()))
+        work = partial(diff_rows_on_spark, spark, at.place, sides, sample=options.sample)
+        listener = listener_of(report, options.watch)
+        found = await on_spark(spark, work, tag=f"lochan-diff-{report.id}", about=f"diff {about}", listener=listener)
+        report.rows(sum(found.counts.values()))
         return found
 
 

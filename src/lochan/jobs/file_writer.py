@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.clock import Clock, SystemClock
+from lochan.engines.spark.executors import open_on_executor, spark_folder
 from lochan.errors import Invalid, Refused
 from lochan.ids import Ids
-from lochan.jobs.messages import TaskMessage, reports_errors
-from lochan.jobs.pool_writer import joined, spark_folder
-from lochan.jobs.target import PutCounter, open_on_executor
+from lochan.jobs.messages import PutCounter, TaskMessage, reports_errors
 from lochan.pools.commit_objects import CONTENT_TYPE
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
@@ -26,7 +26,6 @@ from lochan.versioning.repositories import POOL
 
 FILE_BYTES = 128 << 20
 _ROW_GROUP_ROWS = 122_880
-_PIECE_BYTES = 2 << 20
 _ONE_BLOCK = 1 << 62  # so that whoever reads Parquet reads the file where it lies
 
 
@@ -39,6 +38,20 @@ class FilesTarget:
     mint: int  # folded before any task wrote a byte (G1)
     prefix: str  # of the files' paths
     file_bytes: int = FILE_BYTES  # about, of one file
+
+    verb: ClassVar[str] = "ingest"  # in the journal, and in a commit that has no message
+
+    @property
+    def suffix(self) -> str:
+        """Behind the name of the branch."""
+        return f"/{self.prefix}"
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+        """What a task does with its rows."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        return write_files(self, context.partitionId() if context else 0, batches)
 
     def bodies(self, store: Store, clock: Clock, ids: Ids) -> Bodies:
         return Bodies(
@@ -65,6 +78,8 @@ async def files_target(repository: OpenRepository, place: StoreLocation, prefix:
 
 def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """`part` is the task's number. A message for each file. Raises TaskFailed."""
+    from lochan.jobs.pool_writer import file_pieces  # with an engine behind it, which only tasks need
+
     with (
         reports_errors(),
         tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder,
@@ -76,7 +91,7 @@ def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch
         for file, rows in _files(Path(folder), batches, target.file_bytes):
             path = f"{target.prefix}part-{part:05d}-{ids.ksuid(clock.wall())}.parquet"
             entry = runner.run(
-                bodies.write(path, _pieces(file), mint=target.mint, content_type=CONTENT_TYPE),
+                bodies.write(path, file_pieces(file), mint=target.mint, content_type=CONTENT_TYPE),
             )
             file.unlink()
             yield putting.message(entry, rows)
@@ -84,6 +99,8 @@ def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch
 
 def _files(folder: Path, batches: Iterable[pa.RecordBatch], size_bytes: int) -> Iterator[tuple[Path, int]]:
     """One at a time, each with its rows; it is the caller's, who may delete it."""
+    from lochan.jobs.pool_writer import joined
+
     file, rows = folder / "rows.parquet", 0
     writer: pq.ParquetWriter | None = None
     for batch in joined(batches, _ROW_GROUP_ROWS):
@@ -98,9 +115,3 @@ def _files(folder: Path, batches: Iterable[pa.RecordBatch], size_bytes: int) -> 
     if writer is not None:
         writer.close()
         yield file, rows
-
-
-async def _pieces(file: Path) -> AsyncIterator[bytes]:
-    with file.open("rb") as stream:
-        while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
-            yield piece

@@ -109,7 +109,7 @@ async def land(
     repository: OpenRepository,
     branch: str,
     messages: Iterable[TaskMessage],
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     once: BatchName | None = None,
@@ -136,9 +136,9 @@ async def land(
         return MovePlan(tree, (on.id,), message, new=new_objects(done.entries))
 
     if once is not None:
-        said = said._replace(metadata=_with(said.metadata, once.metadata()))
+        message = message._replace(metadata=_with(message.metadata, once.metadata()))
     try:
-        commit = await move(repository, branch, why, compute, said, actor=actor)
+        commit = await move(repository, branch, why, compute, message, actor=actor)
     except _Again as again:
         return LandResult(again.commit, again=True, put_bytes=done.put_bytes)
     except CarriedOut as before:
@@ -197,7 +197,7 @@ def _with(left: Mapping[str, str], right: Mapping[str, str]) -> dict[str, str]:
     return {**left, **right}
 
 
-def _came_since(repository: OpenRepository, branch: str, head: str, commit: str, how: str) -> PreconditionFailed:
+def _came_since(repository: OpenRepository, branch: str, head: str, commit: str, reason: str) -> PreconditionFailed:
     refs = repository.folded()
     try:
         since = only_left(refs.recorded, head, commit)
@@ -208,7 +208,7 @@ def _came_since(repository: OpenRepository, branch: str, head: str, commit: str,
     what = f": {', '.join(shown)}{more}" if shown else ""
     name = f"{repository.repository.name}@{branch}"
     return PreconditionFailed(
-        f"{name} {how} {commit[:12]}, and an overwrite would drop what came since{what}",
+        f"{name} {reason} {commit[:12]}, and an overwrite would drop what came since{what}",
         hint=f"read the rows again and write those; or replace what is there now with expect={head[:12]!r} "
         f"(in the data source .option('ifHead', {head[:12]!r}))",
     )

@@ -1,4 +1,5 @@
-"""What tasks tell the driver: the objects they wrote, with all that a plan needs of them, and never a row; or why they
+"""What passes between the driver and its tasks. A task must know the pool that it writes to: that is small, and alike
+for all tasks of a job. It tells the objects it wrote, with all that a plan needs of them, and never a row; or why it
 failed.
 
 Through Spark a message goes as one binary column, in a row each. Of an error Spark hands on the text, among a hundred
@@ -11,14 +12,28 @@ import base64
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import msgspec
 import pyarrow as pa
 
 from lochan import errors
+from lochan.clock import Clock
+from lochan.engines.duckdb.limits import Limits
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES, open_on_executor
 from lochan.errors import LochanError, Refused
 from lochan.formats.entry import Entry
+from lochan.formats.pool_settings import PoolSettings
+from lochan.ids import Ids
+from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.json_row import Fault
+from lochan.pools.settings import settings_of
+from lochan.store.counts import CountingStore, RequestCounts
+from lochan.store.open import StoreLocation
+from lochan.store.protocol import Store
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import POOL
 
 COLUMN = "message"
 SCHEMA = pa.schema([pa.field(COLUMN, pa.binary())])
@@ -36,22 +51,22 @@ class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     put_bytes: int = 0  # that the task put to the store since its last message
 
 
-def encode(message: TaskMessage) -> bytes:
+def encode_message(message: TaskMessage) -> bytes:
     return msgspec.msgpack.encode(message)
 
 
-def decode(data: bytes) -> TaskMessage:
+def decode_message(data: bytes) -> TaskMessage:
     return _decoder.decode(data)
 
 
 def as_batches(messages: Iterable[TaskMessage]) -> Iterator[pa.RecordBatch]:
     """For a function that Spark gives Arrow batches to, and takes them from."""
     for message in messages:
-        yield pa.RecordBatch.from_arrays([pa.array([encode(message)], pa.binary())], schema=SCHEMA)
+        yield pa.RecordBatch.from_arrays([pa.array([encode_message(message)], pa.binary())], schema=SCHEMA)
 
 
 def from_table(table: pa.Table) -> list[TaskMessage]:
-    return [decode(data) for data in table[COLUMN].to_pylist()]
+    return [decode_message(data) for data in table[COLUMN].to_pylist()]
 
 
 def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMessage:
@@ -109,3 +124,67 @@ def _kinds() -> dict[str, type[LochanError]]:
     """Those that are made of a message and a hint alone."""
     every = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, LochanError)]
     return {each.kind: each for each in every if each.__init__ is LochanError.__init__}
+
+
+# --- what a task must know -------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class PoolTarget:
+    """May be pickled; what opens the store is never printed."""
+
+    place: StoreLocation
+    repository_id: str
+    settings: PoolSettings
+    mint: int  # folded before any task wrote a byte (G1)
+    limits: Limits = field(default=Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1))  # of one task
+    temp: str | None = None  # the folder for what does not fit into a task's memory; None: Spark's own
+
+    prefix: ClassVar[str] = ""  # all of the pool
+    suffix: ClassVar[str] = ""  # behind the name of the branch
+    verb: ClassVar[str] = "load"  # in the journal, and in a commit that has no message
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+        """What a task does with its rows."""
+        from lochan.jobs.pool_writer import write_rows  # with an engine behind it, which only tasks need
+
+        return write_rows(self, batches)
+
+    def store(self, clock: Clock, ids: Ids) -> Store:
+        return open_on_executor(self.place, clock, ids)
+
+    def writer(self, store: Store, clock: Clock, ids: Ids) -> ObjectWriter:
+        return ObjectWriter(store, self.repository_id, self.mint, clock=clock, ids=ids)
+
+
+async def pool_target(
+    repository: OpenRepository, place: StoreLocation, branch: str, *, memory_bytes: int = TASK_MEMORY_BYTES
+) -> PoolTarget:
+    """To be made before the first task starts. Raises Refused if the repository is no pool, NotFound if there is no
+    such branch."""
+    about = repository.repository
+    if about.kind != POOL:
+        raise Refused(f"{about.name!r} holds files and is not a pool", hint="`lochan create POOL` makes a pool")
+    refs, mint = await repository.refs()
+    refs.guard.check_writable()
+    refs.branch(branch)
+    limits = Limits(memory_bytes=memory_bytes, threads=1)
+    return PoolTarget(place.for_others(), about.id, settings_of(about), mint, limits)
+
+
+class PutCounter:
+    """What a task puts to the store, counted where it is put.
+
+    The counts travel in the task's messages, and so only those of tries whose messages Spark took: one of Spark's
+    accumulators would count a task twice that was tried twice. What other tries put is in no commit, and is
+    not counted.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._counts = RequestCounts()
+        self._told = 0
+        self.store = CountingStore(store, self._counts)  # to put through
+
+    def message(self, entry: Entry, rows: int) -> TaskMessage:
+        """Of an object that was put."""
+        put = self._counts.total.bytes_out
+        new, self._told = put - self._told, put
+        return TaskMessage((entry,), rows, entry.size, put_bytes=new)

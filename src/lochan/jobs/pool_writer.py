@@ -7,7 +7,6 @@ limit; what does not fit lies on its machine's disk meanwhile.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -17,12 +16,12 @@ from lochan.clock import SystemClock
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.spark.executors import spark_folder
 from lochan.formats.entry import Entry
 from lochan.ids import Ids
 from lochan.ingest.lines import Lines
 from lochan.ingest.tabular import BATCH_ROWS
-from lochan.jobs.messages import TaskMessage, reports_errors
-from lochan.jobs.target import PoolTarget, PutCounter
+from lochan.jobs.messages import PoolTarget, PutCounter, TaskMessage, reports_errors
 from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.json_row import FAIL, Faults
 
@@ -97,18 +96,12 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 async def put(writer: ObjectWriter, written: WrittenObject) -> Entry:
     """The file is gone then."""
-    entry = await writer.write(_pieces(written.file), written.facts)
+    entry = await writer.write(file_pieces(written.file), written.facts)
     written.file.unlink()
     return entry
 
 
-async def _pieces(file: Path) -> AsyncIterator[bytes]:
+async def file_pieces(file: Path) -> AsyncIterator[bytes]:
     with file.open("rb") as stream:
         while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
             yield piece
-
-
-def spark_folder() -> str | None:
-    """Where Spark puts what does not fit into memory: it has room, and is swept when a worker was killed."""
-    folder = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
-    return folder if folder and Path(folder).is_dir() else None

@@ -13,6 +13,7 @@ is recorded at these moments (`begin_silent`, `end_silent`), and between them no
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,18 +23,20 @@ import msgspec
 
 from lochan.clock import Clock
 from lochan.engines.duckdb.limits import Cancelled, LimitReached
-from lochan.errors import Conflict, Corrupt, Gone, LochanError, NotFound, Retry
+from lochan.errors import Ambiguous, Conflict, Corrupt, Gone, LochanError, NotFound, Retry
 from lochan.formats.job import (
     CANCELLED,
     DONE,
     FAILED,
     FORMAT,
     PREFIX,
+    RUNNING,
     JobLogLine,
     JobRecord,
     JobStageRecord,
     decode,
     encode,
+    id_of,
     path_of,
 )
 from lochan.formats.record import Actor
@@ -44,6 +47,7 @@ from lochan.store.protocol import Store
 
 if TYPE_CHECKING:
     from lochan.jobs.job_commit import LandResult
+
 
 BEAT_S = 5.0
 _LINES_MAX, _LINE_MAX, _STAGES_MAX = 200, 300, 100
@@ -145,8 +149,6 @@ class JobReporter:
             self._record = msgspec.structs.replace(self._record, **fields)
 
     def _beat(self) -> None:
-        import asyncio
-
         with suppress(Exception):
             self._put()
             asyncio.run(forget_old(self._place.store))
@@ -155,8 +157,6 @@ class JobReporter:
         self._put()
 
     def _put(self) -> None:
-        import asyncio
-
         driver = None if self._counts is None else self._put_so_far() - self._before
         with self._lock:
             self._record = msgspec.structs.replace(self._record, beat=self._place.clock.wall(), driver_bytes=driver)
@@ -183,8 +183,6 @@ async def forget_old(store: Store) -> None:
 
 
 async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor) -> JobRecord:
-    import asyncio
-
     now = place.clock.wall()
     record = await _put_silent(place, _silent_record(place.ids.ksuid(now), kind, about, actor, now))
     if record.id.endswith(_ONE_IN_62):
@@ -194,41 +192,39 @@ async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor) -> 
     return record
 
 
-async def end_silent(place: JobPlace, record: JobRecord, how: LandResult | Exception) -> None:
-    await _put_silent(place, _ended_record(place, record, how))
+async def end_silent(place: JobPlace, record: JobRecord, result: LandResult | Exception) -> None:
+    await _put_silent(place, _ended_record(place, record, result))
 
 
 async def add_silent_batch(
-    place: JobPlace, stream: bytes, about: str, actor: Actor, how: LandResult | Exception
+    place: JobPlace, stream: bytes, about: str, actor: Actor, result: LandResult | Exception
 ) -> None:
     """Of a stream, which is named by sixteen bytes or more. There is one record for each hour in which a batch came,
     and it is done when the last of them is."""
     now = place.clock.wall()
     id = Ids(lambda count: stream[:count]).ksuid(now - now % _HOUR_US)
     known = await _read_silent(place, id) or _silent_record(id, "ingest", about, actor, now)
-    await _put_silent(place, _ended_record(place, known, how))
+    await _put_silent(place, _ended_record(place, known, result))
 
 
 def _silent_record(id: str, kind: str, about: str, actor: Actor, now: int) -> JobRecord:
     return JobRecord(FORMAT, id, kind, about, actor.user, actor.client, actor.source, "", now, now, silent=True)
 
 
-def _ended_record(place: JobPlace, record: JobRecord, how: LandResult | Exception) -> JobRecord:
+def _ended_record(place: JobPlace, record: JobRecord, result: LandResult | Exception) -> JobRecord:
     now = place.clock.wall()
     record = msgspec.structs.replace(record, beat=now, ended=now)
-    if isinstance(how, Exception):
-        return msgspec.structs.replace(record, state=FAILED, error=why(how))
+    if isinstance(result, Exception):
+        return msgspec.structs.replace(record, state=FAILED, error=why(result))
     return msgspec.structs.replace(
         record,
         state=DONE,
-        rows=(record.rows or 0) + how.rows,
-        executor_bytes=(record.executor_bytes or 0) + how.put_bytes,
+        rows=(record.rows or 0) + result.rows,
+        executor_bytes=(record.executor_bytes or 0) + result.put_bytes,
     )
 
 
 async def _read_silent(place: JobPlace, id: str) -> JobRecord | None:
-    import asyncio
-
     path = path_of(id)
     with suppress(Exception):
         async with asyncio.timeout(_PATIENCE_S):
@@ -238,8 +234,6 @@ async def _read_silent(place: JobPlace, id: str) -> JobRecord | None:
 
 async def _put_silent(place: JobPlace, record: JobRecord) -> JobRecord:
     """Returns it with what was put through the same store meanwhile, itself too."""
-    import asyncio
-
     with suppress(Exception):
         async with asyncio.timeout(_PATIENCE_S):
             await place.store.put(path_of(record.id), encode(_counted(place, record)))
@@ -251,3 +245,43 @@ def _counted(place: JobPlace, record: JobRecord) -> JobRecord:
     if counts is None:
         return record
     return msgspec.structs.replace(record, driver_bytes=(record.driver_bytes or 0) + counts.total.bytes_out)
+
+
+# --- the jobs of a lake as they are now: what each told last, and which are lost -------------------------------------
+LOST = "lost"
+LOST_S = 60.0  # many beats; clocks of machines may differ by some seconds
+SILENT_S = 86_400.0  # of a job that is told of only when it ends
+
+
+async def jobs(store: Store, now: int, limit: int) -> list[JobRecord]:
+    """The newest first. One that cannot be read is left out."""
+    paths = [stat.path async for stat in store.list(PREFIX)]
+    found = await asyncio.gather(*(_read(store, path) for path in reversed(paths[-limit:])))
+    read = [_as_of(now, record) for record in found if record is not None]
+    return sorted(read, key=lambda record: record.started, reverse=True)  # names tell seconds only
+
+
+async def job(store: Store, id: str, now: int) -> JobRecord:
+    """By its id, or the beginning of it that only one has. Raises NotFound, Ambiguous, Corrupt."""
+    known = id.isascii() and id.isalnum()
+    ids = [id_of(stat.path) async for stat in store.list(f"{PREFIX}{id}")] if known else []
+    if not ids:
+        raise NotFound(f"there is no job {id}", hint="`lochan jobs` lists them; the oldest are forgotten")
+    if len(ids) > 1 and id not in ids:
+        raise Ambiguous(f"{len(ids)} jobs begin with {id}", hint="give more of its id")
+    path = path_of(ids[0])
+    return _as_of(now, await get_decoded(store, path, lambda data: decode(data, path)))
+
+
+def _as_of(now: int, record: JobRecord) -> JobRecord:
+    patience_s = SILENT_S if record.silent else LOST_S
+    if record.state == RUNNING and now - record.beat > patience_s * 1_000_000:
+        return msgspec.structs.replace(record, state=LOST)
+    return record
+
+
+async def _read(store: Store, path: str) -> JobRecord | None:
+    try:
+        return await get_decoded(store, path, lambda data: decode(data, path))
+    except LochanError:
+        return None

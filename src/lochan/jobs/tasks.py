@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from lochan.engines.spark.executors import ship
 from lochan.engines.spark.job import Tagged
-from lochan.engines.spark.package import ship
 from lochan.engines.spark.progress import Listener, Watch
 from lochan.formats.entry import Entry
 from lochan.jobs.messages import SPARK_SCHEMA, TaskMessage, as_batches, error_of, from_table

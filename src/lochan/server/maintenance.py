@@ -22,7 +22,7 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.uploads import abort, uploads
 
 if TYPE_CHECKING:
-    from lochan.engines.upkeep import UpkeepResult
+    from lochan.jobs.upkeep import UpkeepResult
 
 EXPIRY = Actor("lochan", "expiry", "")
 UPKEEP = Actor("lochan", "upkeep", "")
@@ -98,10 +98,11 @@ def _log_trim(each: JournalTrim) -> None:
 
 async def _compact_pools(lake: Lake, upkeep: Upkeep) -> None:
     from lochan.engines.duckdb.limits import Limits  # with the engine behind it: few servers have a policy
-    from lochan.engines.upkeep import keep
+    from lochan.jobs.compaction import CompactJobOptions
+    from lochan.jobs.upkeep import keep
 
-    limits = Limits(_MEMORY_BYTES, threads=1)
-    async for kept in keep(lake.queries(), upkeep, actor=UPKEEP, limits=limits):
+    options = CompactJobOptions("duckdb", Limits(_MEMORY_BYTES, threads=1))
+    async for kept in keep(lake.queries(), upkeep, actor=UPKEEP, options=options):
         _log_upkeep(kept)
 
 

@@ -1,37 +1,19 @@
-"""A pool as a frame: Spark's own scan of the Parquet files that pruning has left, so nothing of a row goes through
-Python."""
+"""A lake as frames of a session: a pool or files, every pool as a view, and rows that differ."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lochan.engines.duckdb.run import scan_names
-from lochan.engines.spark.scan import Views, is_remote
-from lochan.engines.spark.session import SUBSTITUTE
-from lochan.lake import Lake
-from lochan.query.dialects import render
-from lochan.spark.frame_origin import marked
-from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.paths import check_objects, hadoop_options, path_at
-from lochan.spark.read_plan import ReadPlan, ReadRequest, plan, top_fields
-from lochan.spark.typed_columns import select_list
-from lochan.versioning.uri import prefix_uri
+from lochan.connection import spark_lake
+from lochan.errors import Refused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# What the plan's SQL means must not depend on how somebody has set up his session.
-_MEANING = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    SUBSTITUTE: "false",
-}
+_OTHER = re.compile(r"[^a-z0-9_]", re.IGNORECASE)
 
 
 def read(
@@ -48,56 +30,59 @@ def read(
 
     `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. Raises QueryError
     for one that is wrong, NotFound."""
-    place, at = found_lake(lake, options), prefix_uri(uri)
-    if "/" in uri:
-        from lochan.spark.tables import read_table
-
-        return read_table(spark, place, at, where, columns)
-    wanted = ReadRequest(at, where, columns)
-    return framed(spark, place, on_lake(place, lambda lake: checked_plan(spark, lake, place, wanted)))
+    with spark_lake(lake, options).connect() as opened:
+        planned = opened.frames.read(spark, uri, where=where, columns=columns)
+    return planned.frame(spark)
 
 
-async def checked_plan(spark: SparkSession, lake: Lake, place: LakePlace, wanted: ReadRequest) -> ReadPlan:
-    planned = await plan(lake, wanted)
-    await check_plan(spark, lake, place, planned)
-    return planned
+def register_views(
+    spark: SparkSession,
+    lake: str | os.PathLike[str] | None = None,
+    *,
+    options: Mapping[str, str] | None = None,
+    check: bool = True,
+) -> dict[str, str]:
+    """Makes a temporary view for each branch of each pool, `pool_branch`, at the commit of this moment; called again,
+    it makes them anew. Returns what each stands for. Pools whose rows make no table are left out, and so is a name that
+    two branches would have.
+
+    Every data object of the lake that was not checked before is read, to compare it with its SHA-256, unless `check`
+    is False: then damage may go unnoticed. Raises Gone, Corrupt."""
+    found = []
+    with spark_lake(lake, options).connect() as opened:
+        uris = [f"{pool.name}@{each.name}" for pool in opened.pools() for each in opened.pool(pool.name).branches()]
+        for uri in uris:
+            try:
+                found.append((uri, opened.frames.read(spark, uri, check=check)))
+            except Refused:  # rows that make no table
+                continue
+    names = [view_name(uri) for uri, _ in found]
+    views = {name: each for name, each in zip(names, found, strict=True) if names.count(name) == 1}
+    for name, (_, planned) in views.items():
+        planned.frame(spark).createOrReplaceTempView(name)
+    return {name: uri for name, (uri, _) in views.items()}
 
 
-async def check_plan(spark: SparkSession, lake: Lake, place: LakePlace, planned: ReadPlan) -> None:
-    """Raises Gone, Corrupt for an object that is not as it was written."""
-    objects = [each for name in scan_names(planned.query, planned.scans) for each in planned.scans.files[name].objects]
-    if objects:
-        path_at(place.store, "")  # is it a store that Spark can read?
-    await check_objects(spark, lake, place.store, objects)
+def view_name(uri: str) -> str:
+    """What SQL takes without quotes."""
+    return _OTHER.sub("_", uri)
 
 
-def framed(spark: SparkSession, place: LakePlace, planned: ReadPlan) -> DataFrame:
-    views, scans = Views(spark), planned.scans
-    options = hadoop_options(place.store)
-    with _meaning(spark):
-        for name in scan_names(planned.query, scans):
-            scan = scans.files[name]
-            views.add_files(scan, name, [path_at(place.store, each.address) for each in scan.objects], options)
-        sql = render(views.named(planned.query.copy()), "spark")
-        made = spark.sql(f"SELECT {', '.join(select_list(planned.row, planned.wide)) or '1 AS `_`'} FROM ({sql})")
-        made = marked(made, [name for name, _ in top_fields(planned.row)] or ["_"], planned.origin)
-        # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is looked
-        # at again whenever it runs, by the settings that the user has then.
-        frame = views.pinned(made, planned.origin.view)
-        if not is_remote(spark):
-            views.drop()  # the frame has what it needs of them
-    return frame
+def diff(
+    spark: SparkSession,
+    left: str,
+    right: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    lake: str | os.PathLike[str] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Between two refs of a pool (`logs@main`, `logs@dev`), or of files of a repository (`demo@main/data/`): a row for
+    each that differs, with `change`, `times`, `key`, `before`, `after`, `lefts` and `rights`.
 
-
-@contextmanager
-def _meaning(spark: SparkSession) -> Iterator[None]:
-    """While a frame is made, which is when Spark decides what its SQL means. Then the user's settings are back."""
-    before = {name: spark.conf.get(name) for name in _MEANING}
-    for name, value in _MEANING.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, own in before.items():
-            if own is not None:
-                spark.conf.set(name, own)
+    `key` are fields that tell rows apart, by default the pool's primary key; with none (`[]`), whole rows are compared.
+    By key all is read at once, to find rows that it does not tell apart, and kept for who uses the frame, until it is
+    told `unpersist()`. Raises Invalid for such rows, NotFound."""
+    with spark_lake(lake, options).connect() as opened:
+        planned = opened.frames.diff(left, right, on=key)
+    return planned.frame(spark)

@@ -10,26 +10,28 @@ Spark mixes up frames that share a source which takes them; `where`, `from`, `to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader, DataSourceStreamWriter
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
-from lochan.engines.spark.package import ship
+from lochan.connection import LakeAddress, spark_lake
 from lochan.errors import Invalid
-from lochan.spark.active_session import activate_for
-from lochan.spark.lakes import found_lake, on_lake
-from lochan.spark.option_names import as_written, remember
-from lochan.versioning.heads.moves import CommitMessage
-from lochan.versioning.uri import Uri, prefix_uri
+from lochan.spark.pyspark_hooks import activate_for, as_written, remember_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lochan.spark.lakes import LakePlace
-    from lochan.spark.read_plan import ReadRequest
-    from lochan.spark.source_reader import Parts
-    from lochan.spark.table_reader import TableParts
+    from lochan.api.frames import SourceParts
+    from lochan.api.options import CommitOptions
 
 NAME = "lochan"
 KEY = "request_key"  # the option that is an idempotency key
@@ -41,12 +43,12 @@ _OF_POOLS = ("where", "from", "to", "columns")
 _META = "metadata."  # what a commit is to carry
 
 
-remember()
+remember_names()
 
 
 def register(spark: SparkSession) -> None:
     """Once for each session."""
-    from lochan.engines.spark.scan import is_remote  # with the query language behind it: a task needs none of that
+    from lochan.api.spark_tasks import is_remote, ship
 
     ship(spark)
     if not is_remote(spark):
@@ -61,105 +63,117 @@ class LochanSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        self._parts: Parts | None = None
-        self._table: TableParts | None = None
+        self._parts: SourceParts | None = None
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> StructType:
-        return self._files().schema if self._is_table() else self._planned(()).schema
+        return self._planned().schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        if self._is_table():
-            from lochan.spark.table_reader import TableReader
-
-            return TableReader(self._files(), schema)
-        from lochan.query.syntax.unparse import name_text
-        from lochan.spark.source_reader import PartsReader
-
-        parts = self._planned(())
-        if schema.names != parts.schema.names:  # a schema that the user gave: only these columns
-            parts = self._planned(tuple(name_text(name) for name in schema.names))
+        parts = self._planned()
+        if not self._is_table() and schema.names != parts.schema.names:  # the user's own schema: only these columns
+            parts = self._read_parts(parts.commit, schema.names)
         return PartsReader(parts, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        from lochan.spark.frame_origin import origins_in
-        from lochan.spark.job import Replace, begin_told
-        from lochan.spark.schemas import check_schema
+        from lochan.api.frames import APPEND, OVERWRITE
+        from lochan.api.spark_tasks import origins_in
         from lochan.spark.source_writer import JobWriter
+        from lochan.spark.write_frame import check_schema
 
         check_schema(schema)
-        words, uri = said(self.options), self._uri()
-        place = self._place().keyed(self.options.get(KEY, ""), "write", str(uri), overwrite, words)
         expect = self.options.get(EXPECT, "")
         if expect and not overwrite:
             raise Invalid(f"{EXPECT}: only an overwrite expects a head", hint="leave it out, or say mode('overwrite')")
-        replace = Replace(origins_in(schema), expect) if overwrite else False
-        return JobWriter(*begin_told(place, uri, words, replace=replace))
+        address, commit = self._address(), commit_options(self.options)
+        mode, origins = (OVERWRITE, origins_in(schema)) if overwrite else (APPEND, ())
+        with address.connect(counted=True) as lake:
+            begun = lake.frames.write(self._uri(), commit, mode=mode, origins=origins, expect=expect, silent=True)
+        return JobWriter(address, begun.job)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from lochan.spark.job import begin
-        from lochan.spark.schemas import check_schema
-        from lochan.spark.stream import StreamWriter
+        from lochan.api.frames import APPEND, OVERWRITE
+        from lochan.spark.source_writer import StreamWriter
+        from lochan.spark.write_frame import check_schema
 
         check_schema(schema)
-        return StreamWriter(begin(self._place(), self._uri(), said(self.options), replace=overwrite))
+        address, commit = self._address(), commit_options(self.options, with_key=False)
+        with address.connect() as lake:
+            begun = lake.frames.write(self._uri(), commit, mode=OVERWRITE if overwrite else APPEND)
+        if not begun.job.is_pool:
+            hint = "`lochan create POOL` makes a pool"
+            raise Invalid("streams go into pools, and this repository holds files", hint=hint)
+        return StreamWriter(address, begun.job)
 
-    def _planned(self, columns: tuple[str, ...]) -> Parts:
-        from lochan.spark.source_reader import planned_parts
-
-        if self._parts is None or columns:
-            place, uri = self._place(), self._uri()
-            if self._parts is not None:
-                uri = uri._replace(ref=self._parts.origin.commit)
-            wanted = self._wanted(uri, columns)
-            made = on_lake(place, lambda lake: planned_parts(lake, place.store, wanted))
-            if columns:
-                return made
-            self._parts = made
+    def _planned(self) -> SourceParts:
+        if self._parts is None:
+            self._parts = self._read_parts()
         return self._parts
+
+    def _read_parts(self, commit: str = "", fields: list[str] | None = None) -> SourceParts:
+        options = self.options
+        wrong = next((name for name in _OF_POOLS if name in options), None) if self._is_table() else None
+        if wrong is not None:
+            raise Invalid(f"{wrong}: files are read without it", hint="choose rows and columns of the frame")
+        with self._address().connect() as lake:
+            return lake.frames.parts(
+                self._uri(),
+                where=options.get("where", ""),
+                columns=[name.strip() for name in options.get("columns", "").split(",") if name.strip()],
+                fields=fields or (),
+                low=options.get("from"),
+                high=options.get("to"),
+                commit=commit,
+            )
 
     def _is_table(self) -> bool:
         return "/" in self.options.get("path", "")
 
-    def _files(self) -> TableParts:
-        from lochan.spark.table_reader import table_parts
+    def _address(self) -> LakeAddress:
+        return spark_lake(self.options.get("lake"), store_options_in(self.options))
 
-        if self._table is None:
-            wrong = next((name for name in _OF_POOLS if name in self.options), None)
-            if wrong is not None:
-                raise Invalid(f"{wrong}: files are read without it", hint="choose rows and columns of the frame")
-            place, uri = self._place(), self._uri()
-            self._table = on_lake(place, lambda lake: table_parts(lake, place.store, uri))
-        return self._table
-
-    def _wanted(self, uri: Uri, columns: tuple[str, ...]) -> ReadRequest:
-        from lochan.spark.read_plan import ReadRequest  # with all of the query language behind it: to write needs none
-
-        options = self.options
-        chosen = columns or tuple(name.strip() for name in options.get("columns", "").split(",") if name.strip())
-        return ReadRequest(uri, options.get("where", ""), chosen, options.get("from"), options.get("to"))
-
-    def _place(self) -> LakePlace:
-        return found_lake(self.options.get("lake"), store_options_in(self.options))
-
-    def _uri(self) -> Uri:
+    def _uri(self) -> str:
         path = self.options.get("path")
         if not path:
             raise Invalid("nothing says which pool is meant", hint="such as .load('logs@main') or .save('logs@main')")
-        return prefix_uri(path)
+        return path
 
 
-def said(options: Any) -> CommitMessage:
-    """What the commit is to say."""
+class SourcePartition(InputPartition):
+    def __init__(self, part: Any) -> None:
+        super().__init__(None)
+        self.part = part
+
+
+class PartsReader(DataSourceReader):
+    def __init__(self, parts: SourceParts, schema: StructType) -> None:
+        self._parts = parts
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        return [SourcePartition(part) for part in self._parts.parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        if isinstance(partition, SourcePartition):  # else there is nothing to read
+            yield from self._parts.read(partition.part, to_arrow_schema(self._schema))
+
+
+def commit_options(options: Any, *, with_key: bool = True) -> CommitOptions:
+    """A stream has no key: its batches are known by their numbers."""
+    from lochan.api.options import CommitOptions
+
     metadata = {
         name[len(_META) :]: value for name, value in as_written(options).items() if name.lower().startswith(_META)
     }
-    return CommitMessage(options.get("message", ""), metadata)
+    key = options.get(KEY, "") if with_key else ""
+    return CommitOptions(message=options.get("message", ""), metadata=metadata, key=key)
 
 
 def store_options_in(options: Any) -> dict[str, str]:
-    """Of the lake's store: whatever is not ours is its, and it says what it does not know."""
+    """Of the lake's store: every option that is not ours, and the store refuses those that it does not know."""
     return {name: value for name, value in options.items() if name.lower() not in _OURS and not name.startswith(_META)}

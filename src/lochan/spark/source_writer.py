@@ -2,6 +2,12 @@
 
 Spark calls `commit` in a process of its own, once. If it fails `abort` is called with the same messages, though the
 commit may have landed: so `abort` takes nothing away. What nobody names is garbage, and is collected as such.
+
+    frames.writeStream.format("lochan").option("checkpointLocation", …).start("logs@main")
+
+A stream's batch is one commit, named by the stream and the number of the batch. Only tasks are told which stream they
+work for, so what they wrote tells it. `lochan.spark.ingest` does the same in the driver, does not write again what had
+landed, and merges small objects behind the stream.
 """
 
 from __future__ import annotations
@@ -9,45 +15,71 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from lochan.formats.job import JobRecord
-from lochan.jobs.job_commit import LandResult
-from lochan.jobs.messages import TaskFailed, decode, encode
-from lochan.jobs.record import end_silent
-from lochan.lake import Lake
-from lochan.spark.job import WriteJob
-from lochan.spark.lakes import on_lake
-from lochan.store.counts import RequestCounts
+from lochan.api.spark_tasks import TaskFailed, decode_message, encode_message, query_of_task
+from lochan.connection import LakeAddress
+
+if TYPE_CHECKING:
+    from lochan.api.spark_tasks import TaskMessage, WriteJob
 
 
 @dataclass
-class Wrote(WriterCommitMessage):
+class WrittenPart(WriterCommitMessage):
+    """What a task tells of its rows."""
+
     messages: list[bytes]
+    query: str = ""  # the stream that it works for
 
 
 class JobWriter(DataSourceArrowWriter):
-    def __init__(self, job: WriteJob, record: JobRecord) -> None:
+    def __init__(self, address: LakeAddress, job: WriteJob) -> None:
+        self._address = address
         self._job = job
-        self._record = record
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Wrote:
-        try:
-            return Wrote([encode(message) for message in self._job.write(iterator)])
-        except TaskFailed as failed:  # nobody translates it: Spark shows it as it is
-            raise failed.__cause__ or failed from None
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPart:
+        return WrittenPart(_written(self._job, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        wrote = (decode(data) for each in messages if isinstance(each, Wrote) for data in each.messages)
-        self._job.land(wrote, RequestCounts(), self._tell)
+        with self._address.connect(counted=True) as lake:
+            lake.frames.begun(self._job).land(_decoded(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Only tells; of a commit that failed that was done."""
+        """Only tells that a task has failed. A commit that failed has told it."""
         if None in messages:
-            with suppress(Exception):
-                on_lake(self._job.place, lambda lake: self._tell(lake, TaskFailed()))
+            with suppress(Exception), self._address.connect(counted=True) as lake:
+                lake.frames.begun(self._job).abort()
 
-    async def _tell(self, lake: Lake, how: LandResult | Exception) -> None:
-        await end_silent(lake, self._record, how)
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Spark makes one for each batch, so that its files carry a fresh number."""
+
+    def __init__(self, address: LakeAddress, job: WriteJob) -> None:
+        self._address = address
+        self._job = job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPart:
+        return WrittenPart(_written(self._job, iterator), query_of_task())
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        query = next((each.query for each in messages if isinstance(each, WrittenPart)), None)
+        if query is not None:
+            with self._address.connect(counted=True) as lake:
+                lake.frames.begun(self._job).land_batch(query, batchId, _decoded(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Takes nothing away: the commit may have landed, though Spark does not know it."""
+
+
+def _written(job: WriteJob, rows: Iterator[pa.RecordBatch]) -> list[bytes]:
+    try:
+        return [encode_message(message) for message in job.write(rows)]
+    except TaskFailed as failed:  # nobody translates it: Spark shows it as it is
+        raise failed.__cause__ or failed from None
+
+
+def _decoded(messages: list[WriterCommitMessage | None]) -> list[TaskMessage]:
+    return [decode_message(data) for each in messages if isinstance(each, WrittenPart) for data in each.messages]

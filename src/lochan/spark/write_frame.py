@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from lochan.api.frames import APPEND, OVERWRITE
+from lochan.api.options import CommitOptions
+from lochan.connection import spark_lake
 from lochan.errors import Invalid
-from lochan.formats.pool_settings import Path, PoolSettings
-from lochan.jobs.job_commit import LandResult
-from lochan.jobs.tasks import numbered, run_tasks
-from lochan.spark.frame_origin import origins_of
-from lochan.spark.job import PoolJob, Replace, begin, landed_by_key
-from lochan.spark.job_report import told
-from lochan.spark.lakes import found_lake
-from lochan.spark.schemas import check_schema
-from lochan.store.counts import RequestCounts
-from lochan.versioning.heads.moves import CommitMessage
-from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
-APPEND, OVERWRITE = "append", "overwrite"
-MODES = (APPEND, OVERWRITE)
+    from lochan.api.spark_tasks import LandResult
+
+# By name, for not every Spark that we run on has all of these.
+_NOT_KEPT = {
+    "CalendarIntervalType": "an interval of months and days",
+    "YearMonthIntervalType": "an interval of months",
+    "VariantType": "a variant",
+    "GeometryType": "a geometry",
+    "GeographyType": "a geography",
+}
 
 
 def write(
@@ -42,58 +43,50 @@ def write(
     key: str = "",
 ) -> LandResult:
     """Into a pool (`logs@main`), or as Parquet files of a repository (`sales@main/2026/`). `overwrite` puts the rows in
-    place of all that is there, in the same commit. Where the frame was read from there, that is refused if something
-    has come since; `expect` names the head that may be replaced, whatever was read.
+    place of all that is there, in the same commit. If the frame was read from there, that is refused if something has
+    come since; `expect` names the head that may be replaced, whatever was read.
 
     Without `spread` rows stay where they are: no shuffle, and objects that overlap; `parts` is how many tasks they are
     spread over, if Spark is not to say. Whoever does not learn whether it was written (a driver that was killed, an
     answer that was lost) writes again with the same idempotency `key`, and nothing comes twice. Raises what keeps the
     rows from being kept, and PreconditionFailed for an overwrite that is refused; then nothing has changed."""
-    if mode not in MODES:
-        raise Invalid(f"{mode!r} is no way to write", hint=f"there are {' and '.join(MODES)}")
+    from lochan.api.spark_tasks import origins_of
+
     if expect and mode != OVERWRITE:
         raise Invalid("only an overwrite expects a head", hint=f"leave `expect` out, or say mode={OVERWRITE!r}")
     check_schema(frame.schema)
-    said, counts, at = CommitMessage(message, metadata or {}), RequestCounts(), prefix_uri(uri)
-    place = found_lake(lake, options).keyed(key, "write", uri, mode, said)
-    before = landed_by_key(place, at, counts) if key else None
-    if before is not None:
-        return before
-    replace = Replace(origins_of(frame), expect) if mode == OVERWRITE else False
-    job = begin(place, at, said, replace=replace, counts=counts)
-    if spread and isinstance(job, PoolJob):
-        frame = spread_by_key(frame, job.target.settings, parts)
-    with told(frame.sparkSession, place, "write", job.about, counts) as run:
-        messages = run_tasks(frame, job.write)
-        run.wrote(sum(each.put_bytes for each in messages))
-        landed = job.land(messages, counts)
-        run.rows(landed.rows)
+    commit = CommitOptions(message=message, metadata=metadata or {}, key=key)
+    origins = origins_of(frame) if mode == OVERWRITE else ()
+    with spark_lake(lake, options).connect(counted=True) as opened:
+        begun = opened.frames.write(uri, commit, mode=mode, origins=origins, expect=expect)
+        landed: LandResult = begun.run(frame, spread=spread, parts=parts)
     return landed
 
 
-def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:
-    """By ranges of those fields of the key that the frame has; as it is where it has none."""
-    schema = frame.schema
-    keys = [found for key in settings.keys if key.path and (found := _column(schema, key.path)) is not None]
-    if not keys:
-        return frame
-    rows = numbered(frame)
-    spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
-    return spread.toDF(*schema.names)
+def check_schema(schema: StructType) -> None:
+    """To be called before anything is written. Raises Invalid for columns that neither a pool nor a file can keep."""
+    if not schema.fields:
+        raise Invalid("the frame has no columns", hint="nothing was written")
+    twice = [name for name, count in Counter(schema.names).items() if count > 1]
+    if twice:
+        raise Invalid(f"the column {twice[0]!r} comes twice", hint="nothing was written; give each its own name")
+    for path, type in _types("", schema):
+        what = _NOT_KEPT.get(type.__class__.__name__)
+        if what is not None:
+            raise Invalid(f"the column {path} holds {what}, which no row can keep", hint="cast it, or leave it out")
 
 
-def _column(schema: StructType, path: Path) -> Column | None:
-    """Of a numbered frame."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import StructType
+def _types(path: str, type: DataType) -> Iterator[tuple[str, DataType]]:
+    """Of all columns, and what is inside of them."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
-    at: DataType = schema
-    for name in path:
-        found = next((each for each in at.fields if each.name == name), None) if isinstance(at, StructType) else None
-        if found is None:
-            return None
-        at = found.dataType
-    column = functions.col(f"c{schema.names.index(path[0])}")
-    for name in path[1:]:
-        column = column.getField(name)
-    return column
+    if path:
+        yield path, type
+    if isinstance(type, StructType):
+        for field in type.fields:
+            yield from _types(f"{path}.{field.name}" if path else field.name, field.dataType)
+    elif isinstance(type, ArrayType):
+        yield from _types(path, type.elementType)
+    elif isinstance(type, MapType):
+        yield from _types(path, type.keyType)
+        yield from _types(path, type.valueType)

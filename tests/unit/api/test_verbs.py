@@ -9,7 +9,7 @@ import click
 import pytest
 
 import lochan
-from lochan.api import access, blocking, branch, lake, pool, ref, repository, workspace, writable
+from lochan.api import access, blocking, branch, frames, lake, pool, ref, repository, workspace, writable
 from lochan.api.options import CommitOptions
 from lochan.api.verbs import VERBS, Kind, Verb
 from lochan.cli.root import cli
@@ -23,10 +23,11 @@ CLASSES: dict[str, type] = {
     "Branch": branch.Branch,
     "Workspace": workspace.Workspace,
     "Access": access.Access,
+    "Frames": frames.Frames,
 }
 NOT_VERBS = {"close", "name", "repository_name", "id", "url", "made_at"}
 # What the waiting classes derive from, where the name is another.
-WAITING = {"Ref": blocking.Ref, "WritableRef": blocking.Branch}
+WAITING = {"Ref": blocking.Ref, "WritableRef": blocking.Branch, "Frames": blocking.BlockingFrames}
 
 
 def _public(noun: type) -> set[str]:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.errors import Transient
 from lochan.ids import Ids
+from lochan.jobs.compaction import compact
 from lochan.lake import CacheFolder, Lake, LakeOptions
 from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
@@ -90,7 +90,7 @@ async def _rows(lake: Lake) -> None:
     await merge(repository, "dev", "main", actor=ANN)
     left = [row for row in rows if row["k"] not in (5, 6)]
     assert sorted(await told.rows("from logs"), key=lambda row: row["k"]) == left
-    await compact(repository, "main", files, actor=ANN)
+    await compact(repository, "main", lake.queries(), actor=ANN)
     await repository.close()
     assert await told.rows("from logs | sum(x)") == [{"sum": sum(row["x"] for row in left)}]
     found = await lake.diff_rows("logs", RowDiffRequest("main", "main~1"))

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.engines.compact import compact
 from lochan.engines.duckdb import files as object_check
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.files import files_of
 from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.errors import Corrupt
+from lochan.jobs.compaction import compact
 from lochan.lake import CacheFolder, Lake, LakeOptions
 from lochan.pools.snapshot import DataObject
 from lochan.store.counts import CountingStore, RequestCounts
@@ -67,7 +67,7 @@ async def _export(fixture: QueryLake) -> Any:
 async def _compact(fixture: QueryLake) -> Any:
     repository = await fixture.lake.open_repository("logs")
     try:
-        await compact(repository, "main", fixture.lake.queries().files, actor=ANN)
+        await compact(repository, "main", fixture.lake.queries(), actor=ANN)
     finally:
         await repository.close()
 

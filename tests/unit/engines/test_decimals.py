@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.explain import explain
 from lochan.engines.run_query import RunOptions
 from lochan.errors import Refused
+from lochan.jobs.compaction import compact
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 
@@ -201,7 +201,7 @@ def test_rewritten_objects_have_them_too(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         repository = await lake.lake.open_repository("logs")
         files = lake.lake.queries().files
-        await compact(repository, "main", files, actor=ANN)
+        await compact(repository, "main", lake.lake.queries(), actor=ANN)
         [file] = await lake.files("logs")
         assert pq.read_schema(file).field("x#d").type.scale == 20
         await delete_where(repository, "main", "u == 18446744073709551615", files, actor=ANN)
@@ -249,7 +249,7 @@ def test_keys_of_many_digits_have_their_place(tmp_path: Path) -> None:
         await answers(lake, [])
         repository = await lake.lake.open_repository("keyed")
         files = lake.lake.queries().files
-        await compact(repository, "main", files, actor=ANN)
+        await compact(repository, "main", lake.lake.queries(), actor=ANN)
         await answers(lake, [])
         await lake.load("keyed", [{"k": Decimal("-1e400"), "n": 0}])  # beside it the texts are read
         await answers(lake, [0])

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lochan.engines.compact import compact
 from lochan.engines.duckdb.diff_rows import diff_rows
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.load.loader import Loader
@@ -24,6 +23,7 @@ from lochan.engines.row_diff.result import RowDiff
 from lochan.engines.row_diff.sides import RowDiffRequest, sides_of
 from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.jobs.compaction import compact
 from lochan.pools.json_row import FAIL, Faults
 from lochan.versioning.branches import create_branch
 from lochan.versioning.heads.commit import CommitRequest as Commit
@@ -233,7 +233,7 @@ def test_a_compaction_changes_no_row(tmp_path: Path) -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", [A, B, BODY], [{"k": 1.5}, A])
             repository = await lake.lake.open_repository("logs")
-            await compact(repository, "main", lake.lake.queries().files, actor=ANN)
+            await compact(repository, "main", lake.lake.queries(), actor=ANN)
             await repository.close()
             with await compared(lake, "logs", RowDiffRequest("main~1", "main")) as found:
                 assert found.same and found.sides.size_bytes > 0

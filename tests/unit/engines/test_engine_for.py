@@ -2,10 +2,14 @@
 
 import pytest
 
+from lochan.api.load import loads_on_spark
+from lochan.api.options import EngineOptions
 from lochan.engines.choice import TEXT_SPILL, engine_for
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.spark.place import SparkPlace
+from lochan.errors import Invalid
 from lochan.ingest.input_format import is_plain_text
+from lochan.jobs.load.files import File
 
 FAR = SparkPlace(remote="sc://nowhere", threshold_bytes=100)  # whether it is there shows when it is used
 HERE = SparkPlace(threshold_bytes=100)
@@ -17,6 +21,17 @@ HERE = SparkPlace(threshold_bytes=100)
 )
 def test_by_size_unless_chosen(engine: str, size_bytes: int, chosen: str) -> None:
     assert engine_for(engine, size_bytes, FAR) == chosen
+
+
+def test_one_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(Invalid, match="no engine 'sprak'"):
+        engine_for("sprak", 0, FAR)
+
+
+def test_a_load_keeps_to_the_memory_that_it_was_given() -> None:
+    files = [File("a.ndjson", "/a.ndjson", 1 << 61, "")]
+    assert loads_on_spark(EngineOptions(), files, HERE)
+    assert not loads_on_spark(EngineOptions(memory_bytes=1 << 62), files, HERE)
 
 
 def test_never_by_itself_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:

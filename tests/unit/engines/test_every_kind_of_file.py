@@ -13,7 +13,7 @@ from lochan.access.users import ensure_admin
 from lochan.errors import Corrupt
 from lochan.formats import job
 from lochan.formats.entry_table import table_of
-from lochan.jobs.job_list import job as job_record
+from lochan.jobs.record import job as job_record
 from lochan.journal.trim import TrimResult
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore

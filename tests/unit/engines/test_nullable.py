@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.explain import explain
 from lochan.engines.run_query import RunOptions
 from lochan.errors import NothingToDo
+from lochan.jobs.compaction import compact
 from tests.corpus.reference.functions import type_text
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -114,7 +114,7 @@ async def check(lake: QueryLake, rows: Sequence[Row]) -> None:
 async def compacted(lake: QueryLake) -> None:
     repository = await lake.lake.open_repository("logs")
     with suppress(NothingToDo):
-        await compact(repository, "main", lake.lake.queries().files, actor=ANN)
+        await compact(repository, "main", lake.lake.queries(), actor=ANN)
     await repository.close()
 
 

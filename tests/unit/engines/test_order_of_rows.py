@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.compact import compact
 from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.jobs.compaction import compact
 from lochan.pools import keys
 from lochan.pools.json_row import row_text
 from tests.run import run
@@ -159,7 +159,7 @@ def test_keys_of_every_kind_have_one_order(tmp_path: Path, parts: list[tuple[str
             await lake.pool("one", [row for rows in loads for row in rows], settings=settings)
             await lake.pool("merged", *loads, settings=settings)
             repository = await lake.lake.open_repository("merged")
-            await compact(repository, "main", lake.lake.queries().files, actor=ANN)
+            await compact(repository, "main", lake.lake.queries(), actor=ANN)
             await repository.close()
             for name in ("many", "one", "merged"):
                 found = await lake.rows(f"from {name}")

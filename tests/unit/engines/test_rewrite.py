@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.errors import NothingToDo
 from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.jobs.compaction import compact
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.jobs.test_compact import SCATTERED
@@ -25,7 +25,7 @@ from tests.unit.pools.rows import ROWS
 async def compacted(lake: QueryLake) -> Any:
     repository = await lake.lake.open_repository("logs")
     try:
-        return await compact(repository, "main", lake.lake.queries().files, actor=ANN)
+        return await compact(repository, "main", lake.lake.queries(), actor=ANN)
     finally:
         await repository.close()
 

@@ -15,15 +15,14 @@ from sqlglot import parse_one
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.run import WorkFolders
-from lochan.engines.spark import s3a
+from lochan.engines.spark import file_access
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.errors import explained
+from lochan.engines.spark.executors import package
 from lochan.engines.spark.file_access import Bucket, check_reach
-from lochan.engines.spark.handoff import Handoff
-from lochan.engines.spark.package import package
-from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.port_check import check_answers
-from lochan.engines.spark.sizes import FEW_ROWS, sizes_for
+from lochan.engines.spark.job import Handoff
+from lochan.engines.spark.place import SparkPlace, check_answers
+from lochan.engines.spark.waves import FEW_ROWS, sizes_for
 from lochan.errors import Refused
 from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
@@ -68,7 +67,7 @@ def test_of_other_masters_nothing_is_known(master: str) -> None:
 
 def test_s3a_gets_the_options_of_our_own_client() -> None:
     options = {"region": "r", "endpoint": "http://h:9", "access_key_id": "a", "secret_access_key": "s"}
-    assert s3a.options_of(StoreLocation("s3://bucket/a lake", options)) == {
+    assert file_access.s3a_options(StoreLocation("s3://bucket/a lake", options)) == {
         "fs.s3a.bucket.bucket.endpoint": "http://h:9",
         "fs.s3a.bucket.bucket.connection.ssl.enabled": "false",
         "fs.s3a.bucket.bucket.endpoint.region": "r",
@@ -77,20 +76,20 @@ def test_s3a_gets_the_options_of_our_own_client() -> None:
         "fs.s3a.bucket.bucket.secret.key": "s",
         "fs.s3a.bucket.bucket.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
     }
-    plain = s3a.options_of(StoreLocation("s3://bucket", {"region": "r"}))
+    plain = file_access.s3a_options(StoreLocation("s3://bucket", {"region": "r"}))
     assert plain == {"fs.s3a.bucket.bucket.endpoint.region": "r", "fs.s3a.bucket.bucket.path.style.access": "false"}
-    for_a_while = s3a.options_of(StoreLocation("s3://bucket", {**options, "session_token": "t"}))
+    for_a_while = file_access.s3a_options(StoreLocation("s3://bucket", {**options, "session_token": "t"}))
     assert for_a_while["fs.s3a.bucket.bucket.session.token"] == "t"
     assert for_a_while["fs.s3a.bucket.bucket.aws.credentials.provider"].endswith("TemporaryAWSCredentialsProvider")
 
 
 def test_the_path_of_an_object() -> None:
-    assert s3a.path_of(StoreLocation("s3://bucket/a lake"), "repo/data/x") == "s3a://bucket/a lake/repo/data/x"
-    assert s3a.path_of(StoreLocation("s3://bucket"), "repo/data/x") == "s3a://bucket/repo/data/x"
+    assert file_access.s3a_path(StoreLocation("s3://bucket/a lake"), "repo/data/x") == "s3a://bucket/a lake/repo/data/x"
+    assert file_access.s3a_path(StoreLocation("s3://bucket"), "repo/data/x") == "s3a://bucket/repo/data/x"
 
 
 def test_the_package_is_of_the_hadoop_that_is_here() -> None:
-    assert s3a.package().startswith("org.apache.hadoop:hadoop-aws:3.")
+    assert file_access.s3a_package().startswith("org.apache.hadoop:hadoop-aws:3.")
 
 
 def test_pieces_come_one_ahead_and_in_order() -> None:
@@ -179,7 +178,7 @@ def test_what_spark_has_failed_by(said: str, message: str, hint: str) -> None:
 def test_all_of_lochan_is_in_the_package() -> None:
     with zipfile.ZipFile(package()) as archive:
         names = archive.namelist()
-    assert {"lochan/__init__.py", "lochan/engines/spark/package.py", "lochan/jobs/record.py"} <= set(names)
+    assert {"lochan/__init__.py", "lochan/engines/spark/executors.py", "lochan/jobs/record.py"} <= set(names)
     assert all(name.endswith((".py", ".pyc")) for name in names)
     assert {name.removesuffix("c") for name in names} == {name for name in names if name.endswith(".py")}
 

@@ -18,12 +18,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.merge_rows import RowConflicts, merge_rows
 from lochan.engines.row_diff.sides import RowDiffRequest as Refs
 from lochan.formats.entry_table import entries_of
+from lochan.jobs.compaction import compact
 from lochan.pools import times
 from lochan.pools.merge import RowMerge
 from lochan.pools.objects import entries
@@ -222,14 +222,14 @@ def test_rewritten_they_are_the_same(earlier: Sequence[bool], tmp_path: Path) ->
             await loaded(lake, earlier)
             before = await answers(lake)
             repository = await lake.lake.open_repository("p")
-            files = lake.lake.queries().files
-            await compact(repository, "main", files, actor=ANN)
+            at = lake.lake.queries()
+            await compact(repository, "main", at, actor=ANN)
             assert await answers(lake) == before
             assert await strings_that_say_times(lake) == []
             with await lake.lake.diff_rows("p", Refs("main~1", "main")) as difference:
                 assert difference.same
             done = await delete_where(
-                repository, "main", "ts > 2026-11-01T10:00:00.000000001Z and n < 3", files, actor=ANN
+                repository, "main", "ts > 2026-11-01T10:00:00.000000001Z and n < 3", at.files, actor=ANN
             )
             assert done.rows == 3
             gone = ("2026-11-01T10:00:00.000000002+00:00", SMALL, DAY)
@@ -260,7 +260,7 @@ def test_objects_of_earlier_versions_are_pruned_once_they_are_compacted(tmp_path
                 for rows in loads:
                     await lake.load("p", rows)
             repository = await lake.lake.open_repository("p")
-            await compact(repository, "main", lake.lake.queries().files, actor=ANN)
+            await compact(repository, "main", lake.lake.queries(), actor=ANN)
             await repository.close()
             assert await strings_that_say_times(lake) == []
             assert Counter(row["ts"] for row in await lake.rows("from p")) == Counter([*texts, *texts, *["n/a"] * 5])

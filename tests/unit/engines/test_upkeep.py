@@ -11,8 +11,8 @@ import pytest
 
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.rewrite import ObjectRewriter
-from lochan.engines.upkeep import BUSY, COMPACTED, FAILED, IN_ORDER, LEFT_ALONE, NO_BRANCH, UpkeepResult, keep
 from lochan.ids import Ids
+from lochan.jobs.upkeep import BUSY, COMPACTED, FAILED, IN_ORDER, LEFT_ALONE, NO_BRANCH, UpkeepResult, keep
 from lochan.pools.commit_objects import delete_objects, replace_objects
 from lochan.pools.upkeep import Rule, Upkeep
 from lochan.server.maintenance import keep_compacting
@@ -105,7 +105,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, times: int, work: Callable[[], Aw
             await work()
         return await replace_objects(*args, **named)
 
-    monkeypatch.setattr("lochan.engines.compact.replace_objects", late)
+    monkeypatch.setattr("lochan.jobs.compaction.replace_objects", late)
 
 
 @pytest.mark.thorough

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from lochan.formats.pool_settings import PoolSettings
 from lochan.jobs.job_commit import LandResult, land
-from lochan.jobs.messages import TaskMessage, as_batches, from_table
+from lochan.jobs.messages import PoolTarget, TaskMessage, as_batches, from_table, pool_target
 from lochan.jobs.pool_writer import write_rows
-from lochan.jobs.target import PoolTarget, pool_target
 from lochan.versioning.open_repository import OpenRepository
 from tests.unit.engines.lake import ANN, BY_K, QueryLake, query_lake
 

@@ -13,12 +13,12 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lochan.engines.compact import CompactRequest, PoolCompactionPlan, landed, planned, rehearse
-from lochan.engines.compact import merged as merged_round_by_round
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.rewrite import RewriteResult
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compaction import bounds_of, numbered, removed_by
+from lochan.jobs.compaction import bounds_of, landed, numbered, removed_by
+from lochan.jobs.compaction import merged as merged_round_by_round
+from lochan.jobs.compaction_plan import CompactRequest, PoolCompactionPlan, planned, rehearse
 from lochan.jobs.compaction_tasks import (
     MergeGroup,
     MergeTask,
@@ -30,8 +30,7 @@ from lochan.jobs.compaction_tasks import (
     sample,
     split,
 )
-from lochan.jobs.messages import TaskMessage, together
-from lochan.jobs.target import PoolTarget
+from lochan.jobs.messages import PoolTarget, TaskMessage, together
 from lochan.pools.keys import bounds
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run

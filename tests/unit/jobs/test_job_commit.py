@@ -153,7 +153,7 @@ def test_in_place_of_all_that_is_there(tmp_path: Path) -> None:
         async with job_pool(tmp_path) as pool:
             await pool.lake.load("logs", [{"k": 1}, {"k": 2}])
             before = await pool.head()
-            await pool.land(await pool.write([{"k": 9}]), replace=True, said=CommitMessage("all new"))
+            await pool.land(await pool.write([{"k": 9}]), replace=True, message=CommitMessage("all new"))
             assert await keys(pool) == [9]
             commit = (await pool.repository.resolve("main")).commit
             assert (commit.parents, commit.message) == ((before,), "all new")

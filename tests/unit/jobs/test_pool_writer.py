@@ -17,9 +17,8 @@ import pytest
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.ingest.lines import texts_of
-from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, together
+from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, pool_target, together
 from lochan.jobs.pool_writer import joined, write_lines, write_rows
-from lochan.jobs.target import pool_target
 from lochan.pools.facts import from_metadata
 from lochan.store.open import StoreLocation
 from lochan.versioning.state.collection import mint_of

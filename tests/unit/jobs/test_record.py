@@ -16,8 +16,7 @@ from lochan.formats.job import PREFIX, JobRecord, JobStageRecord, decode, encode
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.jobs import record
-from lochan.jobs.job_list import LOST_S, job, jobs
-from lochan.jobs.record import JobReporter, recorded
+from lochan.jobs.record import LOST_S, JobReporter, job, jobs, recorded
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.protocol import Store

@@ -13,8 +13,7 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.jobs import record as records
 from lochan.jobs.job_commit import LandResult
-from lochan.jobs.job_list import LOST_S, SILENT_S, jobs
-from lochan.jobs.record import add_silent_batch, begin_silent, end_silent
+from lochan.jobs.record import LOST_S, SILENT_S, add_silent_batch, begin_silent, end_silent, jobs
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from tests.run import run

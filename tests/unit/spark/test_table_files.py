@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lochan.engines.spark.frames.table_files import FileReading, file_schema
 from lochan.errors import Invalid
 from lochan.ingest.hive_path import path_columns
-from lochan.spark.table_files import FileReading, file_schema
 from lochan.versioning.objects import put
 from tests.hostile_files import Hostile, parquet
 from tests.run import run

@@ -10,8 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lochan.engines.spark.frames.table_schema import (
+    FileSchema,
+    check_names,
+    is_read_by_spark,
+    merged_schema,
+    schema_in_footer,
+)
 from lochan.errors import Invalid
-from lochan.spark.table_schema import FileSchema, check_names, is_read_by_spark, merged_schema, schema_in_footer
 
 
 def footer(path: str, columns: dict[str, pa.Array], **how: Any) -> FileSchema:

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from lochan.connection import LakeAddress, spark_lake
+from lochan.engines.spark.frames.read_plan import ReadRequest, plan
+from lochan.engines.spark.frames.typed_columns import select_list
 from lochan.errors import Invalid, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.query.errors import QueryError
-from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.read_plan import ReadRequest, plan
-from lochan.spark.source_reader import PartsReader, planned_parts
-from lochan.spark.typed_columns import select_list
+from lochan.spark.source import PartsReader
 from lochan.versioning.uri import prefix_uri
 from tests.run import run
 from tests.unit.engines.lake import query_lake
@@ -32,7 +32,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> LakePlace:
+def place(tmp_path_factory: pytest.TempPathFactory) -> LakeAddress:
     folder: Path = tmp_path_factory.mktemp("lake")
 
     async def made() -> None:
@@ -41,12 +41,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> LakePlace:
             await lake.pool("bodies", [{"k": n, f"f{n}": n} for n in range(1_100)])
 
     run(made())
-    return found_lake(folder / "lake")
+    return spark_lake(folder / "lake")
 
 
-def table(place: LakePlace, **options: Any) -> pa.Table:
-    pool = prefix_uri(options.pop("pool", "odd"))
-    parts = on_lake(place, lambda lake: planned_parts(lake, place.store, ReadRequest(pool, **options)))
+def table(place: LakeAddress, **options: Any) -> pa.Table:
+    with place.connect() as lake:
+        parts = lake.frames.parts(options.pop("pool", "odd"), **options)
     reader = PartsReader(parts, parts.schema)
     batches = [batch for part in reader.partitions() for batch in reader.read(part)]
     return pa.Table.from_batches(batches, to_arrow_schema(parts.schema))
@@ -77,7 +77,7 @@ def test_ints_beside_floats_are_never_rounded(tmp_path: Path, values: list[Any],
             await lake.pool("pool", *([row] for row in rows))
 
     run(made())
-    place = found_lake(tmp_path / "lake")
+    place = spark_lake(tmp_path / "lake")
     if isinstance(found, str):
         with pytest.raises(Refused, match=found):
             table(place, pool="pool")
@@ -90,7 +90,7 @@ def test_ints_beside_floats_are_never_rounded(tmp_path: Path, values: list[Any],
 
 
 @pytest.mark.thorough
-def test_each_field_has_one_type(place: LakePlace) -> None:
+def test_each_field_has_one_type(place: LakeAddress) -> None:
     found = table(place).sort_by("k")
     assert {each.name: str(each.type) for each in found.schema} == {
         "k": "int64",
@@ -120,7 +120,7 @@ def test_each_field_has_one_type(place: LakePlace) -> None:
 
 
 @pytest.mark.thorough
-def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakePlace) -> None:
+def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakeAddress) -> None:
     every = table(place)
     assert table(place, where="k == 1").schema == every.schema
     assert table(place, where="k > 99").schema == every.schema
@@ -130,17 +130,17 @@ def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakePlace) 
 
 
 @pytest.mark.thorough
-def test_a_task_reads_only_objects_that_the_test_leaves(place: LakePlace) -> None:
+def test_a_task_reads_only_objects_that_the_test_leaves(place: LakeAddress) -> None:
     def parts(**options: Any) -> int:
-        pool = ReadRequest(prefix_uri("odd"), **options)
-        made = on_lake(place, lambda lake: planned_parts(lake, place.store, pool))
+        with place.connect() as lake:
+            made = lake.frames.parts("odd", **options)
         return sum(len(part.objects) for part in made.parts)
 
     assert (parts(), parts(where="k == 1"), parts(low="3"), parts(where="k > 99")) == (2, 1, 1, 0)
 
 
 @pytest.mark.thorough
-def test_what_is_refused(place: LakePlace) -> None:
+def test_what_is_refused(place: LakeAddress) -> None:
     with pytest.raises(Refused, match="kept as text"):
         table(place, pool="bodies")
     assert table(place, pool="bodies", columns=("f7",), where="k == 7")["f7"].to_pylist() == [7]
@@ -150,7 +150,7 @@ def test_what_is_refused(place: LakePlace) -> None:
         table(place, where="k > 1 | head 1")
 
 
-def test_the_sql_of_spark_has_the_same_columns(place: LakePlace) -> None:
-    made = on_lake(place, lambda lake: plan(lake, ReadRequest(prefix_uri("odd"))))
+def test_the_sql_of_spark_has_the_same_columns(place: LakeAddress) -> None:
+    made = place.run(lambda lake: plan(lake.queries(), ReadRequest(prefix_uri("odd"))))
     names = [each.rpartition(" AS ")[2].strip("`") for each in select_list(made.row)]
     assert names == table(place).schema.names

@@ -1,17 +1,22 @@
 """`lochan ingest stream`: rows that keep coming are followed into a pool."""
 
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options import notes
+from lochan.cli.options import notes, seconds, size_bytes
 from lochan.cli.output.records import format_option
 from lochan.cli.pool.load import FORMATS
-from lochan.cli.target import branch_uri
+from lochan.cli.target import Target, Uri, branch_uri, work_on
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.cli.ingest.stream_request import StreamRequest
+    import threading
+    from collections.abc import Iterator
+
+    from lochan.api.streams import StreamOptions, StreamSource
 
 
 SOURCES = ("folder", "kafka", "rate", "socket")
@@ -90,22 +95,13 @@ def stream_command(pool: str, place: str | None, source: str, form: str, **rest:
     Example:
       lochan ingest stream logs --from folder inbox
     """
-    from lochan.cli.ingest.stream_request import StreamRequest
-
-    request = StreamRequest(branch_uri(pool), source, place or "", form, notes=notes(rest.pop("metadata")), **rest)
+    uri, request = branch_uri(pool), SimpleNamespace(source=source, place=place or "", **rest)
     _check(request)
-    if source == "kafka":
-        from lochan.cli.ingest.stream_kafka import follow
-
-        follow(request)
-    else:
-        from lochan.cli.ingest.stream_spark import follow as follow_on_spark
-
-        follow_on_spark(request)
+    _follow(uri, request, form)
 
 
-def _check(request: "StreamRequest") -> None:
-    """Raises Invalid for what does not go together."""
+def _check(request: SimpleNamespace) -> None:
+    """`request` has the options by their names, as they were given. Raises Invalid for what does not go together."""
     needed = {
         "folder": ("a folder", request.place),
         "socket": ("HOST:PORT", request.place),
@@ -135,3 +131,103 @@ def _check(request: "StreamRequest") -> None:
         raise Invalid(
             f"--once: there is no end to --from {request.source}", hint="leave it out, and stop the stream with Ctrl-C"
         )
+
+
+def _follow(uri: Uri, request: SimpleNamespace, form: str) -> None:
+    import asyncio
+
+    from lochan.cli.output.stream_batches import BatchPrinter
+
+    source = _source(request)
+
+    async def work(at: Target) -> None:
+        branch = uri.ref or (await at.repository.show()).default_branch
+        printer = BatchPrinter(uri._replace(ref=branch), form, keeps=request.on_error == "keep")
+        with _stop_requests() as stop:
+            options = _options(uri.repository, request)
+            await at.pool.ingest_stream(source, options, branch=branch, stop=stop, progress=printer)
+        printer.end()
+
+    try:
+        work_on(uri, work, counted=True)
+    except asyncio.CancelledError:  # the user asked twice
+        raise KeyboardInterrupt from None
+
+
+def _source(request: SimpleNamespace) -> "StreamSource":
+    from lochan.api.streams import FolderSource, KafkaSource, RateSource, SocketSource
+
+    match request.source:
+        case "folder":
+            per_batch = request.files_per_batch
+            return FolderSource(folder=request.place, format=request.input_format, files_per_batch=per_batch)
+        case "socket":
+            return SocketSource(address=request.place)
+        case "rate":
+            return RateSource(rows_per_second=request.rows_per_second or 1)
+        case _:
+            return KafkaSource(
+                brokers=request.brokers or "",
+                topics=request.topics,
+                settings=dict(map(_client_setting, request.settings)),
+                latest=request.latest,
+                go_on=request.go_on,
+            )
+
+
+def _client_setting(text: str) -> tuple[str, str]:
+    """Raises Invalid."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        hint = "such as --kafka security.protocol=SSL"
+        raise Invalid(f"--kafka {key!r}: a setting is given as KEY=VALUE", hint=hint)
+    return key, value
+
+
+def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
+    """Whether small objects are merged behind it, and into which size, is as the policy of upkeep says."""
+    from lochan.api.streams import StreamOptions
+    from lochan.cli.pool.manage import policy
+    from lochan.cli.session import configuration
+    from lochan.connection import state_place
+
+    rule = policy(configuration()).rule(pool)
+    return StreamOptions(
+        every_s=seconds("--every", request.every),
+        once=request.once,
+        on_error=request.on_error,
+        message=request.message,
+        metadata=notes(request.metadata),
+        memory_bytes=size_bytes("--memory", request.memory),
+        compact=rule.compact and not request.no_compact,
+        size_bytes=rule.size_bytes,
+        master=request.master,
+        checkpoint=request.checkpoint or "",
+        state_folder=str(state_place()),
+    )
+
+
+@contextmanager
+def _stop_requests() -> "Iterator[threading.Event]":
+    """Set when the user wants it to stop; whoever asks twice does not want to wait."""
+    import asyncio
+    import signal
+    import threading
+
+    stop = threading.Event()
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def ask() -> None:
+        if stop.is_set():
+            task.cancel()
+        stop.set()
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, ask)
+    try:
+        yield stop
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -106,7 +106,7 @@ def load_command(
     Example:
       lochan load logs logs.ndjson
     """
-    from lochan.api.load_options import LoadOptions
+    from lochan.api.load import LoadOptions
     from lochan.cli.options import size_bytes
     from lochan.cli.session import configuration, on_lake
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.files import StoredObject, damaged_error, gone_error
-from lochan.engines.spark.package import ship
+from lochan.engines.spark.executors import ship
 from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids
 from lochan.runtime import run_in_thread

@@ -19,25 +19,25 @@ class SparkFailed(Refused):
 def explained(error: Exception, limits: Limits) -> LochanError:
     from lochan.query.dialects.decimals import refusal  # with sqlglot, which a server without queries need not load
 
-    said = str(error)
-    if "maxResultSize" in said or "OutOfMemoryError" in said:
+    text = str(error)
+    if "maxResultSize" in text or "OutOfMemoryError" in text:
         return out_of_memory(limits)
-    if (told := refusal(said)) is not None:
-        return Refused(told)
-    if any(word in said for word in _ENDED):
+    if (message := refusal(text)) is not None:
+        return Refused(message)
+    if any(word in text for word in _ENDED):
         return SparkEnded("Spark itself has ended: most often it lacks memory", hint="give it more with --memory")
     hint = "with --engine duckdb it may go through"
-    if "S3AFileSystem not found" in said or "No FileSystem for scheme" in said:
+    if "S3AFileSystem not found" in text or "No FileSystem for scheme" in text:
         hint = "Spark needs Hadoop's S3A: see `spark.jars.packages`, or put hadoop-aws on its class path"
-    elif "AccessDenied" in said or "403" in said:
+    elif "AccessDenied" in text or "403" in text:
         hint = "may the lake's credentials read its objects from the machines that Spark runs on?"
-    return SparkFailed(f"Spark has failed: {first_line(said)}", hint=hint)
+    return SparkFailed(f"Spark has failed: {first_line(text)}", hint=hint)
 
 
 def is_missing_file(error: Exception) -> bool:
-    said = str(error)
-    return "PATH_NOT_FOUND" in said or "FileNotFoundException" in said or "FILE_NOT_EXIST" in said
+    text = str(error)
+    return "PATH_NOT_FOUND" in text or "FileNotFoundException" in text or "FILE_NOT_EXIST" in text
 
 
-def first_line(said: str) -> str:
-    return said.strip().partition("\n")[0]
+def first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

@@ -1,15 +1,21 @@
-"""How Spark gets at data objects: where they lie, if all of its machines see that; else by a copy on this one."""
+"""How Spark gets at data objects: where they lie, if all of its machines see that; else by a copy on this one.
+
+A folder is read as it is, a bucket through Hadoop's S3A. Objects that Spark reads by itself are checked first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from lochan.engines.duckdb.files import Files, PlacedObject
+from lochan.engines.duckdb.files import Files, ObjectCheck, PlacedObject, StoredObject, gone_error
 from lochan.engines.duckdb.run import WorkFolders
-from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.place import SparkPlace
+from lochan.engines.spark.progress import context_of
 from lochan.errors import LochanError, Refused
 from lochan.pools.snapshot import DataObject
 from lochan.store.open import StoreLocation
@@ -19,20 +25,27 @@ from lochan.store.verified_files import VerifiedFiles
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lochan.engines.query_context import QueryContext
+
+_CLASS = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_HADOOP = "hadoop-client-api-"
+_PROVIDERS = "org.apache.hadoop.fs.s3a"
+_NONE: Mapping[str, str] = {}
+
 
 class Bucket:
-    """Objects are read from it by whoever needs them: not a row comes by this machine."""
+    """Executors read objects from it themselves: no row passes through this machine."""
 
     folders: list[str] = []  # noqa: RUF012
 
     def __init__(self, place: StoreLocation, check: BucketCheck) -> None:
         self._place = place
         self._check = check
-        self.options = s3a.options_of(place)
+        self.options = s3a_options(place)
 
     async def place(self, objects: Sequence[DataObject], work: str, *, recheck: bool = False) -> list[str]:
         found = await self._check.check(objects, recheck=recheck)
-        paths = [s3a.path_of(self._place, each.address) for each in objects]
+        paths = [s3a_path(self._place, each.address) for each in objects]
         return [path if is_there else "" for path, is_there in zip(paths, found, strict=True)]
 
     def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
@@ -40,8 +53,8 @@ class Bucket:
 
 
 def check_reach(files: Files, work: WorkFolders, spark: SparkPlace, lake: StoreLocation) -> None:
-    """Before a JVM is started. Raises Refused for what would have to be copied to machines that are not this one."""
-    if spark.is_here or (not work.folders and (files.folders or s3a.is_bucket(lake))):
+    """To be called before a JVM is started. Raises Refused if files would have to be copied to other machines."""
+    if spark.is_here or (not work.folders and (files.folders or is_bucket(lake))):
         return
     what = "files of a repository" if work.folders else f"a lake at {lake.url.partition(':')[0]}://"
     raise Refused(
@@ -53,14 +66,109 @@ def check_reach(files: Files, work: WorkFolders, spark: SparkPlace, lake: StoreL
 def files_for(
     spark: SparkSession, files: Files, where: SparkPlace, lake: StoreLocation, store: Store, verified: VerifiedFiles
 ) -> Files:
-    """Copies, where Spark runs here and has no S3A."""
-    if files.folders or not s3a.is_bucket(lake):
+    """If Spark runs here and has no S3A, it reads copies."""
+    if files.folders or not is_bucket(lake):
         return files
-    if s3a.has_s3a(spark):
+    if has_s3a(spark):
         return Bucket(lake, BucketCheck(lake, store, verified, None if where.is_here else spark))
     if where.is_here:
         return files
     raise Refused(
         f"Spark on {where.master} has no S3A, and cannot read {lake.url}",
-        hint=f"give it the package {s3a.package()}, by spark.jars.packages in spark-defaults.conf",
+        hint=f"give it the package {s3a_package()}, by spark.jars.packages in spark-defaults.conf",
     )
+
+
+# --- files that a session of the user's own reads --------------------------------------------------------------------
+def path_at(place: StoreLocation, address: str) -> str:
+    """Raises Refused for a store that Spark cannot read."""
+    root = _local_root(place)
+    if root is not None:
+        return f"{root}/{address}"
+    if not is_bucket(place):
+        scheme = place.url.partition(":")[0]
+        raise Refused(f"Spark reads no files of a lake at {scheme}://", hint="read it by the data source `lochan`")
+    return s3a_path(place, address)
+
+
+def hadoop_options(place: StoreLocation) -> Mapping[str, str]:
+    """What Hadoop must know to read the files."""
+    return s3a_options(place) if is_bucket(place) else _NONE
+
+
+async def check_objects(spark: SparkSession, at: QueryContext, objects: Sequence[StoredObject]) -> None:
+    """To be called before Spark reads them by itself. Raises Gone, Corrupt."""
+    root = _local_root(at.place)
+    if root is not None:
+        check = ObjectCheck(at.verified)
+        found = await check.check([PlacedObject(each, f"{root}/{each.address}") for each in objects])
+        there = [bool(path) for path in found]
+    else:
+        tasks = None if _runs_here(spark) else spark
+        there = await BucketCheck(at.place, at.store, at.verified, tasks).check(objects)
+    for each, is_there in zip(objects, there, strict=True):
+        if not is_there:
+            raise gone_error(each)
+
+
+def _local_root(place: StoreLocation) -> str | None:
+    """The folder of a lake that is in one."""
+    scheme, found, rest = place.url.partition("://")
+    if not found:
+        return place.url
+    return unquote(rest) if scheme == "file" else None
+
+
+def _runs_here(spark: SparkSession) -> bool:
+    return (spark.conf.get("spark.master", "") or "").partition("[")[0] == "local"
+
+
+# --- Hadoop's S3A ----------------------------------------------------------------------------------------------------
+def is_bucket(place: StoreLocation) -> bool:
+    return place.url.startswith("s3://")
+
+
+def s3a_path(place: StoreLocation, address: str) -> str:
+    return f"s3a{place.url.removeprefix('s3').rstrip('/')}/{address}"
+
+
+def s3a_options(place: StoreLocation) -> dict[str, str]:
+    """Hadoop's settings for this bucket alone. Without keys in the place, S3A looks for its own."""
+    bucket = place.url.removeprefix("s3://").partition("/")[0]
+    given = place.for_others().options
+    hosted = given.get("virtual_hosted", "").lower() or str(not given.get("endpoint")).lower()
+    settings = {"path.style.access": str(hosted != "true").lower()}
+    if endpoint := given.get("endpoint"):
+        settings |= {"endpoint": endpoint, "connection.ssl.enabled": str(endpoint.startswith("https")).lower()}
+    if region := given.get("region"):
+        settings["endpoint.region"] = region
+    if key := given.get("access_key_id"):
+        settings |= _keys(key, given.get("secret_access_key", ""), given.get("session_token"))
+    return {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in settings.items()}
+
+
+def _keys(key: str, secret: str, token: str | None) -> dict[str, str]:
+    kind = "TemporaryAWSCredentialsProvider" if token else "SimpleAWSCredentialsProvider"
+    settings = {"access.key": key, "secret.key": secret, "aws.credentials.provider": f"{_PROVIDERS}.{kind}"}
+    return settings | ({"session.token": token} if token else {})
+
+
+def has_s3a(spark: SparkSession) -> bool:
+    """Behind Connect nobody can look; whoever runs such a server for a lake in a bucket has it."""
+    context = context_of(spark)
+    if context is None:
+        return True
+    try:
+        loader = context._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        loader.loadClass(_CLASS)
+    except Exception:
+        return False
+    return True
+
+
+def s3a_package() -> str:
+    """The package that brings S3A to the Spark that is installed here; it must be of the same Hadoop."""
+    found = find_spec("pyspark")
+    folder = Path(found.origin).parent / "jars" if found and found.origin else Path()
+    names = [jar.stem.removeprefix(_HADOOP) for jar in folder.glob(f"{_HADOOP}*.jar")]
+    return f"org.apache.hadoop:hadoop-aws:{names[0]}" if names else ""

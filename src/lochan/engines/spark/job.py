@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import pyarrow as pa
 
 from lochan.engines.duckdb.limits import Limits, cancelled, out_of_time
 from lochan.engines.spark.errors import explained
-from lochan.engines.spark.handoff import Handoff
 from lochan.engines.spark.progress import context_of
 from lochan.engines.spark.session import MEANING, end_if_stuck
 from lochan.engines.spark.waves import Wave
@@ -19,6 +18,55 @@ from lochan.errors import LochanError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+T = TypeVar("T")
+
+
+class Handoff(Generic[T]):
+    """From one thread to another, one piece ahead: who makes them waits while nobody takes them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._piece: T | None = None
+        self._ended = False
+        self._why: Exception | None = None
+
+    def put(self, piece: T) -> bool:
+        """False: nobody wants it any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._piece is None or self._ended)
+            if self._ended:
+                return False
+            self._piece = piece
+            self._changed.notify_all()
+            return True
+
+    def take(self) -> T | None:
+        """None at the end. Raises what it was stopped by, at once."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._piece is not None or self._ended)
+            if self._why is not None:
+                raise self._why
+            piece, self._piece = self._piece, None
+            self._changed.notify_all()
+            return piece
+
+    def end(self) -> None:
+        """There are no more, after the one that is still to be taken."""
+        self._over(None)
+
+    def stop(self, why: Exception) -> None:
+        """Whoever waits is told; the first word counts."""
+        self._over(why)
+
+    def _over(self, why: Exception | None) -> None:
+        with self._changed:
+            if self._why is None and why is not None and not (self._ended and self._piece is None):
+                self._why, self._piece = why, None
+            self._ended = True
+            self._changed.notify_all()
+
 
 _AGAIN_S = 0.5
 STUCK_S = 30.0  # how long tasks of a cancelled query may go on

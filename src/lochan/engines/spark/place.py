@@ -1,4 +1,4 @@
-"""Where Spark runs, and whether it can run here at all."""
+"""Where Spark runs, whether it can run here at all, and whether a server answers there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import NamedTuple
 from lochan.errors import Refused
 
 THRESHOLD_BYTES = 256_000_000
+_ANSWER_S = 5.0
+_PORTS = {"spark": 7077, "sc": 15002}
 
 
 class SparkPlace(NamedTuple):
@@ -48,3 +50,33 @@ def why_not(place: SparkPlace) -> Refused | None:
         hint = "install Java 17, or set JAVA_HOME; `lochan doctor --spark` tells more"
         return Refused(f"queries on Spark need Java, and {program} is not there", hint=hint)
     return None
+
+
+def check_answers(place: SparkPlace) -> None:
+    """Spark itself would try for a minute before it gives up. Raises Refused if no address answers. Other masters are
+    not known before they are tried."""
+    url = place.remote or place.master
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in _PORTS:
+        return
+    why = ""
+    for address in rest.partition("/")[0].split(","):
+        why = _why_not(address, _PORTS[scheme])
+        if not why:
+            return
+    what = "Spark Connect server" if place.remote else "Spark master"
+    raise Refused(f"no {what} answers at {url}: {why}", hint="is it up? `--master local[*]` runs it on this machine")
+
+
+def _why_not(address: str, port: int) -> str:
+    import socket
+    from contextlib import closing
+
+    host, _, given = address.rpartition(":") if ":" in address else (address, "", str(port))
+    if not given.isdigit():
+        return f"{given!r} is no port"
+    try:
+        with closing(socket.create_connection((host, int(given)), _ANSWER_S)):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)

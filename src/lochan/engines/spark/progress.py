@@ -6,12 +6,18 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from lochan.engines.duckdb.limits import cancelled
 from lochan.formats.job import JobStageRecord
+from lochan.formats.record import Actor
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from lochan.engines.spark.run import SparkRun
+
 
 Listener = Callable[[Sequence[JobStageRecord]], None]
 
@@ -29,21 +35,12 @@ def watched(spark: SparkSession, listener: Listener) -> Iterator[None]:
         return
     tag = f"lochan-watched-{next(_numbers)}"
     context.addJobTag(tag)
-    try:
-        with watched_tag(spark, tag, listener):
-            yield
-    finally:
-        context.removeJobTag(tag)
-
-
-@contextmanager
-def watched_tag(spark: SparkSession, tag: str, listener: Listener) -> Iterator[None]:
-    """What anybody starts by this tag."""
     watch = Watch(spark, tag, listener)
     try:
         yield
     finally:
         watch.end()
+        context.removeJobTag(tag)
 
 
 class Watch:
@@ -89,9 +86,75 @@ def context_of(spark: SparkSession) -> Any:
     return spark.sparkContext if hasattr(spark, "_jsparkSession") else None
 
 
+def is_remote(spark: SparkSession) -> bool:
+    """Behind Connect a frame is looked at only when it runs: what it names must stay."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def master_of(spark: SparkSession) -> str:
+    """Where Spark runs, as the session itself says."""
+    with suppress(Exception):  # a server of Connect may keep it to itself
+        return spark.conf.get("spark.master") or ""
+    return ""
+
+
 def _stage(tracker: Any, number: int, running: bool) -> JobStageRecord | None:
     """None for one that was skipped: its rows were there already."""
     info = tracker.getStageInfo(number)
     if info is None or not (running or info.numCompletedTasks or info.numFailedTasks):
         return None
     return JobStageRecord(number, info.name, info.numCompletedTasks, info.numTasks, info.numFailedTasks)
+
+
+# --- the record of a run: its stages, its rows, and how it ended -----------------------------------------------------
+class RunReporter(Protocol):
+    """Of how it ended, the first word counts."""
+
+    def stages(self, stages: Sequence[JobStageRecord]) -> None: ...
+
+    def rows(self, count: int) -> None: ...
+
+    def log(self, text: str) -> None: ...
+
+    def end(self) -> None: ...
+
+    def failed(self, error: BaseException) -> None: ...
+
+
+# By kind, what it is about, who wants it, and where it runs.
+Tell = Callable[[str, str, Actor, str], RunReporter]
+
+
+def listener_of(report: RunReporter, watch: Listener | None) -> Listener:
+    """Both are told."""
+    if watch is None:
+        return report.stages
+
+    def both(stages: Sequence[JobStageRecord]) -> None:
+        report.stages(stages)
+        watch(stages)
+
+    return both
+
+
+def tell_of(run: SparkRun, report: RunReporter) -> SparkRun:
+    """The same run; one that is closed before its last row was cancelled."""
+    run.batches = _told(run, run.batches, report)
+    run.at_close = lambda: report.failed(cancelled())
+    return run
+
+
+def _told(run: SparkRun, batches: Iterator[pa.RecordBatch], report: RunReporter) -> Iterator[pa.RecordBatch]:
+    count = 0
+    try:
+        for batch in batches:
+            count += batch.num_rows
+            report.rows(count)
+            yield batch
+    except Exception as error:
+        run.end_watch()
+        report.failed(error)
+        raise
+    report.rows(count)
+    run.end_watch()
+    report.end()

@@ -20,8 +20,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, Watch
 from lochan.engines.spark.scan import Views, used_tables
 from lochan.engines.spark.session import check_is_literal, session_at
-from lochan.engines.spark.sizes import Sizes, sizes_for
-from lochan.engines.spark.waves import Wave, waves, whole
+from lochan.engines.spark.waves import Sizes, Wave, sizes_for, waves, whole
 from lochan.errors import LochanError
 from lochan.pools.snapshot import DataObject
 from lochan.query.dialects import render
@@ -79,7 +78,7 @@ class SparkRun:
 
 async def start(
     prepared: Prepared,
-    lying: LakeFiles,
+    lake: LakeFiles,
     work: WorkFolders,
     limits: Limits,
     place: SparkPlace,
@@ -88,15 +87,15 @@ async def start(
     go_on: bool = False,
     listener: Listener | None = None,
 ) -> SparkRun:
-    """Raises Gone where a data object is not there any more, unless told to go on without it; Refused where Spark does
-    not start, or cannot give the rows that the query means."""
+    """Raises Gone if a data object is not there any more, unless `go_on` leaves it out; Refused if Spark does not
+    start, or cannot give the rows that the query means."""
     render(prepared.plan.query, "spark")  # what it cannot do is said before a JVM is started
-    check_reach(lying.files, work, place, lying.place)
+    check_reach(lake.files, work, place, lake.place)
     spark = session_at(place, limits)
     views = Views(spark)
     folder = make_folder()
     try:
-        files = files_for(spark, lying.files, place, lying.place, lying.store, lying.verified)
+        files = files_for(spark, lake.files, place, lake.place, lake.store, lake.verified)
         async with in_time(limits):
             paths, missing = await place_files(prepared, files, folder, go_on=go_on)
         _add_views(prepared, files, views, paths)
@@ -125,9 +124,9 @@ def _streamed(batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanErro
         raise why(f"{error} {error.__cause__}") or error from error.__cause__
 
 
-def _why_unread(files: Files, placed: Sequence[PlacedObject], said: str) -> LochanError | None:
+def _why_unread(files: Files, placed: Sequence[PlacedObject], text: str) -> LochanError | None:
     """Of the objects that Spark names where it has failed. In a folder all are looked at, if it names none."""
-    named = [each for each in placed if each.object.address in said]
+    named = [each for each in placed if each.object.address in text]
     if not named and not files.folders:
         return None
     return files.failure(named or placed)

@@ -83,8 +83,3 @@ def used_tables(query: exp.Query, scans: Scans) -> Mapping[str, pa.Table]:
 def literal_path(path: str) -> str:
     """Spark takes a path for a glob."""
     return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
-
-
-def is_remote(spark: SparkSession) -> bool:
-    """Behind Connect a frame is looked at only when it runs: what it names must stay."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")

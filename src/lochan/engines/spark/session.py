@@ -6,15 +6,15 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.spark.jvm_stderr import stderr_kept, why, words
-from lochan.engines.spark.place import SparkPlace, why_not
-from lochan.engines.spark.port_check import check_answers
+from lochan.engines.spark.place import SparkPlace, check_answers, why_not
 from lochan.errors import Refused
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ _REAPED = {
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _PATIENCE_S = 20.0
+_SHOWN_MAX = 300  # characters of what a JVM prints
 _NAP_S = 0.5
 _log = logging.getLogger("lochan.spark")
 _DEATH_S = 3.0
@@ -63,7 +64,7 @@ SparkKey = tuple[str, str]
 
 
 def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
-    """Raises Refused where Spark cannot be started. The limit of memory is the JVM's: that of who comes first."""
+    """Raises Refused if Spark cannot be started. The memory limit is the JVM's: the first caller sets it."""
     refused = why_not(place)
     if refused is not None:
         raise refused
@@ -79,7 +80,7 @@ def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
 
 
 def check_is_literal(spark: SparkSession, sql: str) -> None:
-    """Raises Refused where Spark would read more out of a statement than stands in it. In texts nothing is expanded, as
+    """Raises Refused if Spark would read more out of a statement than stands in it. In texts nothing is expanded, as
     they are written; a name has no such notation, and files of users say what fields are called."""
     if "${" in sql and spark.conf.get(SUBSTITUTE) != "false":
         raise Refused(
@@ -110,8 +111,8 @@ def end_if_stuck(spark: SparkSession, patience_s: float) -> bool:
 def _left_behind(context: Any) -> int:
     """Tasks that run, and are of no set of tasks that Spark still counts on."""
     scheduler = context._jsc.sc().taskScheduler()
-    wanted = scheduler.rootPool().getSortedTaskSetQueue()
-    return running_tasks(context) - int(sum(wanted.apply(at).runningTasks() for at in range(wanted.length())))
+    queue = scheduler.rootPool().getSortedTaskSetQueue()
+    return running_tasks(context) - int(sum(queue.apply(at).runningTasks() for at in range(queue.length())))
 
 
 def running_tasks(context: Any) -> int:
@@ -192,17 +193,17 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
     for name, value in options.items():
         builder = builder.config(name, value)
     global _launched_here
-    with stderr_kept() as said:
+    with stderr_kept() as output:
         try:
             made = builder.getOrCreate()
             _launched_here = True
             return made
         except Exception as error:  # whatever a JVM comes up with
-            if "UnsupportedClassVersionError" in words(said):
+            if "UnsupportedClassVersionError" in printed(output):
                 hint = "install Java 17, or set JAVA_HOME to one"
                 raise Refused("Spark did not start: this Java is too old for it", hint=hint) from error
             hint = "`lochan doctor --spark` tells more"
-            raise Refused(f"Spark did not start on {place.master}: {why(error, said)}", hint=hint) from error
+            raise Refused(f"Spark did not start on {place.master}: {why(error, output)}", hint=hint) from error
 
 
 def _forget_dead() -> None:
@@ -249,3 +250,33 @@ def _is_stopped(session: SparkSession) -> bool:
     except Exception:
         return True
     return False
+
+
+# --- what a JVM prints -----------------------------------------------------------------------------------------------
+@contextmanager
+def stderr_kept() -> Iterator[IO[bytes]]:
+    """What a JVM prints goes to our stderr, which it inherits: it is kept back, and shown only if something fails. The
+    descriptor itself has to point elsewhere for a while."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as output:
+        os.dup2(output.fileno(), 2)
+        try:
+            yield output
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def why(error: Exception, output: IO[bytes]) -> str:
+    """The error's first line, and the one line that tells most of what was said."""
+    lines = [line.strip() for line in printed(output).splitlines() if line.strip()]
+    telling = next((line for line in lines if "rror" in line or "xception" in line), lines[-1] if lines else "")
+    first = str(error).strip().partition("\n")[0]
+    return f"{first}{f' ({telling})' if telling else ''}"[:_SHOWN_MAX]
+
+
+def printed(output: IO[bytes]) -> str:
+    """All that the JVM printed."""
+    output.seek(0)
+    return output.read().decode(errors="replace")

@@ -1,21 +1,63 @@
-"""The rows of a frame, some partitions at a time and in their order: the driver never holds more than a few of them."""
+"""The rows of a frame, some partitions at a time and in their order: the driver never holds more than a few of them.
+
+So partitions must be small: rows come to the driver by whole ones. How finely Spark cuts a query's work is set here.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+from sqlglot import exp
 
-from lochan.engines.spark.sizes import Sizes
+from lochan.engines.duckdb.limits import Limits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
 
 Wave = list[pa.RecordBatch]
 
-_GROWTH = 4
+FEW_ROWS = 10_000
+_LEAST, _MOST, _USUAL = 2 << 20, 32 << 20, 128 << 20  # of Parquet in a partition; the last is Spark's own
+_GROWN = 6  # rows in memory are about so much larger than in Parquet
+_PARTITIONS_MAX = 10_000
+_GROWTH = 4  # of a wave, at most
 _AT_ONCE_MAX = 4_096
+
+
+class Sizes(NamedTuple):
+    partition_bytes: int  # of Parquet
+    wave_bytes: int  # of rows that come at once: one wave is read, one waits, one comes, and the JVM has it again
+    first_wave: int  # partitions, before it is known how large they are
+    few: bool  # a handful of rows: all of them come at once
+
+    def fit(self, session: SparkSession, read_bytes: int) -> None:
+        """Two queries at once may get each other's sizes; that changes no row."""
+        parts = max(min(os.cpu_count() or 1, 8), read_bytes // min(self.partition_bytes, _MOST))
+        session.conf.set("spark.sql.files.maxPartitionBytes", str(self.partition_bytes))
+        session.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", str(min(self.partition_bytes * 2, _MOST)))
+        session.conf.set("spark.sql.shuffle.partitions", str(min(parts, _PARTITIONS_MAX)))
+
+
+def sizes_for(query: exp.Query, limits: Limits) -> Sizes:
+    """Few rows come of a great many, or as many as are read."""
+    memory, few = limits.memory_bytes, _few(query)
+    if few or _sums_up(query):
+        return Sizes(_USUAL, memory // 8, _PARTITIONS_MAX, few)
+    partition = max(_LEAST, min(memory // 128, _MOST))
+    return Sizes(partition, memory // 8, memory // 4 // (partition * _GROWN), few)
+
+
+def _few(query: exp.Query) -> bool:
+    limit = query.args.get("limit")
+    return isinstance(limit, exp.Limit) and limit.expression.is_int and int(limit.expression.this) <= FEW_ROWS
+
+
+def _sums_up(query: exp.Query) -> bool:
+    return any(each.args.get("group") or each.find(exp.AggFunc) for each in query.find_all(exp.Select))
 
 
 def waves(frame: DataFrame, sizes: Sizes) -> Iterator[Wave]:
@@ -65,10 +107,10 @@ def _wave(context: Any, batches: Any, schema: pa.Schema, partitions: range) -> W
     from pyspark.serializers import NoOpSerializer
     from pyspark.util import _load_from_socket
 
-    wanted = context._gateway.jvm.java.util.ArrayList()
+    numbers = context._gateway.jvm.java.util.ArrayList()
     for number in partitions:
-        wanted.append(number)
-    served = context._jvm.PythonRDD.runJob(context._jsc.sc(), batches, wanted)
+        numbers.append(number)
+    served = context._jvm.PythonRDD.runJob(context._jsc.sc(), batches, numbers)
     return [
         pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in _load_from_socket(served, NoOpSerializer())
     ]

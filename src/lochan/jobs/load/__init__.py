@@ -12,6 +12,5 @@ survey        a look at the files before they are read: formats, and where to cu
 file_splits   parts of files, each for one task, and their rows
 key_ranges    keys as SQL, and in which part of the key each row lies
 shuffle       rows on their way between tasks
-tasks         what executors do
-load          all of it
+load          all of it, and what executors do
 """

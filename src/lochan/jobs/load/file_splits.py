@@ -99,11 +99,11 @@ def middle(group: pq.RowGroupMetaData) -> int:
     return int(begin + sum(each.total_compressed_size for each in columns) // 2)
 
 
-def rows_of(room: ReadContext, seen: SurveyedFile, piece: FileSplit, how: LoaderOptions) -> Iterator[Chunk]:
+def rows_of(room: ReadContext, seen: SurveyedFile, piece: FileSplit, options: LoaderOptions) -> Iterator[Chunk]:
     """Lines with places that name the file too. Raises Invalid, and Conflict where the file has changed."""
     seen.file.check_same()
     if piece.whole:
-        found = chunks(room, seen.file.as_input(), how._replace(format=seen.format))
+        found = chunks(room, seen.file.as_input(), options._replace(format=seen.format))
         yield from (_on_lines(piece.file, chunk) for chunk in found)
     elif seen.format == PARQUET:
         yield from _row_groups(seen, piece)
@@ -144,11 +144,11 @@ def _row_groups(seen: SurveyedFile, piece: FileSplit) -> Iterator[pa.RecordBatch
     already, and only the parts of the file that are needed come from its store."""
     with seen.file.open() as stream, damage_as_invalid(PARQUET, seen.file.name):
         file = pq.ParquetFile(stream)
-        wanted = [
+        groups = [
             number
             for number in range(file.num_row_groups)
             if piece.begin <= middle(file.metadata.row_group(number)) < piece.end
         ]
-        if wanted:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=wanted):
+        if groups:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=groups):
                 yield check_batch(seen.file.name, batch)

@@ -60,7 +60,7 @@ class File:
         return Input(self.name, self.open, self.size, "" if self.place else self.path)
 
     def check_same(self) -> None:
-        """Raises Conflict where it is not what it was when the load began."""
+        """Raises Conflict if the file has changed since the load began."""
         if now(self) != (self.size, self.stamp):
             raise Conflict(f"{self.name} was changed while it was read", hint="nothing was loaded; load it again")
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
 
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.load import STANDARD, LoadCommit, LoaderOptions, repeated_load
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.read_input import take_chunk
 from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.spark.package import ship
+from lochan.engines.spark.executors import ship, spark_folder
 from lochan.engines.spark.progress import Listener, context_of
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
 from lochan.jobs.job_commit import LandResult, land
-from lochan.jobs.load.file_splits import splits_of
-from lochan.jobs.load.files import File, SurveyedFile
+from lochan.jobs.load.file_splits import FileSplit, rows_of, splits_of
+from lochan.jobs.load.files import File, PositionedFaults, SurveyedFile
 from lochan.jobs.load.key_ranges import KeyRanges, bounds_of
-from lochan.jobs.load.shuffle import SPARK_SCHEMA
+from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, sent, sent_faults
 from lochan.jobs.load.survey import some_rows, survey
-from lochan.jobs.load.tasks import LoadWork, cut, load_part, load_splits
-from lochan.jobs.messages import TaskMessage
-from lochan.jobs.target import PoolTarget, pool_target
+from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, reports_errors
+from lochan.jobs.pool_writer import write
 from lochan.jobs.tasks import on_spark, run_tasks
 from lochan.pools.json_row import Faults
 from lochan.store.open import StoreLocation
@@ -32,6 +37,77 @@ from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# What executors do: read splits and cut their rows by key, then make objects of the rows of one part.
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWork:
+    """The same for all tasks of a load. May be pickled."""
+
+    files: tuple[SurveyedFile, ...]
+    splits: tuple[FileSplit, ...]
+    target: PoolTarget
+    options: LoaderOptions
+    bounds: tuple[bytes, ...] = ()  # between the parts of the key
+
+    def faults(self) -> PositionedFaults:
+        return PositionedFaults(self.options.on_error, files=[seen.file for seen in self.files])
+
+
+def cut(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of splits by their numbers: all rows, for the parts that they lie in."""
+    target = work.target
+    with reports_errors(), DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
+        room, keyed = _Room(session, work.faults()), KeyRanges(session, target.settings)
+        for split in _splits(work, numbers):
+            for chunk in rows_of(room, work.files[split.file], split, work.options):
+                yield from sent(chunk, keyed.parts(chunk, work.bounds))
+        yield from sent_faults(room.faults)
+
+
+def load_part(work: LoadWork, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+    """Of the rows that `cut` sent here: objects on the store."""
+    each = iter(records)
+    first = next(each, None)
+    if first is None:
+        return
+    received = Received(chain([first], each))
+
+    def fill(loader: Loader) -> None:
+        for chunk in received.chunks():
+            take_chunk(loader, chunk)
+
+    yield from write(work.target, fill, faults=work.faults())
+    yield from received.faults
+
+
+def load_splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+    """If all rows are one part: no task needs to send them to another."""
+
+    def fill(loader: Loader) -> None:
+        for split in _splits(work, numbers):
+            for chunk in rows_of(loader, work.files[split.file], split, work.options):
+                take_chunk(loader, chunk)
+
+    return write(work.target, fill, faults=work.faults())
+
+
+def _splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[FileSplit]:
+    for batch in numbers:
+        yield from (work.splits[number] for number in batch.column(0).to_pylist())
+
+
+@dataclass(slots=True)
+class _Room:
+    session: DuckSession
+    faults: Faults
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.session.folder)
+
 
 _OBJECTS = 4  # the text of so many bytes, for each of an object, is one part: objects are packed
 _PART_BYTES_MAX = 1 << 30
@@ -69,49 +145,49 @@ async def load_files(
     place: StoreLocation,
     branch: str,
     files: Sequence[File],
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     where: LoadContext,
-    how: LoaderOptions = STANDARD,
-    cutting: LoadSizes = DEFAULT_SIZES,
+    options: LoaderOptions = STANDARD,
+    sizes: LoadSizes = DEFAULT_SIZES,
 ) -> LoadCommit:
-    """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
+    """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo if there are none,
     Conflict for a file that was changed meanwhile, and what landing raises."""
     target = await pool_target(repository, place, branch)
     await hold_key(repository, actor)
-    work = partial(_written, where.spark, target, files, how._replace(advance=STANDARD.advance), cutting)
+    work = partial(_written, where.spark, target, files, options._replace(advance=STANDARD.advance), sizes)
     messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
     if where.wrote is not None:
         where.wrote(sum(message.put_bytes for message in messages))
-    landed = await land(repository, branch, messages, said, actor=actor)
-    return loaded_of(landed, how)
+    landed = await land(repository, branch, messages, message, actor=actor)
+    return loaded_of(landed, options)
 
 
-def loaded_of(landed: LandResult, how: LoaderOptions) -> LoadCommit:
+def loaded_of(landed: LandResult, options: LoaderOptions) -> LoadCommit:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
-    faults = Faults(how.on_error, landed.faults, list(landed.first_faults))
+    faults = Faults(options.on_error, landed.faults, list(landed.first_faults))
     return LoadCommit(landed.commit, landed.rows, list(landed.entries), faults)
 
 
 def _written(
-    spark: SparkSession, target: PoolTarget, files: Sequence[File], how: LoaderOptions, cutting: LoadSizes
+    spark: SparkSession, target: PoolTarget, files: Sequence[File], options: LoaderOptions, sizes: LoadSizes
 ) -> list[TaskMessage]:
     """What tasks wrote."""
     ship(spark)
-    return _run(spark, planned(survey(files, how.format), target, how, cutting, parallel=_parallel(spark)))
+    return _run(spark, planned(survey(files, options.format), target, options, sizes, parallel=_parallel(spark)))
 
 
 def planned(
-    files: Sequence[SurveyedFile], target: PoolTarget, how: LoaderOptions, cutting: LoadSizes, *, parallel: int
+    files: Sequence[SurveyedFile], target: PoolTarget, options: LoaderOptions, sizes: LoadSizes, *, parallel: int
 ) -> LoadWork:
     """Into which splits and parts the work is cut."""
     size, rows_bytes = sum(seen.file.size for seen in files), sum(seen.rows_bytes for seen in files)
-    split = cutting.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
-    work = LoadWork(tuple(files), tuple(splits_of(files, split)), target, how)
-    parts = _parts(rows_bytes, cutting.part_bytes or _part_bytes(target), parallel)
-    return work if parts == 1 else replace(work, bounds=_bounds(files, target, how, parts))
+    split = sizes.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
+    work = LoadWork(tuple(files), tuple(splits_of(files, split)), target, options)
+    parts = _parts(rows_bytes, sizes.part_bytes or _part_bytes(target), parallel)
+    return work if parts == 1 else replace(work, bounds=_bounds(files, target, options, parts))
 
 
 def _part_bytes(target: PoolTarget) -> int:
@@ -123,10 +199,10 @@ def _parts(rows_bytes: int, part_bytes: int, parallel: int) -> int:
     return min(max(1, -(-rows_bytes // part_bytes), min(parallel, rows_bytes // least)), _PARTS_MAX)
 
 
-def _bounds(files: Sequence[SurveyedFile], target: PoolTarget, how: LoaderOptions, parts: int) -> tuple[bytes, ...]:
+def _bounds(files: Sequence[SurveyedFile], target: PoolTarget, options: LoaderOptions, parts: int) -> tuple[bytes, ...]:
     with DuckSession(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
         keyed = KeyRanges(session, target.settings)
-        chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=how.typed)
+        chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=options.typed)
         return tuple(bounds_of([key for chunk in chunks for key in keyed.keys(chunk)], parts))
 
 

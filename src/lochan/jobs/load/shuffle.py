@@ -15,9 +15,7 @@ import pyarrow as pa
 from lochan.engines.duckdb.load.read_input import Chunk, PlainLines
 from lochan.ingest.lines import CHUNK_BYTES, Lines, is_valid
 from lochan.jobs.load.key_ranges import Parts
-from lochan.jobs.messages import TaskMessage
-from lochan.jobs.messages import decode as message_of
-from lochan.jobs.messages import encode as bytes_of
+from lochan.jobs.messages import TaskMessage, decode_message, encode_message
 from lochan.jobs.pool_writer import joined
 from lochan.pools.json_row import Faults, Row
 
@@ -53,7 +51,7 @@ def _sent_rows(rows: list[Row], parts: Parts) -> Iterator[pa.RecordBatch]:
 def sent_faults(faults: Faults) -> Iterator[pa.RecordBatch]:
     """What the reader of a piece had against it; to any part."""
     if faults.count:
-        yield _record(0, _FAULTS, bytes_of(TaskMessage(faults=faults.count, first_faults=tuple(faults.first))))
+        yield _record(0, _FAULTS, encode_message(TaskMessage(faults=faults.count, first_faults=tuple(faults.first))))
 
 
 class Received:
@@ -68,7 +66,7 @@ class Received:
         size: Counter[int] = Counter()
         for kind, body in self._bodies():
             if kind == _FAULTS:
-                self.faults.append(message_of(body))
+                self.faults.append(decode_message(body))
                 continue
             if kind == _ROWS:
                 yield pickle.loads(body)

@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def survey(files: Sequence[File], format: str | None) -> list[SurveyedFile]:
-    """Raises Invalid where it cannot be told what a file is."""
+    """Raises Invalid if the format of a file cannot be told."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         return list(threads.map(partial(_look, format=format), files))
 
@@ -100,7 +100,7 @@ def _lines_at(seen: SurveyedFile, spots: list[int]) -> list[Chunk]:
 
 
 def _columns_at(seen: SurveyedFile, spots: list[int], names: Sequence[str]) -> list[Chunk]:
-    """Of row groups. A file that cannot be read is the business of who reads all of it."""
+    """Of row groups. A file that cannot be read is reported by whoever reads all of it."""
     found: list[Chunk] = []
     try:
         with seen.file.open() as stream:
@@ -108,11 +108,11 @@ def _columns_at(seen: SurveyedFile, spots: list[int], names: Sequence[str]) -> l
             if not file.num_row_groups:
                 return []
             middles = np.array([middle(file.metadata.row_group(each)) for each in range(file.num_row_groups)])
-            wanted = [name for name in names if name in file.schema_arrow.names]
+            chosen = [name for name in names if name in file.schema_arrow.names]
             for group in np.unique(np.abs(middles[:, None] - np.array(spots)).argmin(axis=0)):
                 rows = _SPOT_ROWS * len(spots)
-                batches = file.iter_batches(batch_size=rows, row_groups=[int(group)], columns=wanted)
-                found += islice(batches, 1) if wanted else []
+                batches = file.iter_batches(batch_size=rows, row_groups=[int(group)], columns=chosen)
+                found += islice(batches, 1) if chosen else []
     except (pa.ArrowException, OSError, ValueError, MemoryError):
         pass
     return found

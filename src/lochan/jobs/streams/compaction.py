@@ -12,12 +12,14 @@ import math
 import duckdb
 import pyarrow.compute as pc
 
-from lochan.engines.compact import CompactRequest, PoolCompactionResult, compact
+from lochan.engines.choice import DUCKDB
 from lochan.engines.duckdb.data_objects import snapshot_of
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.query_context import QueryContext
 from lochan.errors import ConcurrentCommit, LochanError, NothingToDo
 from lochan.formats.record import Actor
+from lochan.jobs.compaction import CompactJobOptions, PoolCompactionResult, compact
+from lochan.jobs.compaction_plan import CompactRequest
 from lochan.pools.upkeep import Policy
 from lochan.versioning.open_repository import OpenRepository
 
@@ -25,7 +27,8 @@ FAN = 8
 _ROOM = 1.25  # merged rows take less, and what was merged must not be small again in the next round
 # Where keys come in no order, everything runs into everything, and each round would write all of it again.
 _OVERLAPPING = 2 * FAN
-_LIMITS = Limits(memory_bytes=512 << 20, threads=1)  # the stream goes on meanwhile
+# In this process, and with little of it: the stream goes on meanwhile.
+_OPTIONS = CompactJobOptions(DUCKDB, Limits(memory_bytes=512 << 20, threads=1))
 _ROUNDS = 3
 _TOO_MANY = 2  # times as many objects as the rows would fill
 _log = logging.getLogger("lochan.ingest")
@@ -56,16 +59,16 @@ class CompactionSchedule:
 
 
 async def compact_stream(
-    at: QueryContext, pool: str, branch: str, wish: CompactRequest, *, actor: Actor, last: bool = False
+    at: QueryContext, pool: str, branch: str, request: CompactRequest, *, actor: Actor, last: bool = False
 ) -> PoolCompactionResult | None:
-    """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; where there
-    are no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
+    """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; if there are
+    no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
     try:
         repository = await at.catalog.open_repository(pool)
         try:
-            if last and not await _too_many(repository, branch, wish.size_bytes):
+            if last and not await _too_many(repository, branch, request.size_bytes):
                 return None
-            return await _tend(at, repository, branch, wish, actor)
+            return await _compact(at, repository, branch, request, actor)
         finally:
             await repository.close()
     except (LochanError, OSError, duckdb.Error) as error:
@@ -73,14 +76,14 @@ async def compact_stream(
         return None
 
 
-async def _tend(
-    at: QueryContext, repository: OpenRepository, branch: str, wish: CompactRequest, actor: Actor
+async def _compact(
+    at: QueryContext, repository: OpenRepository, branch: str, request: CompactRequest, actor: Actor
 ) -> PoolCompactionResult | None:
     """More than once: what overlapped was merged first, and may be small beside its neighbours then."""
     done = None
     for _ in range(_ROUNDS):
         try:
-            done = await compact(repository, branch, at.files, wish, actor=actor, limits=_LIMITS)
+            done = await compact(repository, branch, at, request, actor=actor, options=_OPTIONS)
         except NothingToDo:
             break
         except ConcurrentCommit:

@@ -97,24 +97,24 @@ class TopicChunk(NamedTuple):
 class Topics:
     """Raises Transient where no broker answers, NotFound for a topic that is not there."""
 
-    def __init__(self, brokers: str, wish: TopicOptions, settings: Mapping[str, str]) -> None:
-        self._wish = wish
+    def __init__(self, brokers: str, options: TopicOptions, settings: Mapping[str, str]) -> None:
+        self._options = options
         self._consumer = _consumer({"bootstrap.servers": brokers, **settings, **_OURS})
         with _explaining(brokers):
             found = self._consumer.list_topics(timeout=_FIRST_ANSWER_S)
         self.cluster = str(found.cluster_id)
-        for topic in wish.topics:
+        for topic in options.topics:
             about = found.topics.get(topic)
             if about is None or about.error is not None:
                 raise NotFound(f"there is no topic {topic!r} at {brokers}", hint="make it first")
-        self.parts = [(topic, part) for topic in wish.topics for part in sorted(found.topics[topic].partitions)]
+        self.parts = [(topic, part) for topic in options.topics for part in sorted(found.topics[topic].partitions)]
         self._brokers = brokers
         self.ends: dict[Partition, int] = {}  # as they were at the last `seek`
 
     @property
     def name(self) -> str:
         """Of the stream, by which commits tell it: another cluster counts its messages anew."""
-        return f"kafka:{self.cluster}:{','.join(sorted(self._wish.topics))}"
+        return f"kafka:{self.cluster}:{','.join(sorted(self._options.topics))}"
 
     def __enter__(self) -> Topics:
         return self
@@ -123,8 +123,8 @@ class Topics:
         self._consumer.close()
 
     def seek(self, known: Offsets) -> dict[Partition, int]:
-        """To where it was, or to the beginning of what is new. Raises Gone where messages that were not read are no
-        longer there, unless the wish is to go on."""
+        """To where it was, or to the beginning of what is new. Raises Gone if messages that were not read are no longer
+        there, unless the options say to go on."""
         from confluent_kafka import TopicPartition
 
         starts = {}
@@ -157,10 +157,10 @@ class Topics:
 
     def _start(self, part: Partition, known: int | None, low: int, high: int) -> int:
         if known is None:
-            return high if self._wish.latest else low
+            return high if self._options.latest else low
         if low <= known <= high:
             return known
-        if self._wish.go_on:
+        if self._options.go_on:
             return low
         raise Gone(
             f"{_shown(part)}: what was not read is not there any more: message {known} comes next, and there are those "
@@ -211,8 +211,8 @@ def _explaining(brokers: str) -> Iterator[None]:
         raise _explained(brokers, error.args[0].str()) from error
 
 
-def _explained(brokers: str, said: str) -> LochanError:
-    return Transient(f"Kafka at {brokers}: {said}", hint="check that the broker is up; what was committed stays")
+def _explained(brokers: str, text: str) -> LochanError:
+    return Transient(f"Kafka at {brokers}: {text}", hint="check that the broker is up; what was committed stays")
 
 
 def _place(message: Message) -> tuple[Partition, int]:

@@ -1,4 +1,5 @@
-"""What a task does with what a stream hands it: names of files, or lines of text.
+"""Where the rows of a stream come from, and what a task does with what Spark hands it: names of files, or lines of
+text.
 
 A file is read as a whole, by the embedded loader: of any format, packed or not, and a fault is told by file and line.
 Spark hands out names alone, and no row goes through the JVM.
@@ -7,7 +8,9 @@ Spark hands out names alone, and no row goes through the JVM.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,26 +18,72 @@ import pyarrow as pa
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import read_input
-from lochan.errors import NotFound
+from lochan.engines.spark.scan import literal_path
+from lochan.errors import Invalid, NotFound
 from lochan.ingest.lines import Lines
 from lochan.ingest.streams import file_input
-from lochan.jobs.messages import TaskMessage
+from lochan.jobs.messages import PoolTarget, TaskMessage
 from lochan.jobs.pool_writer import write, write_lines
-from lochan.jobs.target import PoolTarget
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lochan.jobs.streams.batches import Write
 
 PATH, TEXT = "path", "value"  # Spark's own names
 _FILE = "file:"
+_FILES = "path string, modificationTime timestamp, length long, content binary"  # as Spark names them
+_FOREVER = "36500d"  # Spark forgets older files, and would leave out those that it has not read yet
 
 
-def write_files(how: LoaderOptions, target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+class SparkSource(NamedTuple):
+    kind: str  # folder, socket, rate
+    name: str  # by which one is told from another, into the same pool
+    format: str  # of Spark
+    options: dict[str, str]
+    write: Write | None = None  # None: what Spark hands over are rows
+    path: str | None = None
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.format(self.format).options(**self.options)
+        return reader.load() if self.path is None else reader.schema(_FILES).load(self.path).select(PATH)
+
+
+def folder_source(place: str, options: LoaderOptions, files_per_batch: int) -> SparkSource:
+    """Raises NotFound."""
+    folder = Path(place).resolve()
+    if not folder.is_dir():
+        raise NotFound(f"there is no folder {place}", hint="make it first; files may come later")
+    reading = {
+        "maxFilesPerTrigger": str(files_per_batch),
+        "maxFileAge": _FOREVER,
+        "recursiveFileLookup": "true",
+    }
+    write = partial(write_files, options)
+    return SparkSource("folder", str(folder), "binaryFile", reading, write, literal_path(str(folder)))
+
+
+def socket_source(place: str, on_error: str) -> SparkSource:
+    """Raises Invalid for what is no HOST:PORT."""
+    host, colon, port = place.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdecimal()):
+        raise Invalid(f"{place!r} is no HOST:PORT", hint="such as localhost:9999")
+    return SparkSource("socket", place, "socket", {"host": host, "port": port}, partial(write_texts, place, on_error))
+
+
+def rate_source(rows_per_second: int) -> SparkSource:
+    return SparkSource("rate", "rate", "rate", {"rowsPerSecond": str(rows_per_second)})
+
+
+def write_files(options: LoaderOptions, target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Of the files that the column `path` names."""
 
     def fill(loader: Loader) -> None:
         for batch in batches:
             for name in batch.column(PATH).to_pylist():
-                read_input(loader, file_input(_there(local_path(name))), how)
+                read_input(loader, file_input(_there(local_path(name))), options)
 
-    return write(target, fill, on_error=how.on_error)
+    return write(target, fill, on_error=options.on_error)
 
 
 def write_texts(

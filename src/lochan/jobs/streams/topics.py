@@ -6,25 +6,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from lochan.clock import Clock
-from lochan.engines.compact import CompactRequest as Compaction
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.query_context import QueryContext
 from lochan.errors import Retry
 from lochan.formats.record import Actor
+from lochan.jobs.compaction_plan import CompactRequest
 from lochan.jobs.job_commit import BatchName, LandResult, land
-from lochan.jobs.messages import TaskFailed, TaskMessage, error_of
+from lochan.jobs.messages import PoolTarget, TaskFailed, TaskMessage, error_of, pool_target
 from lochan.jobs.pool_writer import write
+from lochan.jobs.streams.batches import BatchListener, StreamJobOptions
 from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
 from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
-from lochan.jobs.target import PoolTarget, pool_target
-from lochan.pools.json_row import FAIL
-from lochan.store.open import StoreLocation
-from lochan.versioning.heads.moves import NOTHING, CommitMessage
+from lochan.jobs.write import JobLake
+from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
 
 _PAUSE_S = 0.2  # how long somebody who wants it to stop may wait
@@ -33,63 +28,47 @@ _PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0)  # between tries to land
 _log = logging.getLogger("lochan.ingest")
 
 
-class FollowOptions(NamedTuple):
-    every_s: float = 10.0  # from one commit to the next, at least
-    once: bool = False  # all that is there when it starts, and no more
-    on_error: str = FAIL
-    said: CommitMessage = NOTHING
-    memory_bytes: int = 512 << 20
-    compact: bool = True
-    size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
-
-
-@dataclass(frozen=True)
-class FollowTarget:
-    at: QueryContext
-    place: StoreLocation  # where the lake is
+class TopicTarget(NamedTuple):
+    lake: JobLake
     repository: OpenRepository
     branch: str
     actor: Actor
-    clock: Clock
 
 
-async def follow(
-    topics: Topics,
-    into: FollowTarget,
-    how: FollowOptions,
-    stop: threading.Event,
-    tell: Callable[[int, LandResult], None],
+async def follow_topics(
+    topics: Topics, into: TopicTarget, options: StreamJobOptions, stop: threading.Event, listener: BatchListener
 ) -> None:
     """Until `stop` is set; then what was read by then lands. Raises what keeps it from going on; what landed stays."""
-    await _Following(topics, into, how, stop, tell).run()
+    await _Following(topics, into, options, stop, listener).run()
 
 
 class _Following:
     def __init__(
         self,
         topics: Topics,
-        into: FollowTarget,
-        how: FollowOptions,
+        into: TopicTarget,
+        options: StreamJobOptions,
         stop: threading.Event,
-        tell: Callable[[int, LandResult], None],
+        listener: BatchListener,
     ) -> None:
-        self._topics, self._into, self._how = topics, into, how
-        self._stop, self._tell = stop, tell
+        self._topics, self._into, self._options = topics, into, options
+        self._stop, self._listener = stop, listener
+        self._clock = into.lake.clock
         self._position = StreamPosition()
         self._next: dict[Partition, int] = {}  # of what was read, landed or not
         self._upkeep: asyncio.Task[object] | None = None
 
     async def run(self) -> None:
         target = await self._target()
-        rhythm = CompactionSchedule(self._how.size_bytes or target.settings.size_bytes)
+        schedule = CompactionSchedule(self._options.size_bytes or target.settings.size_bytes)
         await self._find()
         try:
             while (first := await asyncio.to_thread(self._wait)) is not None:
-                deadline = self._into.clock.boot() + self._how.every_s
+                deadline = self._clock.boot() + self._options.every_s
                 landed = await self._batch(first, deadline)
-                self._tell(self._position.batch, landed)
+                self._listener(self._position.batch, landed)
                 if landed.entries:
-                    self._tend(rhythm.landed(landed.size_bytes))
+                    self._compact_behind(schedule.landed(landed.size_bytes))
                 await self._pause(deadline)
         except BaseException:
             if self._upkeep is not None:
@@ -97,8 +76,8 @@ class _Following:
             raise
         if self._upkeep is not None:
             await self._upkeep
-        if self._how.compact:
-            await self._tended(Compaction(size_bytes=self._how.size_bytes), last=True)
+        if self._options.compact:
+            await self._compact(CompactRequest(size_bytes=self._options.size_bytes), last=True)
 
     async def _find(self) -> None:
         """Where the branch says that it was."""
@@ -108,7 +87,7 @@ class _Following:
 
     async def _target(self) -> PoolTarget:
         into = self._into
-        return await pool_target(into.repository, into.place, into.branch, memory_bytes=self._how.memory_bytes)
+        return await pool_target(into.repository, into.lake.place, into.branch, memory_bytes=self._options.memory_bytes)
 
     def _wait(self) -> TopicChunk | None:
         """For the first messages of a batch; None: there is to be no other."""
@@ -125,31 +104,31 @@ class _Following:
         return chunk
 
     def _done(self) -> bool:
-        return self._how.once and all(self._next[part] >= end for part, end in self._topics.ends.items())
+        return self._options.once and all(self._next[part] >= end for part, end in self._topics.ends.items())
 
     async def _batch(self, first: TopicChunk, deadline: float) -> LandResult:
         target = await self._target()  # before a byte is written
         messages = await asyncio.to_thread(self._write, target, first, deadline)
         once, offsets = self._position.next(self._topics.name), dict(self._next)
-        said = self._how.said
-        said = said._replace(metadata={**said.metadata, OFFSETS: encode_offsets(offsets)})
-        landed = await self._land(messages, said, once)
+        message = self._options.message
+        message = message._replace(metadata={**message.metadata, OFFSETS: encode_offsets(offsets)})
+        landed = await self._land(messages, message, once)
         if landed.again:  # by another that follows the same topics, or by a try of ours whose answer was lost
             await self._find()
         elif landed.commit:
             self._position = StreamPosition(once.batch, offsets)
         return landed
 
-    async def _land(self, messages: list[TaskMessage], said: CommitMessage, once: BatchName) -> LandResult:
+    async def _land(self, messages: list[TaskMessage], message: CommitMessage, once: BatchName) -> LandResult:
         """Again, where the store does not answer for a while: whether the last try landed is found by the next."""
         into = self._into
         for pause_s in _PAUSES_S:
             try:
-                return await land(into.repository, into.branch, messages, said, actor=into.actor, once=once)
+                return await land(into.repository, into.branch, messages, message, actor=into.actor, once=once)
             except Retry as error:
                 _log.warning("batch %d could not be committed yet: %s", once.batch, error)
-                await into.clock.sleep(pause_s)
-        return await land(into.repository, into.branch, messages, said, actor=into.actor, once=once)
+                await self._clock.sleep(pause_s)
+        return await land(into.repository, into.branch, messages, message, actor=into.actor, once=once)
 
     def _write(self, target: PoolTarget, first: TopicChunk, deadline: float) -> list[TaskMessage]:
         """The rows of `first`, and all that comes until the time is over."""
@@ -160,25 +139,25 @@ class _Following:
                 for lines in chunk.lines:
                     loader.take(lines)
                 taken += chunk.bytes
-                left = deadline - self._into.clock.boot()
+                left = deadline - self._clock.boot()
                 if left <= 0 or taken > _BATCH_BYTES or self._stop.is_set() or self._done():
                     return
                 chunk = self._take(min(left, _PAUSE_S))
 
         try:
-            return list(write(target, fill, on_error=self._how.on_error))
+            return list(write(target, fill, on_error=self._options.on_error))
         except TaskFailed as failed:
             raise error_of(failed) from failed
 
     async def _pause(self, deadline: float) -> None:
         """Commits come at their pace, though a batch was full before its time was over."""
-        while not self._stop.is_set() and not self._done() and (left := deadline - self._into.clock.boot()) > 0:
-            await self._into.clock.sleep(min(left, _PAUSE_S))
+        while not self._stop.is_set() and not self._done() and (left := deadline - self._clock.boot()) > 0:
+            await self._clock.sleep(min(left, _PAUSE_S))
 
-    def _tend(self, wish: Compaction | None) -> None:
-        if wish is not None and self._how.compact and (self._upkeep is None or self._upkeep.done()):
-            self._upkeep = asyncio.create_task(self._tended(wish))
+    def _compact_behind(self, request: CompactRequest | None) -> None:
+        if request is not None and self._options.compact and (self._upkeep is None or self._upkeep.done()):
+            self._upkeep = asyncio.create_task(self._compact(request))
 
-    async def _tended(self, wish: Compaction, *, last: bool = False) -> None:
-        into = self._into
-        await compact_stream(into.at, into.repository.repository.name, into.branch, wish, actor=into.actor, last=last)
+    async def _compact(self, request: CompactRequest, *, last: bool = False) -> None:
+        into, name = self._into, self._into.repository.repository.name
+        await compact_stream(into.lake.queries(), name, into.branch, request, actor=into.actor, last=last)

@@ -12,9 +12,8 @@ import pyarrow as pa
 from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions
 from lochan.jobs.job_commit import land
 from lochan.jobs.load.files import File
-from lochan.jobs.load.load import LoadSizes, loaded_of, planned
+from lochan.jobs.load.load import LoadSizes, LoadWork, cut, load_part, load_splits, loaded_of, planned
 from lochan.jobs.load.survey import survey
-from lochan.jobs.load.tasks import LoadWork, cut, load_part, load_splits
 from lochan.jobs.messages import TaskMessage
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.engines.compact import CompactRequest
+from lochan.jobs.compaction_plan import CompactRequest
 from lochan.jobs.streams.compaction import FAN, CompactionSchedule, compact_stream
 from lochan.pools.settings import settings_of
 from tests.run import run

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from lochan.engines.spark.frames.typed_columns import arrow, arrow_schema
 from lochan.errors import Refused
 from lochan.query.output.columns import Column, TimeFormat
 from lochan.query.output.typed import typed
-from lochan.spark.typed_columns import arrow, arrow_schema
 
 NUMBER = Column({"object": ""}, members=(("id", Column({"int": "i", "float": "f"}, "missing")),))
 

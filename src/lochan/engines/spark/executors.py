@@ -1,12 +1,14 @@
-"""Lochan itself, as a file that executors import it from: they need the version that the driver has.
+"""What executors need: Lochan itself in the driver's version, the lake's store, and a folder with room.
 
-What it depends on is partly no Python, and must be installed on every machine.
+What Lochan depends on is partly no Python, and must be installed on every machine.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
+import socket
 import zipfile
 from functools import cache
 from importlib.util import cache_from_source
@@ -14,11 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from lochan.clock import Clock
+from lochan.errors import NotFound, Refused
+from lochan.ids import Ids
+from lochan.store.open import StoreLocation
+from lochan.store.protocol import Store
 from lochan.store.scratch import make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_QUERY_ID = "sql.streaming.queryId"  # what Spark calls it in the properties of a task
+TASK_MEMORY_BYTES = 512 << 20  # that one task may use
 _shipped: WeakSet[SparkSession] = WeakSet()
 
 
@@ -52,3 +61,30 @@ def package() -> Path:
             if compiled.exists():  # else each of their processes compiles it; where it is of another moment, too
                 archive.write(compiled, name.with_suffix(".pyc"))
     return place
+
+
+def open_on_executor(place: StoreLocation, clock: Clock, ids: Ids) -> Store:
+    """Raises Refused if the executor's machine has no such folder."""
+    try:
+        return place.open(clock=clock, ids=ids)
+    except NotFound as error:
+        raise Refused(
+            f"{socket.gethostname()} does not see the lake at {place.url}: {error.message}",
+            hint="executors need a folder that all machines share, or a bucket",
+        ) from error
+
+
+def query_of_task() -> str:
+    """The id of the stream that a task works for. Raises AssertionError outside of a stream."""
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    found = None if task is None else task.getLocalProperty(_QUERY_ID)
+    assert found, "Spark tells each task which stream it works for"
+    return str(found)
+
+
+def spark_folder() -> str | None:
+    """Where Spark puts what does not fit into memory: it has room, and is swept after a worker was killed."""
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
+    return folder if folder and Path(folder).is_dir() else None

@@ -10,8 +10,6 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lochan.query.dialects.spark_words import name_sql
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -33,6 +31,8 @@ class Origin(NamedTuple):
 
 def marked(frame: DataFrame, names: Sequence[str], origin: Origin) -> DataFrame:
     from pyspark.sql import functions
+
+    from lochan.query.dialects.spark_words import name_sql
 
     metadata = _metadata(origin)
     return frame.select(*(functions.col(name_sql(name)).alias(name, metadata=metadata) for name in names))

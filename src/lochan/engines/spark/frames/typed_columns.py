@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from lochan.engines.spark.frames.read_plan import kinds, top_fields
+from lochan.engines.spark.frames.wide_numbers import decimal_sql, decimals
 from lochan.pools.json_row import row_text
 from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, TIME, Array, Object, Path, Type
 from lochan.query.dialects.decimals import REFUSAL
@@ -26,8 +28,6 @@ from lochan.query.dialects.spark_words import name_sql
 from lochan.query.dialects.spark_words import quoted as text_sql
 from lochan.query.output.columns import Column
 from lochan.query.output.typed import WIDE, is_text, not_exact, typed, typed_schema
-from lochan.spark.read_plan import kinds, top_fields
-from lochan.spark.wide_numbers import decimal_sql, decimals
 
 _DAY = "YYYY-MM-DD"
 _DAY_US = 86_400_000_000

@@ -1,6 +1,6 @@
 """What is to be read of a pool: the plan of a query for every field there is, whatever the test leaves of the rows.
 
-So a frame's columns do not depend on which rows were asked for. A field of several kinds has one type: ints and floats
+So a frame's columns do not depend on which rows are read. A field of several kinds has one type: ints and floats
 are floats, or decimals where a float would round one of the ints; everything else is JSON text.
 """
 
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lochan.engines.query_context import QueryContext
+from lochan.engines.spark.frames.origin import Origin
+from lochan.engines.spark.frames.wide_numbers import is_wide
 from lochan.errors import Invalid, Refused
-from lochan.lake import Lake
 from lochan.pools.shape import FLOAT, INT, NULL, Path
 from lochan.query import ast
 from lochan.query.compile import compile
@@ -21,14 +23,12 @@ from lochan.query.output.formats import fields
 from lochan.query.sources.resolve import Opening
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse
-from lochan.spark.frame_origin import Origin
-from lochan.spark.wide_numbers import is_wide
 from lochan.versioning.uri import Uri
 
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """Of a pool. `low` and `high` are ends of its key's first field, both included."""
+    """What is read of a pool. `low` and `high` bound the first field of its key, both included."""
 
     uri: Uri
     where: str = ""  # a test of the pipe language
@@ -46,17 +46,16 @@ class ReadPlan:
     wide: frozenset[Path] = frozenset()  # fields of ints and floats that are decimals
 
 
-async def plan(lake: Lake, wanted: ReadRequest) -> ReadPlan:
+async def plan(at: QueryContext, request: ReadRequest) -> ReadPlan:
     """Raises QueryError, NotFound, Refused for rows that make no table."""
-    text = _text(wanted)
+    text = _text(request)
     operators = parse(text).operators if text else ()
-    _check(operators, wanted)
-    origin = await _origin(lake, wanted.uri)
-    source = ast.Source(wanted.uri.repository, origin.commit, low=_end(wanted.low), high=_end(wanted.high))
+    _check(operators, request)
+    origin = await _origin(at, request.uri)
+    source = ast.Source(request.uri.repository, origin.commit, low=_end(request.low), high=_end(request.high))
     pipe = ast.Pipe((ast.From((source,)), *operators))
-    around = lake.queries()
-    now = around.clock.wall()
-    opening = Opening(lake, around.snapshots, text, now)
+    now = at.clock.wall()
+    opening = Opening(at.catalog, at.snapshots, text, now)
     try:
         sources = await opening.open(pipe)
         await opening.widen()
@@ -89,9 +88,9 @@ def kinds(column: Column) -> list[str]:
     return [kind for kind in column.kinds if kind != NULL]
 
 
-async def _origin(lake: Lake, uri: Uri) -> Origin:
+async def _origin(at: QueryContext, uri: Uri) -> Origin:
     """At a commit, so that whoever reads in several steps reads one state."""
-    repository = await lake.open_repository(uri.repository)
+    repository = await at.catalog.open_repository(uri.repository)
     try:
         found = await repository.resolve(uri.ref or repository.repository.default_branch)
         return Origin(repository.repository.id, found.commit_id)
@@ -99,17 +98,17 @@ async def _origin(lake: Lake, uri: Uri) -> Origin:
         await repository.close()
 
 
-def _text(wanted: ReadRequest) -> str:
-    cut = f"cut {', '.join(wanted.columns)}" if wanted.columns else ""
-    return " | ".join(part for part in (wanted.where, cut) if part)
+def _text(request: ReadRequest) -> str:
+    cut = f"cut {', '.join(request.columns)}" if request.columns else ""
+    return " | ".join(part for part in (request.where, cut) if part)
 
 
-def _check(operators: tuple[ast.Operator, ...], wanted: ReadRequest) -> None:
-    tests = operators[:-1] if wanted.columns else operators
+def _check(operators: tuple[ast.Operator, ...], request: ReadRequest) -> None:
+    tests = operators[:-1] if request.columns else operators
     if not all(isinstance(each, ast.Where) for each in tests):
-        raise Invalid(f"where={wanted.where!r} is more than a test of rows", hint="such as where='status >= 500'")
-    if wanted.columns and not isinstance(operators[-1], ast.Cut):
-        raise Invalid(f"{', '.join(wanted.columns)}: these are no columns", hint="such as columns=['ts', 'host']")
+        raise Invalid(f"where={request.where!r} is more than a test of rows", hint="such as where='status >= 500'")
+    if request.columns and not isinstance(operators[-1], ast.Cut):
+        raise Invalid(f"{', '.join(request.columns)}: these are no columns", hint="such as columns=['ts', 'host']")
 
 
 def _end(text: str | None) -> ast.Expr | None:

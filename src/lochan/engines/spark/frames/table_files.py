@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.clock import SystemClock
+from lochan.engines.spark.executors import open_on_executor, spark_folder
+from lochan.engines.spark.frames.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.ids import Ids
 from lochan.ingest.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ingest.tabular import check_batch
-from lochan.jobs.pool_writer import spark_folder
-from lochan.jobs.target import open_on_executor
-from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside_files import OutsideFiles
@@ -50,7 +49,7 @@ class TableFiles(NamedTuple):
 
 
 async def table_files(repository: OpenRepository, uri: Uri) -> TableFiles:
-    """Every footer is read once. Raises NotFound where there is no such file, Invalid for files that do not make one
+    """Every footer is read once. Raises NotFound if there is no such file, Invalid for files that do not make one
     table."""
     resolved = await repository.resolve(uri.ref or repository.repository.default_branch, workspaces=True)
     entries = await table_entries(repository, resolved, uri)
@@ -71,7 +70,7 @@ async def _gated(gate: asyncio.Semaphore, reader: BodyReader, entry: Entry) -> F
 
 async def table_entries(repository: OpenRepository, resolved: ResolvedRef, uri: Uri) -> list[Entry]:
     """Of a folder, as Spark would take them: neither _hidden nor .hidden; else one file by its name. Raises
-    NotFound where there is none."""
+    NotFound if there is none."""
     view = await repository.view(resolved)
     if uri.path and not uri.path.endswith("/"):
         found = await view.get(uri.path)

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from lochan.engines.spark.scan import Views, is_remote, literal_path
+from lochan.engines.query_context import QueryContext
+from lochan.engines.spark.file_access import check_objects, hadoop_options, path_at
+from lochan.engines.spark.frames.origin import Origin, marked
+from lochan.engines.spark.frames.table_files import FileReading, TableFiles, table_files
+from lochan.engines.spark.frames.table_schema import check_names, is_read_by_spark
+from lochan.engines.spark.progress import is_remote
+from lochan.engines.spark.scan import Views, literal_path
 from lochan.errors import Invalid
 from lochan.formats.entry import Entry
-from lochan.lake import Lake
 from lochan.query.dialects.spark_words import name_sql
-from lochan.spark.frame_origin import Origin, marked
-from lochan.spark.lakes import LakePlace, on_lake
-from lochan.spark.paths import check_objects, hadoop_options, path_at
-from lochan.spark.table_files import FileReading, TableFiles, table_files
-from lochan.spark.table_schema import check_names, is_read_by_spark
 from lochan.store.open import StoreLocation
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.uri import Uri
@@ -39,31 +39,33 @@ _NAME = "/data/[^/]+/([0-9A-Za-z]{27})(/|$)"  # of an object, behind the reposit
 
 
 class FileTable(NamedTuple):
+    """A table of files, to become a frame of a session."""
+
+    place: StoreLocation
     files: TableFiles
     whole: list[Entry]  # that lie on the store as they are
     others: list[Entry]
+    columns: Sequence[str] = ()  # none: all
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Raises Invalid for names that the session does not tell apart."""
+        names = self.files.schema.names
+        check_names(self.files.schema, case_sensitive=spark.conf.get("spark.sql.caseSensitive") == "true")
+        made = [_scanned(spark, self)] if self.whole else []
+        made += [_put_together(spark, self)] if self.others else []
+        frame = made[0] if len(made) == 1 else made[0].union(made[1])
+        if self.files.commit:
+            frame = _pinned(spark, frame, self.files)
+        chosen = [name_sql(name) if name in names else name for name in self.columns]
+        return frame.select(*chosen) if chosen else frame
 
 
-def read_table(spark: SparkSession, place: LakePlace, uri: Uri, where: str, columns: Sequence[str]) -> DataFrame:
-    """Raises NotFound where there is no such file, Invalid for files that do not make one table."""
-    if where:
-        raise Invalid("files are read without a test", hint="test the frame itself: read(…).where(…)")
-    table = on_lake(place, lambda lake: _table(spark, lake, place, uri))
-    schema = table.files.schema
-    check_names(schema, case_sensitive=spark.conf.get("spark.sql.caseSensitive") == "true")
-    frames = []
-    if table.whole:
-        frames.append(_scanned(spark, place.store, table))
-    if table.others:
-        frames.append(_put_together(spark, place.store, table))
-    frame = frames[0] if len(frames) == 1 else frames[0].union(frames[1])
-    if table.files.commit:
-        origin = Origin(table.files.repository_id, table.files.commit)
-        views = Views(spark)
-        frame = views.pinned(marked(frame, schema.names, origin), origin.view)
-        if not is_remote(spark):
-            views.drop()
-    return frame.select(*(name_sql(name) if name in schema.names else name for name in columns)) if columns else frame
+def _pinned(spark: SparkSession, frame: DataFrame, files: TableFiles) -> DataFrame:
+    origin, views = Origin(files.repository_id, files.commit), Views(spark)
+    frame = views.pinned(marked(frame, files.schema.names, origin), origin.view)
+    if not is_remote(spark):
+        views.drop()
+    return frame
 
 
 class _File(NamedTuple):
@@ -79,27 +81,38 @@ class _File(NamedTuple):
         return f"{self.path!r} of {self.repository}"
 
 
-async def _table(spark: SparkSession, lake: Lake, place: LakePlace, uri: Uri) -> FileTable:
-    repository = await lake.open_repository(uri.repository)
+async def table_frame(
+    spark: SparkSession, at: QueryContext, uri: Uri, where: str = "", columns: Sequence[str] = ()
+) -> FileTable:
+    """Raises NotFound if there is no such file, Invalid for files that do not make one table, Gone, Corrupt."""
+    if where:
+        raise Invalid("files are read without a test", hint="test the frame itself: read(…).where(…)")
+    repository = await at.catalog.open_repository(uri.repository)
     try:
         files = await table_files(repository, uri)
-        gate = asyncio.Semaphore(_HEADS_AT_ONCE)
-        lies_whole = await asyncio.gather(*(_is_whole(repository, entry, gate) for entry in files.entries))
-        scanned = [
-            yes and is_read_by_spark(schema, files.schema) and _can_join(files, entry)
-            for entry, schema, yes in zip(files.entries, files.schemas, lies_whole, strict=True)
-        ]
-        whole = [entry for entry, yes in zip(files.entries, scanned, strict=True) if yes]
-        # A file of a workspace that is not committed has no SHA-256 yet.
-        objects = [
-            _File(entry.path, uri.repository, entry.blocks[0].address, entry.size, entry.blocks[0].sha256)
-            for entry in whole
-            if entry.blocks[0].sha256
-        ]
-        await check_objects(spark, lake, place.store, objects)
-        return FileTable(files, whole, [entry for entry, yes in zip(files.entries, scanned, strict=True) if not yes])
+        scanned = await _scanned_by_spark(repository, files)
     finally:
         await repository.close()
+    whole = [entry for entry, yes in zip(files.entries, scanned, strict=True) if yes]
+    others = [entry for entry, yes in zip(files.entries, scanned, strict=True) if not yes]
+    # A file of a workspace that is not committed has no SHA-256 yet.
+    objects = [
+        _File(entry.path, uri.repository, entry.blocks[0].address, entry.size, entry.blocks[0].sha256)
+        for entry in whole
+        if entry.blocks[0].sha256
+    ]
+    await check_objects(spark, at, objects)
+    return FileTable(at.place, files, whole, others, columns)
+
+
+async def _scanned_by_spark(repository: OpenRepository, files: TableFiles) -> list[bool]:
+    """Whether Spark's own scan reads each of the files."""
+    gate = asyncio.Semaphore(_HEADS_AT_ONCE)
+    lies_whole = await asyncio.gather(*(_is_whole(repository, entry, gate) for entry in files.entries))
+    return [
+        yes and is_read_by_spark(schema, files.schema) and _can_join(files, entry)
+        for entry, schema, yes in zip(files.entries, files.schemas, lies_whole, strict=True)
+    ]
 
 
 async def _is_whole(repository: OpenRepository, entry: Entry, gate: asyncio.Semaphore) -> bool:
@@ -119,10 +132,10 @@ def _object_name(files: TableFiles, entry: Entry) -> str | None:
     return None if found is None else found[1]
 
 
-def _scanned(spark: SparkSession, place: StoreLocation, table: FileTable) -> DataFrame:
+def _scanned(spark: SparkSession, table: FileTable) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    files = table.files
+    files, place = table.files, table.place
     in_paths = files.columns.schema.names
     schema = pa.schema([field for field in files.schema if field.name not in in_paths])
     addresses = [entry.blocks[0].address for entry in table.whole]
@@ -146,11 +159,11 @@ def _with_path_columns(spark: SparkSession, frame: DataFrame, table: FileTable, 
     return read.join(functions.broadcast(known), same).select(*map(name_sql, files.schema.names))
 
 
-def _put_together(spark: SparkSession, place: StoreLocation, table: FileTable) -> DataFrame:
+def _put_together(spark: SparkSession, table: FileTable) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     schema = table.files.schema
-    reading = FileReading(place.for_others(), schema, table.files.columns)
+    reading = FileReading(table.place.for_others(), schema, table.files.columns)
     entries = pa.array([msgspec.msgpack.encode(entry) for entry in table.others], pa.binary())
     frame = spark.createDataFrame(pa.table({_COLUMN: entries})).repartition(len(entries))
     return frame.mapInArrow(partial(_read, reading), from_arrow_schema(schema, prefer_timestamp_ntz=True))

@@ -185,8 +185,8 @@ def _is_read_as(own: pa.DataType, table: pa.DataType) -> bool:
     if own == table:
         return True
     if types.is_struct(own):
-        wanted = {each.name: each.type for each in table}
-        return all(_is_read_as(each.type, wanted[each.name]) for each in own)
+        members = {each.name: each.type for each in table}
+        return all(_is_read_as(each.type, members[each.name]) for each in own)
     if types.is_list(own):
         return _is_read_as(own.value_type, table.value_type)
     if types.is_map(own):

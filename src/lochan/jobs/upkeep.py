@@ -6,17 +6,17 @@ pool that fails does not stop the others.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from functools import partial
+from collections.abc import AsyncIterator, Collection
 from typing import NamedTuple
 
 import duckdb
 
-from lochan.engines.compact import CompactRequest, PoolCompactionResult, compact
-from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.query_context import QueryContext
 from lochan.errors import ConcurrentCommit, LochanError, NothingToDo
 from lochan.formats.record import Actor
+from lochan.jobs.compaction import DEFAULT_COMPACT, CompactJobOptions, PoolCompactionResult, compact
+from lochan.jobs.compaction_plan import CompactRequest
+from lochan.journal.keys import part_of
 from lochan.pools.upkeep import Rule, Upkeep
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository
@@ -30,9 +30,6 @@ COMPACTED, IN_ORDER, LEFT_ALONE, NO_BRANCH, BUSY, FAILED = (
     "failed",
 )
 _TRIES = 3
-
-# How a branch is compacted; by default on this machine.
-Compact = Callable[[OpenRepository, str, CompactRequest], Awaitable[PoolCompactionResult]]
 
 
 class UpkeepResult(NamedTuple):
@@ -51,11 +48,9 @@ async def keep(
     only: Collection[str] = (),
     *,
     actor: Actor,
-    limits: Limits = STANDARD,
-    by: Compact | None = None,
+    options: CompactJobOptions = DEFAULT_COMPACT,
 ) -> AsyncIterator[UpkeepResult]:
     """Keeps all pools, or those named by `only`. Raises errors of reading the lake itself."""
-    by = by or partial(_here, at, actor, limits)
     for pool in await at.catalog.repositories():
         if pool.kind != POOL or (only and pool.name not in only):
             continue
@@ -64,27 +59,26 @@ async def keep(
             yield UpkeepResult(pool.name, "", LEFT_ALONE)
             continue
         for branch in rule.branches or (pool.default_branch,):
-            yield await _kept(at, pool, branch, rule, by)
+            own = part_of(actor, f"{pool.id}@{branch}")
+            yield await _kept(at, pool, branch, rule, own, options)
 
 
-async def _here(
-    at: QueryContext, actor: Actor, limits: Limits, repository: OpenRepository, branch: str, request: CompactRequest
-) -> PoolCompactionResult:
-    return await compact(repository, branch, at.files, request, actor=actor, limits=limits)
-
-
-async def _kept(at: QueryContext, pool: Repository, branch: str, rule: Rule, by: Compact) -> UpkeepResult:
+async def _kept(
+    at: QueryContext, pool: Repository, branch: str, rule: Rule, actor: Actor, options: CompactJobOptions
+) -> UpkeepResult:
     try:
         repository = await at.catalog.open_repository(pool.name)
         try:
-            return await _keep_branch(repository, branch, rule, by)
+            return await _keep_branch(at, repository, branch, rule, actor, options)
         finally:
             await repository.close()
     except (LochanError, OSError, duckdb.Error) as error:
         return UpkeepResult(pool.name, branch, FAILED, error=error)
 
 
-async def _keep_branch(repository: OpenRepository, branch: str, rule: Rule, by: Compact) -> UpkeepResult:
+async def _keep_branch(
+    at: QueryContext, repository: OpenRepository, branch: str, rule: Rule, actor: Actor, options: CompactJobOptions
+) -> UpkeepResult:
     name = repository.repository.name
     refs, _ = await repository.refs()
     if refs.find_branch(branch) is None:
@@ -92,7 +86,7 @@ async def _keep_branch(repository: OpenRepository, branch: str, rule: Rule, by: 
     request = CompactRequest(policy=rule.policy, size_bytes=rule.size_bytes)
     for _ in range(_TRIES):
         try:
-            done = await by(repository, branch, request)
+            done = await compact(repository, branch, at, request, actor=actor, options=options)
             return UpkeepResult(name, branch, COMPACTED, done)
         except NothingToDo:
             return UpkeepResult(name, branch, IN_ORDER)

@@ -1,0 +1,237 @@
+"""A lake for users of Spark: frames of a session of theirs, and the parts and the commits of a data source.
+
+What these verbs give back has the methods that need a session: they run on the caller's thread, whose settings (a job
+group, a pool of the scheduler) are Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lochan.api.branch import said_of
+from lochan.api.options import DEFAULT_COMMIT, CommitOptions
+from lochan.api.uri import prefix_uri
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from lochan.api.session import Session
+    from lochan.engines.row_diff.sides import Sides
+    from lochan.engines.spark.frames.origin import Origin
+    from lochan.jobs.job_commit import LandResult
+    from lochan.jobs.messages import TaskMessage
+    from lochan.jobs.record import JobReporter
+    from lochan.jobs.streams.batches import BatchListener, LakeOpener
+    from lochan.jobs.streams.spark_stream import FrameStream
+    from lochan.jobs.write import WriteJob
+    from lochan.store.open import StoreLocation
+
+APPEND, OVERWRITE = "append", "overwrite"
+MODES = (APPEND, OVERWRITE)
+
+
+class PlannedFrame(Protocol):
+    def frame(self, spark: SparkSession) -> DataFrame: ...
+
+
+class SourceParts(Protocol):
+    """What a data source reads, in parts for its tasks. May be pickled."""
+
+    @property
+    def schema(self) -> StructType: ...
+
+    @property
+    def commit(self) -> str:
+        """Empty: of a workspace, whose files may change."""
+
+    @property
+    def parts(self) -> Sequence[Any]: ...
+
+    def read(self, part: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """What a task does."""
+
+
+@dataclass(frozen=True)
+class RowDiffFrame:
+    place: StoreLocation
+    sides: Sides
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """By key all is read at once, to find rows that it does not tell apart. Raises Invalid for such rows, Gone."""
+        from lochan.jobs.diff_rows import diff_rows_on_spark, differences
+
+        if not self.sides.keys:
+            return differences(spark, self.place, self.sides)
+        found: DataFrame = diff_rows_on_spark(spark, self.place, self.sides, sample=0).frame
+        return found
+
+
+class Frames:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def read(
+        self, spark: SparkSession, uri: str, *, where: str = "", columns: Sequence[str] = (), check: bool = True
+    ) -> PlannedFrame:
+        """A pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`), at the commit that the
+        ref means now. `check`: data objects that were not checked before are compared with their SHA-256. Raises
+        QueryError, NotFound, Refused for rows that make no table, Invalid for files that make none, Gone, Corrupt."""
+        at, found = self._session.lake.queries(), prefix_uri(uri)
+        if "/" in uri:
+            from lochan.engines.spark.frames.table_frame import table_frame
+
+            return await table_frame(spark, at, found, where, columns)
+        from lochan.engines.spark.frames.frame import pool_frame
+        from lochan.engines.spark.frames.read_plan import ReadRequest
+
+        return await pool_frame(spark, at, ReadRequest(found, where, columns), check=check)
+
+    async def parts(
+        self,
+        uri: str,
+        *,
+        where: str = "",
+        columns: Sequence[str] = (),
+        fields: Sequence[str] = (),
+        low: str | None = None,
+        high: str | None = None,
+        commit: str = "",
+    ) -> SourceParts:
+        """The same for a data source. `fields` are names, instead of `columns`, which are written as in a query; `low`
+        and `high` bound the pool's key; `commit` is read instead of the ref. Raises as `read` does."""
+        at, found = self._session.lake.queries(), prefix_uri(uri)
+        if "/" in uri:
+            from lochan.engines.spark.frames.source_parts import table_parts
+
+            return await table_parts(at, found)
+        from lochan.engines.spark.frames.read_plan import ReadRequest
+        from lochan.engines.spark.frames.source_parts import pool_parts
+        from lochan.query.syntax.unparse import name_text
+
+        chosen = tuple(map(name_text, fields)) or tuple(columns)
+        place = found._replace(ref=commit) if commit else found
+        return await pool_parts(at, ReadRequest(place, where, chosen, low, high))
+
+    async def diff(self, left: str, right: str, *, on: str | Sequence[str] | None = None) -> RowDiffFrame:
+        """Rows that differ between two refs, as `Lake.diff_rows` finds them. Raises NotFound, Invalid."""
+        from lochan.engines.row_diff.sides import row_diff_request, sides_of
+
+        name, request = row_diff_request(left, right, [on] if isinstance(on, str) else on)
+        async with self._session.opened(name) as repository:
+            return RowDiffFrame(self._session.lake.place, await sides_of(repository, request))
+
+    async def write(
+        self,
+        uri: str,
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        mode: str = APPEND,
+        origins: Collection[Origin] = (),
+        expect: str = "",
+        silent: bool = False,
+    ) -> FrameWrite:
+        """Begins a write into a pool, or of Parquet files of a repository; no task may write before. `overwrite` puts
+        the rows in place of all that is there; it is refused if something came there since the `origins` that the rows
+        were read at, unless `expect` names the head that may be replaced. `silent`: no process stays with the job, and
+        its record is written when it begins and when it ends. Raises NotFound, Refused, Invalid for a place that
+        cannot be written to, PreconditionFailed."""
+        from lochan.jobs.write import Replace, WriteRequest, begin, landed_by_key
+
+        if mode not in MODES:
+            raise Invalid(f"{mode!r} is no way to write", hint=f"there are {' and '.join(MODES)}")
+        message, lake = said_of(options), self._session.lake
+        actor = self._session.acting(options.key, "write", uri, mode, message)
+        replace = Replace(origins, expect) if mode == OVERWRITE else None
+        request = WriteRequest(prefix_uri(uri), actor, message, replace, silent=silent)
+        before = await landed_by_key(lake, request) if options.key and not silent else None
+        if before is not None:
+            return FrameWrite(self._session, None, before)
+        return FrameWrite(self._session, await begin(lake, request))
+
+    def begun(self, job: WriteJob) -> FrameWrite:
+        return FrameWrite(self._session, job)
+
+    async def stream(
+        self,
+        uri: str,
+        *,
+        checkpoint: str,
+        every_s: float = 10.0,
+        available_now: bool = False,
+        message: str = "",
+        metadata: Mapping[str, str] | None = None,
+        compact: bool = True,
+        listener: BatchListener | None = None,
+        elsewhere: LakeOpener | None = None,
+    ) -> FrameStream:
+        """A stream into a pool, to be started: a commit for each batch, at most one in `every_s` seconds; with
+        `available_now` it ends when all that is there was read. Started again with the same checkpoint, it goes on
+        where it was. `compact` merges the small objects that it leaves; the listener is told of each batch.
+        `elsewhere` opens the lake where batches are handled, if that is another process. Raises NotFound, Refused if
+        it is no pool, Invalid if it is no branch."""
+        from lochan.jobs.streams.batches import Batches, StreamJobOptions, StreamTarget, checked_branch
+        from lochan.jobs.streams.spark_stream import FrameStream, LakeOnLoop
+        from lochan.versioning.heads.moves import CommitMessage
+
+        lake, actor, found = self._session.lake, self._session.actor, prefix_uri(uri)
+        branch = await checked_branch(lake, found)
+        commit = CommitMessage(message, metadata or {})
+        options = StreamJobOptions(every_s, available_now, message=commit, compact=compact)
+        target = StreamTarget(elsewhere or LakeOnLoop(lake), found.repository, branch, actor, options)
+        return FrameStream(lake, Batches(target, checkpoint, listener=listener))
+
+
+class FrameWrite:
+    """A write that has begun. Its job may be pickled, and landed by another process that has called `Frames.begun`."""
+
+    def __init__(self, session: Session, job: WriteJob | None, before: LandResult | None = None) -> None:
+        self._session = session
+        self._job = job
+        self.before = before  # the result of the same request, if that was carried out before
+
+    @property
+    def job(self) -> WriteJob:
+        assert self._job is not None, "there is nothing left to do"
+        return self._job
+
+    @contextmanager
+    def reported(self, spark: SparkSession) -> Iterator[JobReporter]:
+        """The record of the job, while it runs in this session and on this thread."""
+        from lochan.engines.spark.progress import master_of, watched
+        from lochan.jobs.record import recorded
+
+        where, job = master_of(spark), self.job
+        with (
+            recorded(self._session.lake, "write", job.about, actor=job.actor, where=where) as report,
+            watched(spark, report.stages),
+        ):
+            yield report
+
+    async def land(self, messages: Sequence[TaskMessage]) -> LandResult:
+        """All that the tasks wrote, as one commit. Done again, it finds what it did. Raises what a move of the branch
+        raises, PreconditionFailed, and Gone if garbage was collected twice since the job began."""
+        from lochan.jobs.write import land_job, land_silently
+
+        land = land_job if self.job.record is None else land_silently
+        return await land(self._session.lake, self.job, messages)
+
+    async def land_batch(self, query: str, number: int, messages: Sequence[TaskMessage]) -> LandResult:
+        """One batch of a stream, by the id of the stream and the batch's number. Raises as `land` does."""
+        from lochan.jobs.job_commit import BatchName
+        from lochan.jobs.write import land_batch
+
+        return await land_batch(self._session.lake, self.job, BatchName(query, number), messages)
+
+    async def abort(self) -> None:
+        """Tells the record of the job that a task has failed. What tasks wrote is left to garbage collection."""
+        from lochan.jobs.messages import TaskFailed
+        from lochan.jobs.record import end_silent
+
+        if self.job.record is not None:
+            await end_silent(self._session.lake, self.job.record, TaskFailed())

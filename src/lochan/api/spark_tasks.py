@@ -1,0 +1,19 @@
+"""What the classes of the data source need in the processes that Spark starts. They import little beside it, and the
+verbs (`lochan.api.frames`) import none of it."""
+
+from typing import TYPE_CHECKING
+
+from lochan.engines.spark.executors import query_of_task as query_of_task
+from lochan.engines.spark.executors import ship as ship
+from lochan.engines.spark.frames.origin import origins_in as origins_in
+from lochan.engines.spark.frames.origin import origins_of as origins_of
+from lochan.engines.spark.progress import is_remote as is_remote
+from lochan.jobs.messages import TaskFailed as TaskFailed
+from lochan.jobs.messages import decode_message as decode_message
+from lochan.jobs.messages import encode_message as encode_message
+
+if TYPE_CHECKING:
+    from lochan.jobs.job_commit import LandResult as LandResult
+    from lochan.jobs.messages import TaskMessage as TaskMessage
+    from lochan.jobs.streams.batches import BatchListener as BatchListener
+    from lochan.jobs.write import WriteJob as WriteJob

@@ -1,0 +1,148 @@
+"""What the data source reads, cut into parts, each for a task. A part of a pool is the plan over a few of its objects,
+which the task runs on the embedded engine; a part of a table of files is one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from lochan.clock import SystemClock
+from lochan.engines.duckdb.files import files_of, gone_error
+from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.run import scan_names, with_files
+from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.query_context import QueryContext
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES
+from lochan.engines.spark.frames.origin import Origin, marked_schema
+from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan
+from lochan.engines.spark.frames.table_files import FileReading, table_files
+from lochan.engines.spark.frames.typed_columns import arrow, arrow_schema
+from lochan.errors import Invalid
+from lochan.formats.entry import Entry
+from lochan.ids import Ids
+from lochan.ingest.hive_path import PathColumns
+from lochan.pools.snapshot import DataObject
+from lochan.query.dialects import render
+from lochan.query.output.columns import Column
+from lochan.store.open import StoreLocation
+from lochan.versioning.uri import Uri
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+PART_BYTES = 32 << 20  # objects are read together up to this
+_FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task replaces it by the folder that they lie in
+
+
+class PoolPart(NamedTuple):
+    """Objects, and the plan over these alone."""
+
+    sql: str
+    objects: Sequence[DataObject]
+
+
+@dataclass(frozen=True)
+class PoolParts:
+    """May be pickled."""
+
+    place: StoreLocation
+    commit: str
+    row: Column
+    wide: frozenset[tuple[str, ...]]  # fields that are decimals
+    schema: StructType
+    parts: Sequence[PoolPart]
+
+    def read(self, part: PoolPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """On an executor. Raises Invalid for columns that are not as the schema says, Gone."""
+        with tempfile.TemporaryDirectory(prefix="lochan-") as folder:
+            root = asyncio.run(self._placed(part, folder))
+            with DuckSession(Limits(TASK_MEMORY_BYTES, threads=1), folders=[*root, folder]) as session:
+                sql = part.sql.replace(_FOLDER, f"{folder}/".replace("'", "''"))
+                for batch in session.stream(sql):
+                    yield _cast(arrow(batch, self.row, self.wide), schema)
+
+    async def _placed(self, part: PoolPart, folder: str) -> list[str]:
+        """Each object by its number in the folder: where it lies, or a copy."""
+        files = files_of(self.place.open(clock=SystemClock(), ids=Ids()))
+        paths = await files.place(part.objects, folder)
+        for number, (object, path) in enumerate(zip(part.objects, paths, strict=True)):
+            if not path:
+                raise gone_error(object)
+            (Path(folder) / str(number)).symlink_to(path)
+        return files.folders
+
+
+@dataclass(frozen=True)
+class TableParts:
+    """May be pickled."""
+
+    place: StoreLocation
+    commit: str
+    schema: StructType
+    columns: PathColumns
+    parts: Sequence[Entry]
+
+    def read(self, part: Entry, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """On an executor. Raises Invalid for a file that does not fit the schema."""
+        return FileReading(self.place, schema, self.columns).read(part)
+
+
+async def pool_parts(at: QueryContext, request: ReadRequest) -> PoolParts:
+    """Raises QueryError, NotFound, Refused for rows that make no table."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    made = await plan(at, request)
+    schema = marked_schema(from_arrow_schema(arrow_schema(made.row, made.wide)), made.origin)
+    return PoolParts(at.place.for_others(), made.origin.commit, made.row, made.wide, schema, list(_parts(made)))
+
+
+async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
+    """Raises NotFound if there is no such file, Invalid for files that do not make one table."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    repository = await at.catalog.open_repository(uri.repository)
+    try:
+        table = await table_files(repository, uri)
+    finally:
+        await repository.close()
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    if table.commit:
+        schema = marked_schema(schema, Origin(table.repository_id, table.commit))
+    return TableParts(at.place.for_others(), table.commit, schema, table.columns, table.entries)
+
+
+def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
+    """Each object is in one scan, and in one part."""
+    names = scan_names(planned.query, planned.scans)
+    for name in names:
+        held: list[DataObject] = []
+        for each in planned.scans.files[name].objects:
+            if held and sum(one.size for one in held) + each.size > PART_BYTES:
+                yield _part(planned, names, name, held)
+                held = []
+            held.append(each)
+        if held:
+            yield _part(planned, names, name, held)
+
+
+def _part(planned: ReadPlan, names: list[str], name: str, objects: list[DataObject]) -> PoolPart:
+    paths: dict[str, list[str]] = {each: [] for each in names}
+    paths[name] = [f"{_FOLDER}{number}" for number in range(len(objects))]
+    sql = render(with_files(planned.query.copy(), planned.scans, paths), "duckdb")
+    return PoolPart(sql, tuple(objects))
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """To the user's own schema, if there is one."""
+    try:
+        arrays = [batch.column(each.name).cast(each.type) for each in schema]
+    except pa.ArrowInvalid as error:
+        raise Invalid(f"a column is not as the schema says: {error}", hint="leave the schema out") from error
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,205 @@
+"""Spark's batches of a stream, each as one commit.
+
+The commit carries the id of Spark's query, which its checkpoint keeps, and the number of the batch. What Spark plays
+again after a stop is found by these and not done twice: before its rows are written, and once more on the very head
+that the commit goes on from.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES
+from lochan.engines.spark.scan import literal_path
+from lochan.errors import Invalid
+from lochan.formats.record import Actor
+from lochan.jobs.compaction_plan import CompactRequest
+from lochan.jobs.job_commit import BatchName, LandResult, landed_before
+from lochan.jobs.messages import PoolTarget, TaskMessage, reports_errors
+from lochan.jobs.record import JobReporter
+from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
+from lochan.jobs.tasks import run_tasks
+from lochan.jobs.write import JobLake, WriteJob, WriteRequest, begin, land_job, patiently
+from lochan.pools.json_row import FAIL
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
+from lochan.versioning.uri import Uri, on_branch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+T = TypeVar("T")
+Write = Callable[[PoolTarget, Iterable[pa.RecordBatch]], Iterator[TaskMessage]]
+BatchListener = Callable[[int, LandResult], None]
+
+
+class LakeOpener(Protocol):
+    """Does one piece of work on the lake, from any thread."""
+
+    def run(self, work: Callable[[JobLake], Awaitable[T]]) -> T: ...
+
+
+class StreamJobOptions(NamedTuple):
+    every_s: float = 10.0  # from one commit to the next, at least
+    once: bool = False  # all that is there when it starts, and no more
+    on_error: str = FAIL
+    message: CommitMessage = NOTHING
+    memory_bytes: int = TASK_MEMORY_BYTES  # of one task
+    compact: bool = True  # behind the stream
+    size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
+
+
+DEFAULT_STREAM = StreamJobOptions()
+
+
+class StreamTarget(NamedTuple):
+    """Which branch the batches come to, and how. May be pickled, if its lake may."""
+
+    lake: LakeOpener
+    pool: str
+    branch: str
+    actor: Actor
+    options: StreamJobOptions = DEFAULT_STREAM
+
+    @property
+    def about(self) -> str:
+        return f"{self.pool}@{self.branch}"
+
+    def request(self, batch: BatchName | None = None) -> WriteRequest:
+        uri = Uri(self.pool, self.branch, "")
+        options = self.options
+        return WriteRequest(uri, self.actor, options.message, batch=batch, memory_bytes=options.memory_bytes)
+
+
+async def checked_branch(lake: JobLake, uri: Uri) -> str:
+    """The branch that a stream goes to. Raises NotFound, Refused if it is no pool, Invalid if it is no branch."""
+    from lochan.jobs.messages import pool_target
+
+    if uri.path:
+        raise Invalid(f"{uri} names files, and streams go into pools", hint="such as logs@main")
+    repository = await lake.open_repository(uri.repository)
+    try:
+        branch = on_branch(uri).ref or repository.repository.default_branch
+        await pool_target(repository, lake.place, branch)
+        return branch
+    finally:
+        await repository.close()
+
+
+def reporting(report: JobReporter, listener: BatchListener | None, *, by_tasks: bool = True) -> BatchListener:
+    """Tells the record of the stream of each batch, and then the listener. `by_tasks`: other processes put the rows to
+    the store; what this one puts is counted where its store counts it."""
+    rows = 0
+
+    def both(number: int, landed: LandResult) -> None:
+        nonlocal rows
+        rows += landed.rows
+        report.rows(rows)
+        if by_tasks:
+            report.wrote(landed.put_bytes)
+        if listener is not None:
+            listener(number, landed)
+
+    return both
+
+
+class Left(Exception):
+    """Ends a stream between two batches."""
+
+
+@dataclass
+class Batches:
+    """For `foreachBatch`. May be pickled until the first batch has come."""
+
+    target: StreamTarget
+    checkpoint: str  # the stream's own
+    write: Write | None = None  # what a task does with its rows; None: they are rows of the pool
+    listener: BatchListener | None = None
+    leaving: bool = False  # no batch that comes from now on is begun
+    _query: str = ""
+    _compactor: StreamCompactor | None = field(default=None, repr=False)
+
+    def start(self, frame: DataFrame) -> StreamingQuery:
+        writer = frame.writeStream.foreachBatch(self).option("checkpointLocation", self.checkpoint)
+        options = self.target.options
+        if options.once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{max(1, round(options.every_s * 1_000))} milliseconds").start()
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        if self.leaving:  # the one before has come to its end; this one will be played again
+            raise Left
+        with reports_errors():
+            landed = self._land(frame, number)
+        if self._compactor is not None:
+            self._compactor.landed(landed)
+        if self.listener is not None:
+            self.listener(number, landed)
+
+    def stop(self) -> None:
+        """To be called when no more batches come: what is merged behind them is finished."""
+        if self._compactor is None and self.target.options.compact:
+            self._compactor = StreamCompactor(self.target, 0)
+        if self._compactor is not None:
+            self._compactor.stop()
+
+    def _land(self, frame: DataFrame, number: int) -> LandResult:
+        self._query = self._query or query_of(frame.sparkSession, self.checkpoint)
+        lake, batch = self.target.lake, BatchName(self._query, number)
+        job, before = lake.run(lambda lake: patiently(lambda: _begin(lake, self.target, batch)))
+        assert isinstance(job.target, PoolTarget)
+        if self._compactor is None and self.target.options.compact:
+            self._compactor = StreamCompactor(self.target, job.target.settings.size_bytes)
+        if before is not None:
+            return LandResult(before, again=True)
+        write = job.write if self.write is None else partial(self.write, job.target)
+        messages = run_tasks(frame, write)
+        return lake.run(lambda lake: land_job(lake, job, messages))
+
+
+async def _begin(lake: JobLake, target: StreamTarget, batch: BatchName) -> tuple[WriteJob, str | None]:
+    """And the commit that it landed by before."""
+    job = await begin(lake, target.request(batch))
+    repository = await lake.open_repository(target.pool)
+    try:
+        return job, await landed_before(repository, target.branch, batch)
+    finally:
+        await repository.close()
+
+
+def query_of(spark: SparkSession, checkpoint: str) -> str:
+    """The id of the stream, from where Spark itself keeps it: behind Connect nothing else tells it."""
+    found = spark.read.text(f"{literal_path(checkpoint)}/metadata").collect()
+    return str(json.loads("".join(line.value for line in found))["id"])
+
+
+class StreamCompactor:
+    """Merges small objects on a thread of its own, one round at a time, while batches go on. `size_bytes` is what an
+    object of the pool is to have."""
+
+    def __init__(self, target: StreamTarget, size_bytes: int) -> None:
+        self._target = target
+        self._schedule = CompactionSchedule(target.options.size_bytes or size_bytes)
+        self._round: threading.Thread | None = None
+
+    def landed(self, landed: LandResult) -> None:
+        request = self._schedule.landed(landed.size_bytes) if landed.entries else None
+        if request is not None and (self._round is None or not self._round.is_alive()):
+            self._round = threading.Thread(target=self._compact, args=(request,), name="lochan-compact", daemon=True)
+            self._round.start()
+
+    def stop(self) -> None:
+        if self._round is not None:
+            self._round.join()
+        self._compact(CompactRequest(size_bytes=self._target.options.size_bytes), last=True)
+
+    def _compact(self, request: CompactRequest, *, last: bool = False) -> None:
+        to = self._target
+        to.lake.run(lambda lake: compact_stream(lake.queries(), to.pool, to.branch, request, actor=to.actor, last=last))

@@ -1,0 +1,309 @@
+"""One write from its beginning to its end, in whatever processes that happens: it is begun, its tasks write, and it is
+landed once.
+
+    begin ──▶ WriteJob ──▶ write, in each task ──▶ messages ──▶ land_job
+
+All doors of Spark go this way: frames, the data source, and each batch of a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES
+from lochan.engines.spark.frames.origin import Origin
+from lochan.errors import Invalid, Retry
+from lochan.formats.job import JobRecord
+from lochan.formats.record import Actor
+from lochan.jobs.file_writer import FilesTarget, files_target
+from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
+from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
+from lochan.jobs.record import JobPlace, add_silent_batch, begin_silent, end_silent
+from lochan.journal.keys import CarriedOut, without_key
+from lochan.store.open import StoreLocation
+from lochan.versioning.heads.moves import NOTHING, CommitMessage
+from lochan.versioning.idempotency import check_first, hold_key
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import POOL
+from lochan.versioning.state.branch import dirty
+from lochan.versioning.uri import Uri, on_branch, writable
+from lochan.versioning.workspaces import write as workspaces
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+    from lochan.engines.query_context import QueryContext
+    from lochan.formats.pool_settings import Path, PoolSettings
+
+T = TypeVar("T")
+
+_PAGE = 10_000
+_TRIES = 3
+
+
+class JobLake(JobPlace, Protocol):
+    """An open lake, as jobs need it."""
+
+    @property
+    def place(self) -> StoreLocation: ...
+
+    async def open_repository(self, name: str) -> OpenRepository: ...
+
+    def queries(self) -> QueryContext: ...
+
+
+class Replace(NamedTuple):
+    """All that is there is replaced, by rows that were read there, or not."""
+
+    origins: Collection[Origin] = ()
+    expect: str = ""  # the head that may be replaced, by a ref
+
+    async def guard(self, repository: OpenRepository) -> ReplaceGuard:
+        """Raises NotFound."""
+        if self.expect:
+            return ReplaceGuard(head=(await repository.resolve(self.expect)).commit_id)
+        return ReplaceGuard(tuple(each.commit for each in self.origins if each.repository == repository.repository.id))
+
+
+class WriteRequest(NamedTuple):
+    uri: Uri
+    actor: Actor
+    message: CommitMessage = NOTHING
+    replace: Replace | None = None  # None: rows are added
+    batch: BatchName | None = None  # of a stream; None: a job of its own
+    memory_bytes: int = TASK_MEMORY_BYTES  # of one task
+    silent: bool = False  # no process stays with the job and reports
+
+
+@dataclass(frozen=True)
+class WriteJob:
+    """May be pickled."""
+
+    repository: str
+    ref: str  # a branch, or a workspace that files are written to
+    target: PoolTarget | FilesTarget
+    actor: Actor
+    once: BatchName
+    message: CommitMessage
+    replace: bool
+    guard: ReplaceGuard = NO_GUARD
+    workspace: str = ""  # its id
+    record: JobRecord | None = None  # of a silent one
+
+    @property
+    def about(self) -> str:
+        """What it writes to."""
+        return f"{self.repository}@{self.ref}{self.target.suffix}"
+
+    @property
+    def is_pool(self) -> bool:
+        return isinstance(self.target, PoolTarget)
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+        """What a task does. Raises TaskFailed."""
+        return self.target.write(batches)
+
+    def run(self, frame: DataFrame, *, spread: bool = True, parts: int | None = None) -> list[TaskMessage]:
+        """All rows of a frame, on Spark. `spread`: by the key of the pool, so that objects do not overlap; over so
+        many tasks, unless Spark is to decide that. Raises what a task raised."""
+        from lochan.jobs.tasks import run_tasks
+
+        if spread and isinstance(self.target, PoolTarget):
+            frame = spread_by_key(frame, self.target.settings, parts)
+        return run_tasks(frame, self.write)
+
+
+async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
+    """To be called before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to, and
+    PreconditionFailed for one that must not be replaced."""
+    repository = await lake.open_repository(request.uri.repository)
+    try:
+        await hold_key(repository, request.actor)
+        is_pool = repository.repository.kind == POOL
+        job = await (_begin_pool if is_pool else _begin_table)(lake, repository, request)
+        record = await begin_silent(lake, "write", job.about, job.actor) if request.silent else None
+        return replace(job, record=record)
+    finally:
+        await repository.close()
+
+
+async def landed_by_key(lake: JobLake, request: WriteRequest) -> LandResult | None:
+    """The result of the same request, if it was carried out before: asked before the work is done, it saves it."""
+    repository = await lake.open_repository(request.uri.repository)
+    try:
+        await check_first(repository, request.actor)
+    except CarriedOut as before:
+        return LandResult(before.result, again=True)
+    finally:
+        await repository.close()
+    return None
+
+
+async def land_job(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
+    """All that the tasks wrote, as one commit. Done again, it finds what it did; so a store that does not answer for a
+    while is asked again."""
+    return await patiently(lambda: _land(lake, job, messages))
+
+
+async def land_silently(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
+    """The same, and the result comes to the job's record."""
+    assert job.record is not None
+    return await _recorded(land_job(lake, job, messages), partial(end_silent, lake, job.record))
+
+
+async def land_batch(lake: JobLake, job: WriteJob, batch: BatchName, messages: Sequence[TaskMessage]) -> LandResult:
+    """One batch of a stream whose job is begun anew for each of them."""
+    stream = sha256(batch.job.encode()).digest()
+    landing = land_job(lake, replace(job, once=batch), messages)
+    return await _recorded(landing, partial(add_silent_batch, lake, stream, job.about, job.actor))
+
+
+async def _recorded(
+    landing: Awaitable[LandResult], report: Callable[[LandResult | Exception], Awaitable[None]]
+) -> LandResult:
+    try:
+        result = await landing
+    except Exception as error:
+        await report(error)
+        raise
+    await report(result)
+    return result
+
+
+async def patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """REQUIRES: done again, the work finds what it did."""
+    for _ in range(_TRIES - 1):
+        with suppress(Retry):
+            return await work()
+    return await work()
+
+
+async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
+    repository = await lake.open_repository(job.repository)
+    try:
+        if job.workspace:
+            return await _stage(repository, job, messages)
+        return await land(
+            repository,
+            job.ref,
+            messages,
+            job.message,
+            actor=job.actor,
+            once=job.once,
+            replace=job.replace,
+            under=job.target.prefix,
+            guard=job.guard,
+            why=job.target.verb,
+        )
+    finally:
+        await repository.close()
+
+
+async def _begin_pool(lake: JobLake, repository: OpenRepository, request: WriteRequest) -> WriteJob:
+    uri = request.uri
+    if uri.path:
+        raise Invalid(f"{uri}: a pool holds rows, and no files", hint=f"write to {uri._replace(path='')}")
+    branch = on_branch(uri).ref or repository.repository.default_branch
+    target = await pool_target(repository, lake.place, branch, memory_bytes=request.memory_bytes)
+    head = repository.folded().branch(branch).head
+    guard = NO_GUARD if request.replace is None else await request.replace.guard(repository)
+    await guard.check(repository, branch, head)
+    return _job(lake, request, branch, target, head, guard)
+
+
+async def _begin_table(lake: JobLake, repository: OpenRepository, request: WriteRequest) -> WriteJob:
+    uri = request.uri
+    ref = writable(uri).ref or repository.repository.default_branch
+    found = await repository.resolve(ref, workspaces=True)
+    if found.branch is not None and not found.branch.layers.empty:
+        raise dirty(found.branch.name)  # its commit would be refused, when all is written
+    target = await files_target(repository, lake.place, uri.path)
+    workspace = found.workspace.id if found.workspace is not None else ""
+    guard = await _table_guard(repository, request.replace, workspace)
+    await guard.check(repository, ref, found.commit_id, uri.path)
+    return _job(lake, request, ref, target, found.commit_id, guard, workspace)
+
+
+async def _table_guard(repository: OpenRepository, replace: Replace | None, workspace: str) -> ReplaceGuard:
+    """A workspace belongs to one user: nobody else writes there meanwhile."""
+    if replace is None or (workspace and not replace.expect):
+        return NO_GUARD
+    if workspace:
+        raise Invalid("a workspace has no head that could be expected", hint="leave it out")
+    return await replace.guard(repository)
+
+
+def _job(
+    lake: JobLake,
+    request: WriteRequest,
+    ref: str,
+    target: PoolTarget | FilesTarget,
+    head: str,
+    guard: ReplaceGuard,
+    workspace: str = "",
+) -> WriteJob:
+    once = request.batch or BatchName(lake.ids.ksuid(lake.clock.wall()), since=head)
+    name, replaces = request.uri.repository, request.replace is not None
+    return WriteJob(name, ref, target, request.actor, once, request.message, replaces, guard, workspace)
+
+
+async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
+    """Files of a workspace. To do it twice changes nothing: the same files come to the same paths."""
+    done, actor = together(messages), without_key(job.actor)
+    if job.replace:
+        own = {entry.path for entry in done.entries}
+        there = await _paths(repository, job.ref, job.target.prefix)
+        await workspaces.delete(repository, job.workspace, [path for path in there if path not in own], actor=actor)
+    if done.entries:
+        await workspaces.stage(repository, job.workspace, done.entries, actor=actor)
+    return LandResult("", done.rows, done.entries, done.size_bytes, put_bytes=done.put_bytes)
+
+
+async def _paths(repository: OpenRepository, ref: str, prefix: str) -> list[str]:
+    view = await repository.view(await repository.resolve(ref, workspaces=True))
+    paths: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = await view.list(prefix, after, limit=_PAGE)
+        paths += [entry.path for entry in page.entries]
+        after = page.next
+    return paths
+
+
+# --- rows are spread over the tasks ----------------------------------------------------------------------------------
+def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:
+    """By ranges of those fields of the key that the frame has; as it is if it has none."""
+    from lochan.jobs.tasks import numbered
+
+    schema = frame.schema
+    keys = [found for key in settings.keys if key.path and (found := _column(schema, key.path)) is not None]
+    if not keys:
+        return frame
+    rows = numbered(frame)
+    spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
+    return spread.toDF(*schema.names)
+
+
+def _column(schema: StructType, path: Path) -> Column | None:
+    """Of a numbered frame."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import StructType
+
+    at: DataType = schema
+    for name in path:
+        found = next((each for each in at.fields if each.name == name), None) if isinstance(at, StructType) else None
+        if found is None:
+            return None
+        at = found.dataType
+    column = functions.col(f"c{schema.names.index(path[0])}")
+    for name in path[1:]:
+        column = column.getField(name)
+    return column
