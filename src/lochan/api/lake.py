@@ -9,7 +9,7 @@ from lochan.api.access import Access
 from lochan.api.jobs import JobInfo
 from lochan.api.load_sources import Given, LoadSource, find_sources
 from lochan.api.local_files import Report, ignored
-from lochan.api.options import DEFAULT_ENGINE, EngineOptions
+from lochan.api.options import DEFAULT_ENGINE, EngineOptions, QueryOptions
 from lochan.api.pool import Pool
 from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
@@ -116,7 +116,7 @@ class Lake:
         `.ndjson()` give its rows. `pool` is meant where the query names none. `key` is the idempotency key of a query
         that ends in `load`. `progress` is told how far Spark is. Raises QueryError, whose text shows the place, Gone,
         Refused."""
-        return await self._session.lake.query(text, query_how(self._session, text, options, pool, key, progress))
+        return await self._session.lake.query(text, run_options(self._session, text, options, pool, key, progress))
 
     async def load_sources(
         self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignored
@@ -130,8 +130,8 @@ class Lake:
         """What the query would read, why not more, and the SQL that the engine gets. Raises QueryError."""
         from lochan.engines.explain import explain
 
-        how = query_how(self._session, text, options, pool)
-        return await explain(self._session.lake.queries(), text, how)
+        chosen = run_options(self._session, text, options, pool)
+        return await explain(self._session.lake.queries(), text, chosen)
 
     async def diff_rows(
         self,
@@ -203,7 +203,7 @@ class Lake:
         await self._session.close()
 
 
-def query_how(
+def run_options(
     session: Session,
     text: str,
     options: EngineOptions,
@@ -213,7 +213,7 @@ def query_how(
 ) -> RunOptions:
     from lochan.engines.run_query import RunOptions
 
-    return RunOptions(
+    chosen = RunOptions(
         current=pool,
         engine=options.engine,
         limits=options.limits,
@@ -221,4 +221,13 @@ def query_how(
         actor=session.acting(key, "query", text),
         spark=session.spark(options.master),
         watch=progress,
+    )
+    if not isinstance(options, QueryOptions):
+        return chosen
+    return chosen._replace(
+        ref=options.ref,
+        reads_only=options.reads_only,
+        permits=options.permits or chosen.permits,
+        wanted=options.wanted or chosen.wanted,
+        spark=options.spark or chosen.spark,
     )

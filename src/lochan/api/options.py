@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from lochan.api.results import microseconds, moment
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.limits import Limits
+    from lochan.engines.spark.place import SparkPlace
+    from lochan.query.sources.permissions import Permits
 
 
 class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +45,21 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
 
         return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s)
+
+
+class QueryOptions(EngineOptions, frozen=True, kw_only=True):
+    """What a server decides about a query besides: see `Lake.query`."""
+
+    ref: str = ""  # where sources are read that name none
+    permits: Permits | None = None  # what whoever asks may read; None: everything
+    reads_only: bool = False  # a query that would change a pool is refused
+    wanted: Callable[[], bool] | None = None  # looked at while the query is planned: False gives it up
+    spill_bytes: int | None = None  # the most that it may put on the disk; None: nine tenths of what is free
+    spark: SparkPlace | None = None  # where Spark runs; None: at `master`
+
+    @property
+    def limits(self) -> Limits:
+        return super().limits._replace(spill_bytes=self.spill_bytes)
 
 
 DEFAULT_COMMIT = CommitOptions()

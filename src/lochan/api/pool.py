@@ -69,10 +69,10 @@ class Pool(Repository):
         self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None
     ) -> Result:
         """A query that need not say `from`: it reads this pool. Raises as `Lake.query` does."""
-        from lochan.api.lake import query_how
+        from lochan.api.lake import run_options
 
-        how = query_how(self._session, text, options, self.name, progress=progress)
-        return await self._session.lake.query(text, how)
+        chosen = run_options(self._session, text, options, self.name, progress=progress)
+        return await self._session.lake.query(text, chosen)
 
     async def fields(self) -> list[str]:
         """Of its rows on the default branch, as paths with dots. Raises NotFound."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from copy import copy
 from typing import TYPE_CHECKING
 
 from lochan.errors import LochanError
@@ -37,13 +38,17 @@ class Session:
         self.actor = actor
         self._spark = spark
         self._names: dict[str, Repository] | None = {} if one_request else None
-        self._open: dict[str, OpenRepository] = {}  # by id, the one used longest ago first
-        self._users: dict[str, int] = {}
-        self._opening: asyncio.Lock | None = None
+        self._repositories = _OpenRepositories(lake)
 
     def acting(self, key: str, *request: object) -> Actor:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
         return keyed(self.actor, key, *request)
+
+    def acting_as(self, actor: Actor) -> Session:
+        """The same for somebody else; the repositories that are open are shared. Closing it closes this one too."""
+        other = copy(self)
+        other.actor = actor
+        return other
 
     def spark(self, master: str | None = None) -> SparkPlace:
         """Where Spark runs: at that master, or where its opener has configured it."""
@@ -65,24 +70,42 @@ class Session:
     async def opened(self, name: str) -> AsyncIterator[OpenRepository]:
         """By its name of this moment: one that was renamed or deleted is not found. Raises NotFound."""
         found = await self.repository(name)
+        async with self._repositories.opened(found) as repository:
+            with about(name):
+                yield repository
+
+    async def close(self) -> None:
+        """With the lake."""
+        await self._repositories.close()
+        await self.lake.close()
+
+
+class _OpenRepositories:
+    """Those that somebody uses, and some that were used last."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._open: dict[str, OpenRepository] = {}  # by id, the one used longest ago first
+        self._users: dict[str, int] = {}
+        self._opening: asyncio.Lock | None = None
+
+    @asynccontextmanager
+    async def opened(self, found: Repository) -> AsyncIterator[OpenRepository]:
         id = found.id
         async with self._alone():
-            repository = self._open.pop(id, None) or await self.lake.open_known(found)
+            repository = self._open.pop(id, None) or await self._lake.open_known(found)
             self._open[id] = repository
             self._users[id] = self._users.get(id, 0) + 1
         try:
-            with about(name):
-                yield repository
+            yield repository
         finally:
             self._users[id] -= 1
             await self._close_idle()
 
     async def close(self) -> None:
-        """With the lake."""
         for repository in self._open.values():
             await repository.close()
         self._open.clear()
-        await self.lake.close()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
