@@ -9,7 +9,7 @@ from lochan.api.access import Access
 from lochan.api.jobs import JobInfo
 from lochan.api.load_sources import Given, LoadSource, find_sources
 from lochan.api.local_files import Report, ignored
-from lochan.api.options import DEFAULT_ENGINE, EngineOptions, QueryOptions
+from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.pool import Pool
 from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
@@ -19,7 +19,6 @@ from lochan.api.upkeep import Step, keep_up, read_policy
 if TYPE_CHECKING:
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
-    from lochan.engines.run_query import RunOptions
     from lochan.engines.spark.progress import Listener
     from lochan.journal.feed import EventLine
     from lochan.pools.upkeep import Upkeep as UpkeepPolicy
@@ -116,7 +115,9 @@ class Lake:
         `.ndjson()` give its rows. `pool` is meant where the query names none. `key` is the idempotency key of a query
         that ends in `load`. `progress` is told how far Spark is. Raises QueryError, whose text shows the place, Gone,
         Refused."""
-        return await self._session.lake.query(text, run_options(self._session, text, options, pool, key, progress))
+        from lochan.api.queries import run_options, run_query
+
+        return await run_query(self._session, text, run_options(self._session, text, options, pool, key, progress))
 
     async def load_sources(
         self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignored
@@ -128,6 +129,7 @@ class Lake:
 
     async def explain(self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, pool: str = "") -> dict[str, Any]:
         """What the query would read, why not more, and the SQL that the engine gets. Raises QueryError."""
+        from lochan.api.queries import run_options
         from lochan.engines.explain import explain
 
         chosen = run_options(self._session, text, options, pool)
@@ -201,33 +203,3 @@ class Lake:
 
     async def close(self) -> None:
         await self._session.close()
-
-
-def run_options(
-    session: Session,
-    text: str,
-    options: EngineOptions,
-    pool: str = "",
-    key: str = "",
-    progress: Listener | None = None,
-) -> RunOptions:
-    from lochan.engines.run_query import RunOptions
-
-    chosen = RunOptions(
-        current=pool,
-        engine=options.engine,
-        limits=options.limits,
-        go_on=options.skip_missing,
-        actor=session.acting(key, "query", text),
-        spark=session.spark(options.master),
-        watch=progress,
-    )
-    if not isinstance(options, QueryOptions):
-        return chosen
-    return chosen._replace(
-        ref=options.ref,
-        reads_only=options.reads_only,
-        permits=options.permits or chosen.permits,
-        wanted=options.wanted or chosen.wanted,
-        spark=options.spark or chosen.spark,
-    )

@@ -37,6 +37,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = "auto"  # duckdb, spark
     memory_bytes: int | None = None  # None: the standard, 1 GiB
     timeout_s: float | None = None
+    threads: int | None = None  # None: as many as there are processors
     master: str | None = None  # where Spark runs; None: where it is configured
     skip_missing: bool = False  # leave out data objects that are gone, and say so
 
@@ -44,7 +45,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     def limits(self) -> Limits:
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
 
-        return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s)
+        return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s, self.threads)
 
 
 class QueryOptions(EngineOptions, frozen=True, kw_only=True):

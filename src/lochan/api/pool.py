@@ -69,10 +69,10 @@ class Pool(Repository):
         self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None
     ) -> Result:
         """A query that need not say `from`: it reads this pool. Raises as `Lake.query` does."""
-        from lochan.api.lake import run_options
+        from lochan.api.queries import run_options, run_query
 
         chosen = run_options(self._session, text, options, self.name, progress=progress)
-        return await self._session.lake.query(text, chosen)
+        return await run_query(self._session, text, chosen)
 
     async def fields(self) -> list[str]:
         """Of its rows on the default branch, as paths with dots. Raises NotFound."""

@@ -44,10 +44,12 @@ class Session:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
         return keyed(self.actor, key, *request)
 
-    def acting_as(self, actor: Actor) -> Session:
+    def acting_as(self, user: str, client: str, source: str = "") -> Session:
         """The same for somebody else; the repositories that are open are shared. Closing it closes this one too."""
+        from lochan.formats.record import Actor
+
         other = copy(self)
-        other.actor = actor
+        other.actor = Actor(user, client, source)
         return other
 
     def spark(self, master: str | None = None) -> SparkPlace:
@@ -125,6 +127,13 @@ class _OpenRepositories:
             repository = self._open.pop(id)
             del self._users[id]
             await repository.close()
+
+
+def server_session(lake: Lake) -> Session:
+    """Of a server, for what it does by itself; its users have sessions of their own: see `acting_as`."""
+    from lochan.formats.record import Actor
+
+    return Session(lake, Actor("lochan", "server", ""))
 
 
 @contextmanager

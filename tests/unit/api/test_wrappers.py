@@ -478,6 +478,7 @@ async def _done(case: Case, lake: Lake) -> None:
         assert found or not case.hides
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WITH_NEEDS)
 def test_each_of_its_rights_is_needed(name: str, sample: Path, tmp_path: Path) -> None:
     async def run() -> None:

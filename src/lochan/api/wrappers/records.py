@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from lochan.api.results import ObjectInfo
 from lochan.api.wrappers.proxy import Call, Passed
+from lochan.api.wrappers.resources import SOURCES
 
 # Arguments that say what a call is about. Others may hold secrets, or bytes.
 _NAMES = (
@@ -66,7 +67,7 @@ class Noted:
             raise
         finally:
             repository, ref = _place(call)
-            if repository:
+            if repository and not any(each.endswith(SOURCES) for each in call.verb.needs):
                 path = call.arguments.get("path") or call.arguments.get("prefix") or ""
                 self._note(Use(_name(call), repository, ref, str(path), size, error))
 

@@ -10,7 +10,6 @@ from lochan.api.lake import Lake
 from lochan.api.wrappers.guard import Guard
 from lochan.api.wrappers.proxy import Layer, Wrapped
 from lochan.api.wrappers.records import Audited, AuditLine, Noted, Use
-from lochan.formats.record import Actor
 
 
 class Caller(NamedTuple):
@@ -31,7 +30,7 @@ def serve_lake(
     lake: Lake, caller: Caller, note: Callable[[Use], None], audit: Callable[[AuditLine], None]
 ) -> ServedLake:
     """The lake as the caller may use it, in their name."""
-    session = lake._session.acting_as(Actor(caller.user, caller.client, caller.source))
+    session = lake._session.acting_as(caller.user, caller.client, caller.source)
     guard = Guard(session.lake.open_access(), caller.user, caller.arrived)
     layers: tuple[Layer, ...] = (guard, Noted(note), Audited(audit))
     found: object = Lake(session)

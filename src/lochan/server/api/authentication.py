@@ -65,7 +65,7 @@ async def _by_secret(api: Api, request: Request, id: str, secret: str) -> None:
 async def _by_signature(api: Api, request: Request, authorization: str) -> str:
     context: RequestContext = request.scope[CONTEXT]
     try:
-        claim = HeaderV4(_as_signed(request), authorization, api.realm, api.lake.clock.wall() / _MICROSECONDS)
+        claim = HeaderV4(_as_signed(request), authorization, api.realm, api.clock.wall() / _MICROSECONDS)
         identity, user = await verify(api.access, claim, context.arrived)
     except S3Error as error:
         if error.code in ("SignatureDoesNotMatch", "InvalidAccessKeyId"):

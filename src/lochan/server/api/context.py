@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lochan.access.open_access import OpenAccess
-from lochan.lake import Lake
-from lochan.server.api.query.queries import Queries
+from lochan.api.lake import Lake
+from lochan.api.session import Session
+from lochan.clock import Clock
+from lochan.server.api.queries import Queries
 from lochan.server.api.spark import ServerSpark
 from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.wire.realm import Realm
@@ -28,12 +30,14 @@ class RequestContext:
 @dataclass(frozen=True)
 class Api:
     listener: Listener
+    session: Session
     lake: Lake
     access: OpenAccess
     queries: Queries
     spark: ServerSpark
     metrics: QueryMetrics
     guard: ConnectionGuard
+    clock: Clock
     usage: UsageLog | None = None
 
     @cached_property

@@ -23,7 +23,8 @@ async def alive(api: Api, request: Request) -> Response:
 async def ready(api: Api, request: Request) -> Response:
     """Whether the lake's journal can be read now."""
     try:
-        await api.lake.repositories()
+        async for _ in api.lake.repositories():
+            break
     except LochanError as error:
         _log.warning("not ready: %s", error.message)  # it names places, which are nothing for a stranger
         return PlainTextResponse("not ready: the lake cannot be read; the server's log says why\n", 503)

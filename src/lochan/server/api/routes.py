@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lochan.server.api import health
+from lochan.server.api import query_handlers as query
 from lochan.server.api.context import Api
-from lochan.server.api.query import handlers as query
 
 Handle = Callable[[Api, Request], Awaitable[Response]]
 OPEN = ""

@@ -1,8 +1,9 @@
 """Basic authentication, where others could read it on the way; and what a stranger is told of a server's health."""
 
 from base64 import b64encode
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import pytest
 from starlette.requests import Request
@@ -62,8 +63,9 @@ def test_it_is_taken_over_tls_and_from_this_machine(client: str, scheme: str) ->
 
 
 def test_a_server_that_is_not_ready_names_no_place() -> None:
-    async def fail() -> NoReturn:
+    async def fail() -> AsyncIterator[None]:
         raise Transient("/data/lake/_lake/journal: no such file")
+        yield
 
     answer = run(ready(cast(Api, SimpleNamespace(lake=SimpleNamespace(repositories=fail))), request("::1", "http")))
     assert answer.status_code == 503

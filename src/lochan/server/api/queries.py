@@ -7,15 +7,15 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from lochan.api.lake import Lake
+from lochan.api.queries import cancelled
 from lochan.clock import Clock
-from lochan.engines.duckdb.limits import cancelled
 from lochan.errors import LochanError
 from lochan.ids import Ids
-from lochan.lake import Lake
 from lochan.server.api.errors import HttpError, status_of
-from lochan.server.api.query.query_run import QueryRun
-from lochan.server.api.query.request import OutputForm, QueryRequest
-from lochan.server.api.query.thread import QueryThread
+from lochan.server.api.query_request import OutputForm, QueryRequest
+from lochan.server.api.query_run import QueryRun
+from lochan.server.api.query_thread import QueryThread
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import QuerySettings
 from lochan.server.usage import UsageLog, UsageRow

@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lochan.clock import Clock
-from lochan.formats.job import JobStageRecord
-from lochan.server.api.query.output import ByteQueue
-from lochan.server.api.query.request import OutputForm, QueryRequest
+from lochan.runtime import ByteQueue
+from lochan.server.api.query_request import OutputForm, QueryRequest
 
 if TYPE_CHECKING:
     from lochan.access.query_rights import SourceRead
-    from lochan.engines.result import Result
+    from lochan.api.queries import StageProgress
+    from lochan.api.query_result import Result
 
 WAITING, PLANNING, RUNNING = "waiting", "planning", "running"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
@@ -108,12 +108,12 @@ class QueryRun:
     def is_wanted(self) -> bool:
         return self._wanted
 
-    def watch(self, stages: Sequence[JobStageRecord]) -> None:
+    def watch(self, stages: Sequence[StageProgress]) -> None:
         self._tasks = sum(each.done for each in stages), sum(each.total for each in stages)
 
     def ends(self, error: BaseException | None) -> None:
         """Whoever waits for pieces is told when all of this can be seen."""
-        from lochan.engines.duckdb.limits import Cancelled
+        from lochan.api.queries import Cancelled
 
         with self._lock:
             self._stop = None
@@ -124,7 +124,7 @@ class QueryRun:
         self.pieces.end()
 
     def _goes_on(self, state: str, stop: Callable[[], object]) -> None:
-        from lochan.engines.duckdb.limits import cancelled
+        from lochan.api.queries import cancelled
 
         with self._lock:
             if not self._wanted:

@@ -7,13 +7,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from lochan.api.queries import check_ref, is_sql, shown
 from lochan.config.kinds import LENGTH, SIZE, SettingKind, ValueContext
-from lochan.engines.duckdb.limits import shown
 from lochan.errors import Invalid
-from lochan.query.language import is_sql
 from lochan.server.api.errors import HttpError
 from lochan.server.settings import QuerySettings
-from lochan.versioning.expression import parse as parse_ref
 
 BODY_BYTES_MAX = 1 << 20
 _NOWHERE = ValueContext(Path("/"), Path("/"))
@@ -93,7 +91,7 @@ def _ref(text: str) -> str:
     """As it stands behind an @."""
     if text:
         try:
-            parse_ref(f"main@{text}" if text.startswith("{") else text)
+            check_ref(text)
         except Invalid as error:
             raise HttpError(400, f"at: {error}") from None
     return text

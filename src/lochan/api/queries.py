@@ -1,0 +1,97 @@
+"""Queries as doors see them: what may be asked for, how it is run, and what it fails by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from lochan.api.options import EngineOptions, QueryOptions
+from lochan.engines.duckdb.limits import Cancelled, LimitReached, OutOfTime, cancelled, out_of_time, shown
+from lochan.engines.spark.errors import SparkEnded
+
+if TYPE_CHECKING:
+    from lochan.api.session import Session
+    from lochan.engines.result import Result
+    from lochan.engines.run_query import RunOptions
+    from lochan.engines.spark.progress import Listener
+
+__all__ = [
+    "Cancelled",
+    "LimitReached",
+    "OutOfTime",
+    "SparkEnded",
+    "StageProgress",
+    "cancelled",
+    "check_ref",
+    "is_sql",
+    "out_of_time",
+    "run_options",
+    "run_query",
+    "shown",
+    "warm_up",
+]
+
+
+class StageProgress(Protocol):
+    """How far a stage of Spark is, in tasks."""
+
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+
+
+async def run_query(session: Session, text: str, chosen: RunOptions) -> Result:
+    """At the snapshot of this moment. Raises QueryError, Gone, Refused."""
+    from lochan.engines.run_query import ask
+
+    return await ask(session.lake.queries(), text, chosen)
+
+
+def run_options(
+    session: Session,
+    text: str,
+    options: EngineOptions,
+    pool: str = "",
+    key: str = "",
+    progress: Listener | None = None,
+) -> RunOptions:
+    from lochan.engines.run_query import RunOptions
+
+    chosen = RunOptions(
+        current=pool,
+        engine=options.engine,
+        limits=options.limits,
+        go_on=options.skip_missing,
+        actor=session.acting(key, "query", text),
+        spark=session.spark(options.master),
+        watch=progress,
+    )
+    if not isinstance(options, QueryOptions):
+        return chosen
+    return chosen._replace(
+        ref=options.ref,
+        reads_only=options.reads_only,
+        permits=options.permits or chosen.permits,
+        wanted=options.wanted or chosen.wanted,
+        spark=options.spark or chosen.spark,
+    )
+
+
+def is_sql(text: str) -> bool:
+    from lochan.query.language import is_sql
+
+    return is_sql(text)
+
+
+def check_ref(text: str) -> None:
+    """Of what stands behind an @: a branch, a tag, a commit, or `{a time}`. Raises Invalid."""
+    from lochan.versioning.expression import parse
+
+    parse(f"main@{text}" if text.startswith("{") else text)
+
+
+def warm_up() -> None:
+    """Starts what the first query that reads files would wait for. Raises Refused where it cannot be had."""
+    from lochan.engines.duckdb.load.decode import warm
+
+    warm()
