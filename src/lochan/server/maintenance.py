@@ -1,4 +1,5 @@
-"""Maintenance inside a server, beside its requests: old uploads are aborted, journals trimmed, pools compacted.
+"""Maintenance inside a server, beside its requests: old uploads are aborted, journals trimmed, pools compacted, and
+free memory is given back to the system.
 
 One process of each server does this from time to time. Several servers may do it on one lake, even at once: the journal
 decides who aborts an upload or replaces objects, and the others find the work done.
@@ -6,8 +7,13 @@ decides who aborts an upload or replaces objects, and the others find the work d
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import logging
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lochan.api.options import EngineOptions
@@ -20,10 +26,15 @@ from lochan.ids import Ids
 if TYPE_CHECKING:
     from lochan.api.upkeep import UpkeepPolicy
 
+
 DAY = 86_400_000_000  # in microseconds, as clocks count
 
 _EVERY_S = 3_600.0
+_TRIM_MEMORY_S = 5.0
 _COMPACTION = EngineOptions(engine="duckdb", memory_bytes=512 << 20, threads=1)  # requests are answered beside it
+# M_TRIM_THRESHOLD: what may lie free at the end of each heap; with half of it a large GET took a sixth more.
+# M_MMAP_THRESHOLD: what is asked of the system by itself, and given back when it is free; the most that it takes.
+_KEPT = ((-1, 32 << 20), (-3, 32 << 20))
 _log = logging.getLogger("lochan.server")
 
 
@@ -91,3 +102,52 @@ def _log_upkeep(kept: BranchUpkeep) -> None:
         _log.warning("could not compact %s: %s", where, kept.error)
     else:
         _log.debug("%s: %s", where, kept.outcome)
+
+
+async def keep_memory_trimmed(clock: Clock) -> None:
+    """Gives free memory back to the system every few seconds, until it is cancelled. Bodies come and go in pieces of
+    megabytes, and the C library keeps what is free between those that are not: after some gigabytes in and out a
+    process had twice what it used. Giving it back takes some milliseconds, in a thread. In between nothing is given
+    back: what the next piece needs at once would have to be fetched again, page by page, which was a twentieth of what
+    64 MiB took on their way in. Other C libraries than glibc have nothing of the kind, or do it by themselves."""
+    trim = _of_glibc("malloc_trim")
+    keep = _of_glibc("mallopt")
+    if keep is not None:
+        for option, size in _KEPT:
+            keep(option, size)
+    while trim is not None:
+        await clock.sleep(_TRIM_MEMORY_S)
+        await asyncio.to_thread(trim, 0)
+
+
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    try:
+        found: Callable[..., int] = getattr(ctypes.CDLL(None), name)
+    except (AttributeError, OSError):
+        return None
+    return found
+
+
+def arrow_without_pandas() -> None:
+    """Arrow asks whether a list is one of pandas' kinds, and imports pandas for that where it is installed: 50 MB, and
+    a quarter of a second in which nobody is answered. Told once that there is no pandas, it believes that; whoever
+    imports pandas themselves still gets it."""
+    if "pandas" in sys.modules:
+        return
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
+    try:
+        import pyarrow as pa
+
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(absent)
+
+
+class _Absent:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None

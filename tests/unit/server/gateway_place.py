@@ -18,7 +18,7 @@ from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.list_cache import ListCache
 from lochan.server.gateway.request import S3Request
-from lochan.server.request_log import _received
+from lochan.server.gateway.request_log import _received
 from lochan.server.settings import S3Settings
 
 ACTOR = Actor("tests", "tests", "")

@@ -10,7 +10,7 @@ from lochan.access.open_access import OpenAccess
 from lochan.access.users import create_user
 from lochan.clock import SystemClock
 from lochan.lake import Lake
-from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.authentication import identify
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import S3Request

@@ -11,21 +11,19 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from lochan.api.lake import Lake
+from lochan.api.server_spark import ServerSpark
 from lochan.api.session import server_session
 from lochan.clock import SystemClock
 from lochan.ids import Ids
-from lochan.server.access_log import AccessLog
 from lochan.server.api.context import Api
 from lochan.server.api.middleware import Middleware, no_route, routes
 from lochan.server.api.queries import Queries
 from lochan.server.api.routes import ROUTES
-from lochan.server.api.spark import ServerSpark
-from lochan.server.connection_guard import ConnectionGuard
-from lochan.server.maintenance import keep_compacting, keep_expiring, keep_trimming
-from lochan.server.memory import keep_memory_trimmed
+from lochan.server.connections import ConnectionGuard
+from lochan.server.logs import AccessLog, UsageLog
+from lochan.server.maintenance import keep_compacting, keep_expiring, keep_memory_trimmed, keep_trimming
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
-from lochan.server.usage import UsageLog
 from lochan.store.protocol import Store
 
 
@@ -74,11 +72,12 @@ def _tell_of_the_end(told: Callable[[], None]) -> None:
 async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     opened = await listener.open_lake()
     session = server_session(opened)
-    clock, metrics, spark = SystemClock(), QueryMetrics(), ServerSpark(listener.queries)
-    if listener.queries.warm:
+    clock, metrics, settings = SystemClock(), QueryMetrics(), listener.queries
+    spark = ServerSpark(settings.spark, settings.memory_bytes)
+    if settings.warm:
         spark.warm_up()
     usage = _usage(listener, opened.store, metrics)
-    queries = Queries(partial(_open_lake, listener), listener.queries, clock, Ids(), metrics, usage)
+    queries = Queries(partial(_open_lake, listener), settings, clock, Ids(), metrics, usage)
     access = opened.open_access()
     return Api(listener, session, Lake(session), access, queries, spark, metrics, guard, clock, usage)
 

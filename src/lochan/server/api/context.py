@@ -5,15 +5,15 @@ from functools import cached_property
 
 from lochan.access.open_access import OpenAccess
 from lochan.api.lake import Lake
+from lochan.api.server_spark import ServerSpark
 from lochan.api.session import Session
 from lochan.clock import Clock
 from lochan.server.api.queries import Queries
-from lochan.server.api.spark import ServerSpark
-from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.wire.realm import Realm
+from lochan.server.logs import UsageLog
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
-from lochan.server.usage import UsageLog
 
 CONTEXT = "lochan.asked"  # where a request's own are, in its scope
 

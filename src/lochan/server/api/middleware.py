@@ -15,13 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lochan.clock import Clock
 from lochan.errors import LochanError
 from lochan.ids import Ids
-from lochan.server.access_log import AccessLine, AccessLog
 from lochan.server.api.authentication import authenticate
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.api.routes import OPEN, Row
-from lochan.server.connection_guard import BodyPace, ConnectionGuard
-from lochan.server.connections import client_text
+from lochan.server.connections import BodyPace, ConnectionGuard, client_text
+from lochan.server.logs import AccessLine, AccessLog
 
 BASE = "/api/v1/"
 _log = logging.getLogger("lochan.server")

@@ -16,9 +16,9 @@ from lochan.server.api.errors import HttpError, status_of
 from lochan.server.api.query_request import OutputForm, QueryRequest
 from lochan.server.api.query_run import QueryRun
 from lochan.server.api.query_thread import QueryThread
+from lochan.server.logs import UsageLog, UsageRow
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import QuerySettings
-from lochan.server.usage import UsageLog, UsageRow
 
 OPERATION = "Query"  # in the log of use
 _KEPT = 100  # that have ended

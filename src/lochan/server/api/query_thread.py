@@ -18,7 +18,7 @@ from lochan.api.wrappers.stack import Caller, serve_lake
 from lochan.errors import LochanError
 from lochan.runtime import QueueRefused
 from lochan.server.api.query_run import QueryRun
-from lochan.server.audit import log_call
+from lochan.server.logs import log_call
 from lochan.server.settings import QuerySettings
 
 if TYPE_CHECKING:

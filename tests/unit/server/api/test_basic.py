@@ -12,7 +12,7 @@ from lochan.errors import Transient
 from lochan.server.api.authentication import authenticate
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
-from lochan.server.api.health import ready
+from lochan.server.api.routes import ready
 from tests.run import run
 
 GOOD = b64encode(b"KEY:secret").decode()
