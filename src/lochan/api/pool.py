@@ -19,8 +19,12 @@ from lochan.api.results import DeleteResult, LoadResult, PoolSummary
 from lochan.api.session import about
 
 if TYPE_CHECKING:
+    from lochan.engines.duckdb.load.load import Loaded, LoaderOptions
     from lochan.engines.result import Result
     from lochan.engines.spark.progress import Listener
+    from lochan.formats.record import Actor
+    from lochan.lake import Lake
+    from lochan.versioning.head_moves import CommitMessage
 
 
 class Pool(Repository):
@@ -34,9 +38,8 @@ class Pool(Repository):
             options = msgspec.structs.replace(options, message=message)
         said = said_of(options)
         with about(self.name):
-            done = await self._session.lake.load(
-                self.name, rows, said, branch=branch, actor=self._session.actor, key=options.key
-            )
+            actor, lake = self._session.actor, self._session.lake
+            done = await load_rows(lake, self.name, rows, said, branch=branch, actor=actor, key=options.key)
         return LoadResult.of(done)
 
     async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
@@ -72,7 +75,7 @@ class Pool(Repository):
         from lochan.api.queries import run_options, run_query
 
         chosen = run_options(self._session, text, options, self.name, progress=progress)
-        return await run_query(self._session, text, chosen)
+        return await run_query(self._session.lake, text, chosen)
 
     async def fields(self) -> list[str]:
         """Of its rows on the default branch, as paths with dots. Raises NotFound."""
@@ -155,3 +158,31 @@ class Pool(Repository):
             return [
                 CompactGroup(objects=len(each.paths), rows=each.rows, bytes=each.bytes, why=each.why) for each in groups
             ]
+
+
+async def load_rows(
+    lake: Lake,
+    pool: str,
+    rows: Any,
+    message: CommitMessage | None = None,
+    *,
+    branch: str = "",
+    actor: Actor,
+    options: LoaderOptions | None = None,
+    key: str = "",
+) -> Loaded:
+    """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an
+    idempotency `key`, a load that is asked for again is not loaded twice, and gives the first result. Raises Invalid
+    for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
+    from lochan.engines.duckdb.load.load import STANDARD
+    from lochan.engines.duckdb.load.load import load_rows as load
+    from lochan.journal.request_key import keyed
+    from lochan.versioning.head_moves import NOTHING
+
+    actor = keyed(actor, key, "load", pool, branch, message or NOTHING)
+    repository = await lake.open_repository(pool)
+    try:
+        at = branch or repository.repository.default_branch
+        return await load(repository, at, rows, message or NOTHING, actor=actor, how=options or STANDARD)
+    finally:
+        await repository.close()

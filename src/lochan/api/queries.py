@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lochan.engines.result import Result
     from lochan.engines.run_query import RunOptions
     from lochan.engines.spark.progress import Listener
+    from lochan.lake import Lake
 
 __all__ = [
     "Cancelled",
@@ -40,11 +41,11 @@ class StageProgress(Protocol):
     def total(self) -> int: ...
 
 
-async def run_query(session: Session, text: str, chosen: RunOptions) -> Result:
+async def run_query(lake: Lake, text: str, options: RunOptions | None = None) -> Result:
     """At the snapshot of this moment. Raises QueryError, Gone, Refused."""
-    from lochan.engines.run_query import ask
+    from lochan.engines.run_query import RunOptions, ask
 
-    return await ask(session.lake.queries(), text, chosen)
+    return await ask(lake.queries(), text, options or RunOptions())
 
 
 def run_options(

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from lochan.api.lake import compare_rows
+from lochan.api.queries import run_query
 from lochan.clock import SystemClock
 from lochan.engines.compact import compact
 from lochan.engines.duckdb import object_check
@@ -60,7 +62,7 @@ async def _query(told: QueryLake) -> Any:
 
 
 async def _export(told: QueryLake) -> Any:
-    with await told.lake.query("from logs") as result:
+    with await run_query(told.lake, "from logs") as result:
         result.write("parquet", io.BytesIO())
 
 
@@ -89,7 +91,7 @@ async def _merge(told: QueryLake) -> Any:
 
 
 async def _diff(told: QueryLake) -> Any:
-    found = await told.lake.diff_rows("logs", RowDiffRequest("main", "empty"))
+    found = await compare_rows(told.lake, "logs", RowDiffRequest("main", "empty"))
     found.close()
 
 
