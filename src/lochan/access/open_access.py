@@ -18,7 +18,7 @@ from lochan.ids import Ids
 from lochan.journal.journal import Journal
 
 if TYPE_CHECKING:
-    from lochan.access.keys import KeyOwner
+    from lochan.access.users import KeyOwner
 
 Decide = Callable[[AccessState], Sequence[Event]]
 
@@ -44,7 +44,7 @@ class OpenAccess:
 
     async def find_key(self, id: str, arrived: float) -> "KeyOwner | None":
         """Whose key that is, and its secret; None for one that is not there, or not any more."""
-        from lochan.access.keys import find_key
+        from lochan.access.users import find_key
 
         return await find_key(self, id, arrived)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lochan.api.results import Result, moment
 
 if TYPE_CHECKING:
-    from lochan.access import decide
+    from lochan.access import rights as decide
     from lochan.access.state import AccessKey, AccessPolicy, AccessState, User
 
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from lochan.access.keys import NewAccessKey
+from lochan.access.users import NewAccessKey
 from lochan.clock import SystemClock
 from lochan.formats.record import Actor
 from lochan.ids import Ids

@@ -5,9 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from lochan.access.keys import create_key, revoke_key
 from lochan.access.open_access import OpenAccess
-from lochan.access.users import create_user
+from lochan.access.users import create_key, create_user, revoke_key
 from lochan.clock import SystemClock
 from lochan.lake import Lake
 from lochan.server.connections import ConnectionGuard
