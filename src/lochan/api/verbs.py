@@ -8,13 +8,16 @@ A right is an action and a resource, such as `fs:ReadObject {self}/object/{path}
 
     {self}            is the resource of the handle: a repository, or a branch, a tag or a commit of one
     {default}         is the default branch of the handle's repository
-    {source}          at the beginning is a ref that the verb is given: a name in the same repository, or a handle
+    {source}          at the beginning is a ref of the same repository that the verb is given: its name, or a handle
+    {source.ref}      at the beginning is a ref of any repository: a handle
     {path}            further on is the text of an argument; for several texts each of them is checked
-    {source.prefix}   is a field of an argument
+    {source.prefix}   further on is a field of an argument
     {path?}           is only checked for an argument that is given
     *                 at the end is everything that begins like that; so is an argument that may be anything
     sources           are those of a query, each checked while it is planned
-    journal:, rows:, owner:   are explained in `wrappers/resources.py`
+    journal:, rows:, stash:, owner:   are explained in `wrappers/resources.py`
+
+and ` if commit_staged` behind it says that the right is only needed where that argument is not None.
 """
 
 from __future__ import annotations
@@ -75,8 +78,11 @@ _VISIBLE = ("objects {self}",)  # what a list shows of the objects at a ref
 _READ_BRANCH = ("fs:ReadBranch {self}",)
 _COUNT_STAGED = (*_READ_BRANCH, "fs:ReadObject {self}/object/{prefix}*")
 _STASH = ("fs:StashChanges {self}",)
-_MERGE = ("fs:MergeBranch {self}", "fs:ReadCommit {source}")
-_REPLAY = ("fs:RevertCommit {self}", "fs:ReadCommit {ref}")
+_STASHED = (*_STASH, "fs:StashChanges stash:id")
+_COMMIT_STAGED = "fs:CreateCommit {self} if commit_staged"
+_TRY_MERGE = ("fs:MergeBranch {self}", "fs:ReadCommit {source}")
+_MERGE = (*_TRY_MERGE, _COMMIT_STAGED)
+_REPLAY = ("fs:RevertCommit {self}", "fs:ReadCommit {ref}", _COMMIT_STAGED)
 _IMPORT = ("fs:Import {self}",)
 _READ_WORKSPACE = ("fs:ReadWorkspace {self}",)
 _CREATE_WORKSPACE = ("fs:CreateWorkspace {self}",)
@@ -244,7 +250,7 @@ VERBS = (
         _W,
         "fs cp",
         "POST objects/copy",
-        ("fs:ReadObject {source}/object/{path}", "fs:WriteObject {self}/object/{to}"),
+        ("fs:ReadObject {source.ref}/object/{path}", "fs:WriteObject {self}/object/{to}"),
     ),
     Verb(
         "WritableRef",
@@ -252,7 +258,7 @@ VERBS = (
         _W,
         "fs cp",
         "POST objects/copy_folder",
-        ("fs:ReadObject {source}/object/{prefix}*", "fs:WriteObject {self}/object/{to}*"),
+        ("fs:ReadObject {source.ref}/object/{prefix}*", "fs:WriteObject {self}/object/{to}*"),
     ),
     Verb(
         "WritableRef",
@@ -313,10 +319,10 @@ VERBS = (
         (*_IMPORT, "fs:ReadObject {self}/object/{source.prefix}*"),
     ),
     Verb("Branch", "stash", _W, "stash push", "POST stashes", _STASH),
-    Verb("Branch", "pop_stash", _W, "stash pop", "POST stashes/pop", _STASH),
-    Verb("Branch", "drop_stash", _W, "stash drop", "POST stashes/drop", _STASH),
+    Verb("Branch", "pop_stash", _W, "stash pop", "POST stashes/pop", _STASHED),
+    Verb("Branch", "drop_stash", _W, "stash drop", "POST stashes/drop", _STASHED),
     Verb("Branch", "merge", _W, "merge", "POST merge", _MERGE),
-    Verb("Branch", "try_merge", _R, "merge", "POST merge/try", _MERGE),
+    Verb("Branch", "try_merge", _R, "merge", "POST merge/try", _TRY_MERGE),
     Verb("Branch", "revert", _W, "revert", "POST revert", _REPLAY),
     Verb("Branch", "cherry_pick", _W, "cherry-pick", "POST cherry_pick", _REPLAY),
     Verb("Branch", "rebase", _W, "rebase", "POST rebase", ("fs:ResetBranch {self}", "fs:ReadCommit {onto}")),

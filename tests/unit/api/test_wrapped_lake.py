@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from lochan.api.verbs import VERBS, Kind
 from lochan.api.wrappers.proxy import Wrapped
 from lochan.api.wrappers.records import AuditLine, Use
 from lochan.api.wrappers.stack import Caller, serve_lake
-from lochan.errors import NotFound, Refused
+from lochan.errors import Dirty, Invalid, NotFound, Refused
 from lochan.formats.record import Actor
 from lochan.lake import Lake as OpenLake
 from lochan.runtime import Runtime
@@ -36,7 +36,7 @@ class Place(NamedTuple):
     lines: list[AuditLine]
 
 
-async def _place(folder: Path, *statements: tuple[str, str, str]) -> Place:
+async def _place(folder: Path, *statements: tuple[str, str | list[str], str]) -> Place:
     """A lake with one repository, and the same as bob may use it."""
     opened = await OpenLake.create(LocalStore(str(folder / "lake"), create=True))
     lake = Lake(Session(opened, Actor("ann", "test", "here")))
@@ -59,6 +59,10 @@ async def _error(work: Coroutine[Any, Any, Any]) -> str:
     with pytest.raises(Denied) as caught:
         await work
     return str(caught.value)
+
+
+async def _listed(items: AsyncIterator[Any]) -> list[Any]:
+    return [each async for each in items]
 
 
 ALLOW_OPEN = (
@@ -162,6 +166,86 @@ def test_nothing_leads_around_the_wrappers(tmp_path: Path) -> None:
                         getattr(handle, name)
             await workspace.put("new", b"1")
         assert await main.read("new") == b"1"
+        await at.lake.close()
+
+    asyncio.run(run())
+
+
+def test_a_workspace_is_judged_by_its_own_branch_whatever_it_is_called(tmp_path: Path) -> None:
+    async def run() -> None:
+        at = await _place(
+            tmp_path, ("allow", "*", "repository/shop/branch/dev"), ("allow", "*", "repository/shop/branch/dev/*")
+        )
+        shop = at.lake.repository("shop")
+        await shop.create_branch("dev")
+        hidden = await shop.branch("main").workspace("hidden")
+        await hidden.put("secret/w", b"w")
+        for name in (f"dev+{hidden.id}", hidden.id, hidden.name):
+            seen = at.bobs.repository("shop").workspace(name)
+            for work in (seen.show(), seen.commit("it"), seen.drop(), seen.put("x", b""), seen.read("secret/w")):
+                await _error(work)
+            await _error(at.bobs.repository("shop").ref(name).read("secret/w"))
+        assert (await hidden.show()).branch == "main"
+        await at.lake.close()
+
+    asyncio.run(run())
+
+
+def test_a_stash_is_judged_by_its_own_branch(tmp_path: Path) -> None:
+    async def run() -> None:
+        at = await _place(tmp_path, ("allow", "fs:StashChanges", "repository/shop/branch/dev"))
+        shop = at.lake.repository("shop")
+        await shop.create_branch("dev")
+        await shop.branch("main").put("secret/s", b"s")
+        stash = await shop.branch("main").stash("aside")
+        dev = at.bobs.repository("shop").branch("dev")
+        await _error(dev.pop_stash(stash))
+        await _error(dev.drop_stash(stash))
+        assert [each.id async for each in shop.stashes()] == [stash]
+        await at.lake.close()
+
+    asyncio.run(run())
+
+
+def test_a_handle_of_another_repository_does_not_stand_for_a_ref_of_this_one(tmp_path: Path) -> None:
+    async def run() -> None:
+        mine = ("allow", "*", "repository/mine/*"), ("allow", "*", "repository/shop/branch/dev")
+        at = await _place(tmp_path, *mine)
+        await at.lake.create_repository("mine")
+        await at.lake.repository("shop").create_branch("dev")
+        elsewhere = at.bobs.repository("mine").branch("main")
+        dev = at.bobs.repository("shop").branch("dev")
+        for work in (dev.merge(elsewhere), dev.rebase(elsewhere), dev.reset(elsewhere), dev.revert(elsewhere)):
+            await _error(work)
+        await _error(_listed(dev.diff(elsewhere)))
+        await _error(elsewhere.copy(at.bobs.repository("shop").ref("main"), "z", "z"))
+        await at.lake.close()
+
+    asyncio.run(run())
+
+
+def test_committing_what_is_staged_needs_its_own_right(tmp_path: Path) -> None:
+    async def run() -> None:
+        at = await _place(tmp_path, ("allow", ["fs:MergeBranch", "fs:ReadCommit"], "repository/shop/*"))
+        shop = at.lake.repository("shop")
+        dev = await shop.create_branch("dev")
+        await dev.put("d", b"d")
+        await dev.commit("d")
+        await shop.branch("main").put("staged", b"s")
+        main = at.bobs.repository("shop").branch("main")
+        await _error(main.merge("dev", commit_staged="first"))
+        with pytest.raises(Dirty):
+            await main.merge("dev")
+        await at.lake.close()
+
+    asyncio.run(run())
+
+
+def test_one_text_is_not_taken_for_several(tmp_path: Path) -> None:
+    async def run() -> None:
+        at = await _place(tmp_path, ("allow", "*", "*"))
+        with pytest.raises(Invalid, match="good is one text"):
+            await at.bobs.repository("shop").bisect("ab", "main")
         await at.lake.close()
 
     asyncio.run(run())

@@ -14,6 +14,7 @@ from lochan.api.lake import Lake
 from lochan.api.ref import Ref
 from lochan.api.repository import Repository
 from lochan.api.verbs import VERBS, Kind, Verb
+from lochan.errors import Invalid
 
 FIELDS = frozenset(("id", "made_at", "name", "opened", "repository_name", "url"))
 HIDDEN = object()  # in place of an item that is left out
@@ -22,13 +23,17 @@ _ROWS = {(verb.noun, verb.name): verb for verb in VERBS}
 
 
 class Call:
-    """One call of a verb on a handle of the local lake."""
+    """One call of a verb on a handle of the local lake. Raises Invalid for one text in place of several: the verb would
+    take its letters, and a check the whole text."""
 
     def __init__(self, verb: Verb, handle: Any, signature: inspect.Signature, *args: Any, **kwargs: Any) -> None:
         self.verb = verb
         self.handle = handle
         self._bound = signature.bind(handle, *args, **kwargs)
         self._bound.apply_defaults()
+        for name, value in self._bound.arguments.items():
+            if isinstance(value, str) and signature.parameters[name].annotation == "Sequence[str]":
+                raise Invalid(f"{name} is one text, where several are expected", hint=f"give [{value!r}]")
 
     @property
     def arguments(self) -> dict[str, Any]:

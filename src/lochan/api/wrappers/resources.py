@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lochan.access import resources
 from lochan.api.ref import Ref
 from lochan.api.repository import Repository
+from lochan.api.workspace import Workspace
 from lochan.api.wrappers.proxy import Call
 from lochan.errors import NotFound
+
+if TYPE_CHECKING:
+    from lochan.versioning.open_repository import OpenRepository
 
 SOURCES = "sources"
 LAKE_JOURNAL = "_lake"
 _READ = "fs:ReadObject"
+_REF = "ref"  # as a field of a handle: the ref itself, in its own repository
 _SLOT = re.compile(r"\{([a-z_]+)(?:\.([a-z_]+))?(\??)\}")
 
 
@@ -45,7 +50,10 @@ class CallResources:
         """Those that the rows of a verb name, about this call and an item of its result. Raises AbsentRepository."""
         found: list[Right] = []
         for text in texts:
-            action, _, template = text.partition(" ")
+            right, _, condition = text.partition(" if ")
+            if condition and self._call.arguments[condition] is None:
+                continue
+            action, _, template = right.partition(" ")
             kind, colon, name = template.partition(":")
             if colon:
                 found += await _SPECIAL[kind](self, action, self._call.arguments[name])
@@ -72,7 +80,7 @@ class CallResources:
     async def _values(self, slot: re.Match[str], item: Any) -> Sequence[str] | None:
         """What stands there; None: anything may."""
         name, field, optional = slot.groups()
-        is_first = slot.start() == 0 and not field
+        is_first = slot.start() == 0
         if is_first and name in _OWN:
             return [await _OWN[name](self)]
         given = item if name == "item" else self._call.arguments[name]
@@ -81,15 +89,16 @@ class CallResources:
             several = [each for each in several if each is not None and each != ""]
         elif not several or several == [None]:
             return None
-        if field:
-            several = [getattr(each, field) for each in several]
-        return [await self._argument_ref(each) for each in several] if is_first else several
+        if is_first:
+            return [await self._argument_ref(each, elsewhere=field == _REF) for each in several]
+        return [getattr(each, field) for each in several] if field else several
 
-    async def _argument_ref(self, given: Any) -> str:
-        repository = self._repository_name
-        if not isinstance(given, str):
-            repository, given = given.repository_name, given.name
-        return await self.ref_resource(repository, given)
+    async def _argument_ref(self, argument: Any, *, elsewhere: bool) -> str:
+        """Of a name or a handle. Most verbs take the name of a handle for one of their own repository."""
+        if isinstance(argument, str):
+            return await self.ref_resource(self._repository_name, argument)
+        repository = argument.repository_name if elsewhere else self._repository_name
+        return await self.ref_resource(repository, argument.name)
 
     async def own(self) -> str:
         handle = self._call.handle
@@ -109,17 +118,27 @@ class CallResources:
         return str(handle.name if isinstance(handle, Repository) else handle.repository_name)
 
     async def ref_resource(self, repository: str, ref: str) -> str:
-        """A workspace is judged as its branch is. Without a name it is the default branch."""
-        from lochan.access.query_rights import ref_resource
-
-        key = repository, ref.partition("+")[0]
+        """Without a name it is the default branch."""
+        key = repository, ref
         if key not in self._refs:
             try:
                 async with self._session.opened(repository) as opened:
-                    self._refs[key] = await ref_resource(opened, key[1] or opened.repository.default_branch)
+                    self._refs[key] = await self._resolved(opened, ref or opened.repository.default_branch)
             except NotFound as error:
                 raise AbsentRepository(repository, error) from None
         return self._refs[key]
+
+    async def _resolved(self, repository: OpenRepository, ref: str) -> str:
+        """A workspace is judged as the branch that it is over, whichever branch its name says: verbs find it by its
+        id."""
+        from lochan.access.query_rights import ref_resource
+
+        if "+" not in ref and not isinstance(self._call.handle, Workspace):
+            return await ref_resource(repository, ref)
+        refs, _ = await repository.refs()
+        id = ref.rpartition("+")[2]
+        over = next((each.branch for each in refs.workspaces.all() if each.id == id), ref.partition("+")[0])
+        return resources.branch(repository.repository.name, over)
 
     async def journal(self, action: str, repository: str | None) -> list[Right]:
         """Events name objects, so whoever reads them must be allowed to read all objects there."""
@@ -141,6 +160,13 @@ class CallResources:
         is_pool = (await self._session.repository(uri.repository)).kind == "pool"
         return [Right(action, resources.object_at(ref, path), not is_pool)]
 
+    async def stash(self, action: str, id: str) -> list[Right]:
+        """A stash is of the branch that it was made on, and can be popped on any."""
+        async with self._session.opened(self._repository_name) as repository:
+            refs, _ = await repository.refs()
+            over = [each.branch for each in refs.stashes.all() if each.id == id]
+            return [Right(action, resources.branch(repository.repository.name, branch)) for branch in over]
+
     async def owner(self, action: str, key_id: str) -> list[Right]:
         """The user of an access key. One that is not there might be anybody's."""
         state = await self._session.lake.open_access().state()
@@ -158,5 +184,6 @@ _OWN: Mapping[str, Callable[[CallResources], Awaitable[str]]] = {
 _SPECIAL: Mapping[str, Callable[[CallResources, str, Any], Awaitable[list[Right]]]] = {
     "journal": CallResources.journal,
     "rows": CallResources.rows,
+    "stash": CallResources.stash,
     "owner": CallResources.owner,
 }
