@@ -62,11 +62,11 @@ class OpenAccess:
         fingerprint = sha256(msgspec.msgpack.encode(request)).digest()
         if isinstance(actor, KeyedActor) and not key:
             key, fingerprint = actor.key, actor.fingerprint
-        wanted = AppendRequest(without_key(actor), lambda state: decide(state.of(AccessState)), key, fingerprint)
+        append = AppendRequest(without_key(actor), lambda state: decide(state.of(AccessState)), key, fingerprint)
         if not takes_away:
-            return await self.journal.submit(wanted)
+            return await self.journal.submit(append)
         try:
-            result = await self.journal.submit(wanted)
+            result = await self.journal.submit(append)
         except NotFound:  # taken away already, perhaps just now: whoever asks twice takes this for "done"
             await self.freshness.before_answer()
             raise

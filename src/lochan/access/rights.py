@@ -65,12 +65,12 @@ class Rights:
         """Whether a statement may deny some of them."""
         return bool(self._kept((action, front, "denied"), self._may_deny))
 
-    def _kept(self, asked: tuple[str, ...], work_out: Callable[[str, str], bool | None]) -> bool | None:
-        if asked not in self._below:
+    def _kept(self, key: tuple[str, ...], work_out: Callable[[str, str], bool | None]) -> bool | None:
+        if key not in self._below:
             if len(self._below) >= _BELOW_MAX:
                 self._below.clear()
-            self._below[asked] = work_out(asked[0], asked[1])
-        return self._below[asked]
+            self._below[key] = work_out(key[0], key[1])
+        return self._below[key]
 
     def _may_deny(self, action: str, front: str) -> bool:
         return any(_may_meet(each, front) for each in self._patterns(action)[0])

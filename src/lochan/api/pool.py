@@ -36,10 +36,10 @@ class Pool(Repository):
         NothingToDo where there are none."""
         if message:
             options = msgspec.structs.replace(options, message=message)
-        said = said_of(options)
+        commit_message = said_of(options)
         with about(self.name):
             actor, lake = self._session.actor, self._session.lake
-            done = await load_rows(lake, self.name, rows, said, branch=branch, actor=actor, key=options.key)
+            done = await load_rows(lake, self.name, rows, commit_message, branch=branch, actor=actor, key=options.key)
         return LoadResult.of(done)
 
     async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
@@ -50,7 +50,7 @@ class Pool(Repository):
     async def load_files(
         self,
         sources: Sequence[LoadSource],
-        how: LoadOptions = DEFAULT_LOAD,
+        load_options: LoadOptions = DEFAULT_LOAD,
         options: CommitOptions = DEFAULT_COMMIT,
         engine: EngineOptions = DEFAULT_ENGINE,
         *,
@@ -58,13 +58,14 @@ class Pool(Repository):
         progress: BytesProgress | None = None,
         stages: Listener | None = None,
     ) -> LoadResult:
-        """What `Lake.load_sources` found: one commit, all of it or nothing. The pool is made if `how` says so, and has
-        its name once its rows have landed. `progress` is told of bytes while DuckDB loads, `stages` how far Spark is.
-        Raises NotFound, Invalid for what is no rows, NothingToDo where there are none, Refused for what is no pool."""
-        said = said_of(options)
+        """What `Lake.load_sources` found: one commit, all of it or nothing. The pool is made if
+        `load_options` say so, and has its name once its rows have landed. `progress` is called with bytes while DuckDB
+        loads, `stages` with the progress of Spark. Raises NotFound, Invalid for what is no rows, NothingToDo if there
+        are none, Refused if it is not a pool."""
+        message = said_of(options)
         files = [(each.name, each.size) for each in sources]
-        actor = self._session.acting(options.key, "load files", self.name, branch, files, how, said)
-        request = LoadRequest(self.name, branch, sources, how, said, actor, engine, progress, stages)
+        actor = self._session.acting(options.key, "load files", self.name, branch, files, load_options, message)
+        request = LoadRequest(self.name, branch, sources, load_options, message, actor, engine, progress, stages)
         done = await load_files(self._session, request)
         return LoadResult.of(done.loaded, done.note)
 
@@ -102,13 +103,13 @@ class Pool(Repository):
         NothingToDo, Refused for a repository of files."""
         from lochan.engines.duckdb.delete import delete_where
 
-        said = said_of(options)
-        actor = self._session.acting(options.key, "delete rows", self.name, branch, where, said)
+        message = said_of(options)
+        actor = self._session.acting(options.key, "delete rows", self.name, branch, where, message)
         async with self._session.opened(self.name) as repository:
             pool_settings(repository)
             files = self._session.lake.queries().files
             name = branch or repository.repository.default_branch
-            return DeleteResult(**(await delete_where(repository, name, where, files, said, actor=actor))._asdict())
+            return DeleteResult(**(await delete_where(repository, name, where, files, message, actor=actor))._asdict())
 
     async def delete_objects(
         self, ids: Sequence[str], options: CommitOptions = DEFAULT_COMMIT, *, branch: str = ""
@@ -117,12 +118,12 @@ class Pool(Repository):
         Ambiguous, Refused for a repository of files."""
         from lochan.pools.commit_objects import delete_objects
 
-        said = said_of(options)
-        actor = self._session.acting(options.key, "delete objects", self.name, branch, ids, said)
+        message = said_of(options)
+        actor = self._session.acting(options.key, "delete objects", self.name, branch, ids, message)
         async with self._session.opened(self.name) as repository:
             pool_settings(repository)
             name = branch or repository.repository.default_branch
-            return await delete_objects(repository, name, ids, said, actor=actor)
+            return await delete_objects(repository, name, ids, message, actor=actor)
 
     async def compact(
         self,
@@ -138,14 +139,14 @@ class Pool(Repository):
         from lochan.jobs.compaction import CompactJobOptions as JobOptions
         from lochan.jobs.compaction import compact
 
-        said, lake = said_of(options), self._session.lake
-        actor = self._session.acting(options.key, "compact", self.name, branch, which, said)
-        how = JobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
+        message, lake = said_of(options), self._session.lake
+        actor = self._session.acting(options.key, "compact", self.name, branch, which, message)
+        job = JobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
         async with self._session.opened(self.name) as repository:
-            wish = which.wish(pool_settings(repository))
+            request = which.wish(pool_settings(repository))
             name = branch or repository.repository.default_branch
             at = lake.queries().files, lake.place
-            done = await compact(repository, name, *at, wish, said, actor=actor, how=how)
+            done = await compact(repository, name, *at, request, message, actor=actor, how=job)
             return CompactResult(**done._asdict())
 
     async def try_compact(self, which: CompactOptions = EVERYTHING, *, branch: str = "") -> list[CompactGroup]:
@@ -153,8 +154,8 @@ class Pool(Repository):
         from lochan.engines.compact import rehearse
 
         async with self._session.opened(self.name) as repository:
-            wish = which.wish(pool_settings(repository))
-            groups = await rehearse(repository, branch or repository.repository.default_branch, wish)
+            request = which.wish(pool_settings(repository))
+            groups = await rehearse(repository, branch or repository.repository.default_branch, request)
             return [
                 CompactGroup(objects=len(each.paths), rows=each.rows, bytes=each.bytes, why=each.why) for each in groups
             ]

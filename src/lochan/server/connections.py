@@ -64,11 +64,11 @@ def address(client: str) -> tuple[str, int] | None:
 
 def search(client: str) -> tuple[int, socket.socket | None]:
     """Among the open files of this process: its number, and a copy."""
-    wanted = address(client)
-    for file in Path("/proc/self/fd").iterdir() if wanted is not None else ():
+    there = address(client)
+    for file in Path("/proc/self/fd").iterdir() if there is not None else ():
         found = opened(int(file.name)) if _is_socket(file) else None
         if found is not None:
-            if peer(found) == wanted:
+            if peer(found) == there:
                 return int(file.name), found
             found.close()
     return -1, None

@@ -174,8 +174,8 @@ def text(line: AccessLine) -> str:
 def json_text(line: AccessLine) -> str:
     """With the same first fields as every other line of the log."""
     head = {"time": _moment(line.time), "level": "INFO", "logger": _requests.name}
-    told = {name: getattr(line, name) for name in AccessLine.__struct_fields__}  # of a note there is more
-    return _encoder.encode({**head, **told, "time": head["time"]}).decode()
+    fields = {name: getattr(line, name) for name in AccessLine.__struct_fields__}  # a RequestRecord has more
+    return _encoder.encode({**head, **fields, "time": head["time"]}).decode()
 
 
 def _moment(time: int) -> str:

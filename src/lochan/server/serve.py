@@ -52,7 +52,7 @@ def _serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
         process.start()
     try:
         waiting = list(listeners)
-        while not stop.asked:
+        while not stop.requested:
             dead = [process.name for process in processes if not process.is_alive()]
             if dead:
                 raise Transient(f"the listener {dead[0]} stopped by itself", hint="the log says why")
@@ -66,12 +66,12 @@ def _serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
 
 class _Stop:
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._ask)
+            signal.signal(number, self._request)
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        self.requested = True
 
 
 def _end(processes: Sequence[SpawnProcess]) -> None:
@@ -144,15 +144,15 @@ def listen(listener: Listener) -> None:
 
 
 def _room_for(connections: int) -> int:
-    """As many, or as the system lets a process have files open."""
+    """How many connections: as many as these, or as many as the system lets a process have open files."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _FILES_BESIDE
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = connections + _FILES_BESIDE
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    allowed = wanted if soft == resource.RLIM_INFINITY else soft
+    allowed = needed if soft == resource.RLIM_INFINITY else soft
     return max(1, min(connections, allowed - min(_FILES_BESIDE, allowed // 2)))
 
 

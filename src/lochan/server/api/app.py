@@ -35,7 +35,7 @@ def api(listener: Listener) -> Middleware:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.api = opened = await _opened(listener, guard)
-        _tell_of_the_end(opened.queries.wind_up)
+        _on_stop(opened.queries.wind_up)
         for each in (log, opened.usage):
             if each is not None:
                 each.start()
@@ -56,15 +56,15 @@ def api(listener: Listener) -> Middleware:
     return Middleware(app, clock, ids, log, guard)
 
 
-def _tell_of_the_end(told: Callable[[], None]) -> None:
-    """Granian takes the signal for itself, and calls the end of the lifespan when every request was answered. It is
-    woken up by the loop, so what Python itself calls meanwhile is free."""
+def _on_stop(stop: Callable[[], None]) -> None:
+    """Calls `stop` as soon as the server is told to stop: Granian ends the lifespan only when every request was
+    answered. Granian itself is woken up by the loop, so Python's own handler is free."""
     loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGTERM)
 
     def handle(number: int, frame: FrameType | None) -> None:
         if callable(before):
             before(number, frame)
-        loop.call_soon_threadsafe(told)
+        loop.call_soon_threadsafe(stop)
 
     signal.signal(signal.SIGTERM, handle)
 

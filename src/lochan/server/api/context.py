@@ -1,4 +1,4 @@
-"""What all resources of the API share, in the one process that serves it; and what is known of each request."""
+"""What all routes of the API share, in the one process that serves it; and what is known of each request."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from lochan.server.logs import UsageLog
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
 
-CONTEXT = "lochan.asked"  # where a request's own are, in its scope
+CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
 
 
 @dataclass

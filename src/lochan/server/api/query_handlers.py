@@ -39,7 +39,7 @@ async def post_query(api: Api, request: Request) -> Response:
 
 
 async def list_queries(api: Api, request: Request) -> Response:
-    """One's own; and all for who may manage them."""
+    """The user's own; all of them for a user who may manage queries."""
     mine, manages = _user(request), await _manages(api, request)
     found = [each.as_json() for each in api.queries.all() if manages or each.user == mine]
     pagination = {"has_more": False, "next_offset": "", "results": len(found), "max_per_page": len(found)}
@@ -51,7 +51,7 @@ async def get_query(api: Api, request: Request) -> Response:
 
 
 async def cancel_query(api: Api, request: Request) -> Response:
-    """Of one that has ended there is nothing to cancel, which is as well. What does not end soon ends later."""
+    """Cancelling a query that has ended does nothing. One that does not end soon is cancelled in the background."""
     run = await _found(api, request)
     with suppress(TimeoutError):
         async with asyncio.timeout(_CANCEL_S):
@@ -74,7 +74,7 @@ async def _body(request: Request) -> bytes:
 
 
 async def _found(api: Api, request: Request) -> QueryRun:
-    """Raises 404, also for one that is somebody else's."""
+    """Raises 404, also for a query of another user."""
     id = request.path_params["id"]
     run = api.queries.find(id)
     if run is None or (run.user != _user(request) and not await _manages(api, request)):
@@ -94,7 +94,7 @@ def _user(request: Request) -> str:
 
 
 class _Left(Exception):
-    """The client has, or somebody has given the query up: there is no more to send."""
+    """The client has left, or the query was cancelled: there is no more to send."""
 
 
 class QueryResponse(Response):

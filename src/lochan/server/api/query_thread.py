@@ -1,5 +1,5 @@
-"""A thread that runs queries, one after the other, on a lake of its own: nothing that a query does keeps the event loop
-of the server, or another query, from going on. Even to start Spark is one long call."""
+"""A thread that runs queries, one after the other, on a lake of its own, so that no query holds up the server's event
+loop or another query. Starting Spark alone is one long call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class QueryThread:
         self._free = free
         self._given: queue.SimpleQueue[QueryRun | None] = queue.SimpleQueue()
         self._lake: Lake | None = None
-        # One that hangs must not keep the process from its end.
+        # A daemon: a thread that hangs must not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name="lochan-query", daemon=True)
         self._thread.start()
 
@@ -51,7 +51,7 @@ class QueryThread:
         self._given.put(run)
 
     def close(self) -> None:
-        """It ends when it is done with what it was given."""
+        """The thread ends when its queries have."""
         self._given.put(None)
 
     def join(self, seconds: float) -> None:
@@ -60,7 +60,7 @@ class QueryThread:
     def _work(self) -> None:
         from lochan.api.queries import warm_up
 
-        with suppress(LochanError):  # who needs it and has none is told then
+        with suppress(LochanError):  # a query that needs it will say what is missing
             warm_up()  # the first query that reads files finds it ready
         with asyncio.Runner() as runner:
             while (run := self._given.get()) is not None:
@@ -71,7 +71,7 @@ class QueryThread:
                 runner.run(self._lake.close())
 
     def _answer(self, runner: asyncio.Runner, run: QueryRun) -> BaseException | None:
-        """What it ended by."""
+        """The error that it ended with, if any."""
         from lochan.api.queries import cancelled
 
         try:
@@ -130,7 +130,7 @@ class QueryThread:
 
 
 def _not_noted(use: Use) -> None:
-    """Of a query it is noted what it read, when its last row has gone out: see Queries."""
+    """What a query has read is noted when its last row has gone out: see Queries."""
 
 
 def _cancel_once(task: asyncio.Task[Result]) -> None:
