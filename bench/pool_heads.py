@@ -17,6 +17,8 @@ import msgspec
 from bench.places import ACTOR, IDS
 from bench.pool_process import LOCHAN, environment, run
 from bench.table import middle, seconds, show
+from lochan.api.pool import load_rows
+from lochan.api.queries import run_query
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolKey, PoolSettings
@@ -100,7 +102,7 @@ def _command(lake: str, name: str) -> list[str]:
 async def _head(folder: str, name: str) -> None:
     """With nothing kept from before but what the system itself keeps of files."""
     lake = await Lake.open(LocalStore(folder))
-    with await lake.query(f"from {name} | {_QUERY}") as result:
+    with await run_query(lake, f"from {name} | {_QUERY}") as result:
         assert [row["k"] for row in result.rows()] == [0, 1, 2, 3, 4]
     await lake.close()
 
@@ -110,7 +112,9 @@ async def _write(folder: str, commits: int, objects: int) -> None:
     lake = await Lake.create(LocalStore(folder, create=True))
     for name in ("fresh", "long", "wide"):
         await lake.create_pool(name, _KEY, actor=ACTOR)
-        loaded = await lake.load(name, [{"k": number, "text": f"row {number}"} for number in range(_EACH)], actor=ACTOR)
+        loaded = await load_rows(
+            lake, name, [{"k": number, "text": f"row {number}"} for number in range(_EACH)], actor=ACTOR
+        )
         repository = await lake.open_repository(name)
         if name == "long":
             await _lengthen(repository, commits)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from bench.table import show
+from lochan.api.queries import run_query
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 
@@ -36,7 +37,7 @@ class _Times(NamedTuple):
 
 async def compare(folder: Path) -> None:
     lake = await Lake.open(LocalStore(str(folder)))
-    with await lake.query("from logs:objects") as result:
+    with await run_query(lake, "from logs:objects") as result:
         objects = list(result.rows())
     files = "read_parquet([" + ", ".join(f"'{folder / each['address']}'" for each in objects) + "])"
     with duckdb.connect() as connection:
@@ -105,7 +106,7 @@ async def _measured(lake: Lake, connection: duckdb.DuckDBPyConnection, case: _Ca
     await _check(lake, connection, case)
 
     async def ours() -> None:
-        with await lake.query(case.query) as result:
+        with await run_query(lake, case.query) as result:
             result.to_arrow()
 
     async def bare() -> None:
@@ -130,7 +131,7 @@ async def _time(work: Callable[[], Awaitable[None]], taken: _Times) -> None:
 
 async def _check(lake: Lake, connection: duckdb.DuckDBPyConnection, case: _Case) -> None:
     """Both give the same answer, and it is one."""
-    with await lake.query(case.query) as result:
+    with await run_query(lake, case.query) as result:
         ours = list(result.rows())
     bare = connection.sql(case.sql).to_arrow_table().to_pylist()
     shown = [_values(rows, case.by) for rows in (ours, bare)]

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bench import load_pool
 from bench.places import ACTOR
 from bench.table import show
+from lochan.api.pool import load_rows
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import session
@@ -89,16 +91,16 @@ async def _filled(folder: Path) -> tuple[Lake, int, list[str]]:
     load_pool.write_lines(file, load_pool.ROWS)
     lake = await Lake.create(LocalStore(str(folder / "lake"), create=True))
     await lake.create_pool("logs", parse(["ts:time"], size_bytes=_OBJECT_BYTES), actor=ACTOR)
-    await lake.load("logs", str(file), actor=ACTOR)
+    await load_rows(lake, "logs", str(file), actor=ACTOR)
     file.unlink()
-    with await lake.query("from logs:objects") as result:
+    with await run_query(lake, "from logs:objects") as result:
         objects = list(result.rows())
     return lake, sum(each["count"] for each in objects), [str(folder / "lake" / each["address"]) for each in objects]
 
 
 async def _measured(lake: Lake, plain: SparkSession, case: _Case) -> list[object]:
     async def ours() -> Any:
-        with await lake.query(case.query, _HOW) as result:
+        with await run_query(lake, case.query, _HOW) as result:
             return result.to_arrow()
 
     async def bare() -> Any:

@@ -1,16 +1,17 @@
-"""The Lake: the one public surface. It opens journals, hands requests on and gives answers back; it holds no logic."""
+"""An open lake: its journals, repositories, access and what queries need, opened when they are first used. What can be
+done with it is in `lochan.api`."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from lochan.access.state import AccessState
 from lochan.clock import Clock, SystemClock
-from lochan.errors import AlreadyExists, Invalid, NotFound
+from lochan.errors import AlreadyExists, NotFound
 from lochan.formats import lake_file
 from lochan.formats.lake_file import LakeFile
 from lochan.formats.record import Actor
@@ -26,17 +27,10 @@ from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
     from lochan.access.open_access import OpenAccess
-    from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions
     from lochan.engines.query_context import QueryContext
-    from lochan.engines.result import Result
-    from lochan.engines.row_diff.result import RowDiff
-    from lochan.engines.row_diff.sides import RowDiffRequest
-    from lochan.engines.run_query import RunOptions
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
-    from lochan.jobs.diff_rows import DiffOptions
     from lochan.jobs.record import JobReporter
-    from lochan.journal.feed import EventLine
     from lochan.journal.trim import JournalTrim, TrimResult
     from lochan.pools.merge import RowMerge
     from lochan.store.open import StoreLocation
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.address import BodySettings
     from lochan.versioning.bodies.outside_files import OutsideFiles
-    from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
@@ -356,29 +349,6 @@ class Lake:
             self._outside = OutsideFiles(self._world.open_store, self._world.may_name or anything)
         return self._outside
 
-    async def events(
-        self, repository: str | None = None, *, last: int | None = None, after: int | None = None, follow: bool = False
-    ) -> AsyncIterator[EventLine]:
-        """Who did what, when, from where: in one repository, in the lake's own journal (`_lake`), or in all of them.
-        The newest come last. Either the `last` so many, or those of records `after` a number, for which one journal
-        must be named; with `follow`, also those to come."""
-        from lochan.journal.feed import read_events
-
-        if after is not None and repository is None:
-            raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
-        journals = partial(self._journals_of, repository)
-        async for line in read_events(journals, self._clock, last=last, after=after, follow=follow):
-            yield line
-
-    async def _journals_of(self, repository: str | None) -> list[Journal]:
-        if repository == LAKE_JOURNAL:
-            ids = [LAKE_JOURNAL]
-        elif repository is not None:
-            ids = [(await self.repository(repository)).id]
-        else:
-            ids = [LAKE_JOURNAL, *(each.id for each in await self.repositories())]
-        return [await self.journal(id) for id in ids]
-
     async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
         """What whoever writes to a journal does behind itself, for all journals of the lake, or for those of these
         repositories: full groups of records are packed, and what they replace goes with old checkpoints. One that
@@ -395,49 +365,6 @@ class Lake:
         from lochan.versioning.state.refs import Refs
 
         return await self._journals.trim(repository.id, (Refs,))
-
-    async def load(
-        self,
-        pool: str,
-        rows: Any,
-        said: CommitMessage | None = None,
-        *,
-        branch: str = "",
-        actor: Actor,
-        how: LoaderOptions | None = None,
-        key: str = "",
-    ) -> LoadCommit:
-        """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an
-        idempotency `key`, a load that is asked for again is not loaded twice, and gives the first result. Raises
-        Invalid for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
-        from lochan.engines.duckdb.load.load import STANDARD, load_rows
-        from lochan.journal.keys import keyed
-        from lochan.versioning.heads.moves import NOTHING
-
-        actor = keyed(actor, key, "load", pool, branch, said or NOTHING)
-        repository = await self.open_repository(pool)
-        try:
-            at = branch or repository.repository.default_branch
-            return await load_rows(repository, at, rows, said or NOTHING, actor=actor, options=how or STANDARD)
-        finally:
-            await repository.close()
-
-    async def query(self, text: str, how: RunOptions | None = None) -> Result:
-        """A query of the pipe language or of SQL, at the snapshot of this moment. Raises QueryError, Gone, Refused."""
-        from lochan.engines.run_query import RunOptions, run_query
-
-        return await run_query(self.queries(), text, how or RunOptions())
-
-    async def diff_rows(self, name: str, wish: RowDiffRequest, how: DiffOptions | None = None) -> RowDiff:
-        """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.
-        Raises NotFound, Invalid for a key that does not tell rows apart, Gone."""
-        from lochan.jobs.diff_rows import DEFAULT_DIFF, diff_rows
-
-        repository = await self.open_repository(name)
-        try:
-            return await diff_rows(repository, self.queries(), wish, how or DEFAULT_DIFF)
-        finally:
-            await repository.close()
 
     def queries(self) -> QueryContext:
         if self._queries is None:

@@ -2,6 +2,7 @@
 
     Runtime          one thread runs the loop, and other threads wait for its results
     run_in_thread    runs one coroutine on a loop of its own, for callers that may have a loop already
+    ByteQueue        hands pieces of bytes from a thread to the loop, a few ahead of their reader
     running_loop     the running loop, if there is one
 
 asyncio is imported when it is needed. A command that reads a local lake never needs it.
@@ -82,6 +83,60 @@ def running_loop() -> Any:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+class QueueRefused(Exception):
+    """Nobody takes the pieces any more."""
+
+
+class ByteQueue:
+    """Made on the loop that takes from it. At most so many pieces are `ahead`: one is sent while another is made."""
+
+    def __init__(self, ahead: int = 2) -> None:
+        import asyncio
+
+        self._loop = asyncio.get_running_loop()
+        self._made: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._room = threading.Semaphore(ahead)
+        self._unwanted = False
+
+    def put(self, piece: bytes) -> None:
+        """On the thread. Raises QueueRefused."""
+        self._room.acquire()
+        if self._unwanted:
+            self._room.release()
+            raise QueueRefused
+        self._tell(piece)
+
+    def end(self) -> None:
+        """On the thread, once; also after a failure."""
+        self._tell(None)
+
+    async def take(self) -> bytes | None:
+        """The next piece; None at the end, and from then on."""
+        piece = await self._made.get()
+        if piece is None:
+            self._made.put_nowait(None)
+        else:
+            self._room.release()
+        return piece
+
+    def refuse(self) -> None:
+        """From any thread: the next `put` raises QueueRefused."""
+        self._unwanted = True
+        self._room.release()
+
+    def drop(self) -> None:
+        """Drops what nobody has taken, once it has ended. On the loop."""
+        while not self._made.empty():
+            self._made.get_nowait()
+        self._made.put_nowait(None)
+
+    def _tell(self, piece: bytes | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._made.put_nowait, piece)
+        except RuntimeError:  # the loop has ended, and the process with it
+            raise QueueRefused from None
 
 
 async def _next(items: AsyncIterator[T]) -> T:

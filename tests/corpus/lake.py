@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lochan.api.pool import load_rows
+from lochan.api.queries import run_query
 from lochan.engines.run_query import RunOptions
 from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.formats.record import Actor
@@ -59,7 +61,7 @@ async def make(folder: Path) -> None:
         for pool in pools():
             await lake.create_pool(pool.name, parse(pool.keys), actor=ANN)
             for rows in _loads(pool):
-                await lake.load(pool.name, rows, actor=ANN)
+                await load_rows(lake, pool.name, rows, actor=ANN)
         await _branches(lake)
         await _files(lake)
     finally:
@@ -89,7 +91,7 @@ class LakeRows(Pools):
 
 
 async def _answer(lake: Lake, query: str, how: RunOptions) -> list[Any]:
-    with await lake.query(query, how) as result:
+    with await run_query(lake, query, how) as result:
         return list(result.rows())
 
 
@@ -106,7 +108,7 @@ async def _branches(lake: Lake) -> None:
     await create_branch(people, "dev", "main", actor=ANN)
     await create_tag(people, "v1", "main", actor=ANN)
     await people.close()
-    await lake.load("people", list(_ON_DEV), branch="dev", actor=ANN)
+    await load_rows(lake, "people", list(_ON_DEV), branch="dev", actor=ANN)
 
 
 async def _files(lake: Lake) -> None:

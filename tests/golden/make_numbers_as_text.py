@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from lochan.api.pool import load_rows
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.pools.settings import parse
@@ -41,7 +42,7 @@ async def make(folder: Path) -> None:
         for name, keys, rows in (("numbers", ("k",), NUMBERS), ("times", ("ts:time",), TIMES)):
             await lake.create_pool(name, parse(keys), actor=ANN)
             for begin in range(0, len(rows), 3):
-                await lake.load(name, rows[begin : begin + 3], actor=ANN)
+                await load_rows(lake, name, rows[begin : begin + 3], actor=ANN)
     finally:
         await lake.close()
 

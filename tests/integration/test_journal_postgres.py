@@ -8,6 +8,7 @@ import traceback
 import psycopg
 import pytest
 
+from lochan.api.lake import read_events
 from lochan.errors import (
     AlreadyExists,
     Corrupt,
@@ -359,8 +360,8 @@ def test_a_lake_with_its_journals_in_postgres(postgres_server: PostgresServer) -
         await lake.close()
         again = await Lake.open(store, journal_url=postgres_server.url)
         assert await again.repositories() == [repository]
-        assert [line.type async for line in again.events("_lake")] == ["repository-created"]
-        assert [line.type async for line in again.events("photos")] == ["repository-opened"]
+        assert [line.type async for line in read_events(again, "_lake")] == ["repository-created"]
+        assert [line.type async for line in read_events(again, "photos")] == ["repository-opened"]
         await again.close()
         objects = [stat.path async for stat in store.list()]
         mirrored = [f"{journal}/journal/mirror/{1:020d}-{1:020d}" for journal in (repository.id, JOURNAL)]

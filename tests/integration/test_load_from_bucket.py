@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lochan.api.pool import load_rows
 from lochan.clock import SystemClock
 from lochan.errors import Conflict
 from lochan.ids import Ids
@@ -45,7 +46,7 @@ def test_objects_of_a_bucket(tmp_path: Path, minio_server: MinioServer) -> None:
                 (tmp_path / name).write_bytes(data)
             await pool.lake.pool("same")
             paths = [str(tmp_path / name) for name in FILES]
-            await pool.lake.lake.load("same", paths, actor=ANN)
+            await load_rows(pool.lake.lake, "same", paths, actor=ANN)
             assert ours == await rows(pool, "same")
 
     run(play())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lochan.api.queries import run_query
 from lochan.clock import SystemClock
 from lochan.engines.run_query import RunOptions
 from lochan.errors import Corrupt, Gone
@@ -90,7 +91,7 @@ def test_objects_that_are_gone_or_damaged_on_the_store(store: Store, tmp_path: P
         await store.delete(first["address"])
         with pytest.raises(Gone, match=first["id"]):
             await place.rows("from logs")
-        with await lake.query("from logs", RunOptions(go_on=True)) as result:
+        with await run_query(lake, "from logs", RunOptions(go_on=True)) as result:
             assert list(result.rows()) == ROWS[1]
             assert first["id"] in json.dumps(result.warnings)
         assert second["count"] == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from lochan import failpoints
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.run_query import RunOptions
@@ -72,7 +73,7 @@ async def done(pool: OpenRepository, branch: str) -> list[str]:
 
 
 async def rows(lake: Lake) -> list[int]:
-    with await lake.query("from logs | yield n", RunOptions(actor=ANN)) as result:
+    with await run_query(lake, "from logs | yield n", RunOptions(actor=ANN)) as result:
         return list(result.rows())
 
 

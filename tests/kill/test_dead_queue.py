@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lochan.api.lake import read_events
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Turned
 from lochan.lake import Lake
@@ -52,7 +53,7 @@ async def commit_behind_them(folder: Path) -> Counter[str]:
     await commit(repository, "main", CommitRequest("of the one who lives"), actor=ANN)
     refs, _ = await repository.refs()
     assert refs.branch("main").turns == ()
-    kinds = Counter([line.type async for line in lake.events(REPOSITORY)])
+    kinds = Counter([line.type async for line in read_events(lake, REPOSITORY)])
     await repository.close()
     await lake.close()
     return kinds

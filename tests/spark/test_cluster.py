@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from lochan.api.pool import load_rows
+from lochan.api.queries import run_query
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.store.open import open_store
@@ -57,10 +59,10 @@ async def fill(store: Store) -> None:
     lake = await Lake.create(store)
     await lake.create_pool("logs", BY_K, actor=ANN)
     for start in range(3):
-        await lake.load("logs", ROWS[start::3], actor=ANN)
+        await load_rows(lake, "logs", ROWS[start::3], actor=ANN)
     await lake.create_pool("holes", BY_K, actor=ANN)
-    await lake.load("holes", ROWS, actor=ANN)
-    with await lake.query("from holes:objects") as result:
+    await load_rows(lake, "holes", ROWS, actor=ANN)
+    with await run_query(lake, "from holes:objects") as result:
         await store.delete(next(result.rows())["address"])
     await lake.close()
 

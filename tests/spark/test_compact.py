@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lochan.api.lake import compare_rows
 from lochan.engines.row_diff.sides import RowDiffRequest as Refs
 from lochan.engines.spark import session
 from lochan.errors import ConcurrentCommit, Gone, NothingToDo
@@ -50,7 +51,7 @@ def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_
             done = await compacted(lake, repository)
             assert done.before == 10
             assert done.after > 5
-            with await lake.lake.diff_rows("logs", Refs("main~1", "main")) as diff:
+            with await compare_rows(lake.lake, "logs", Refs("main~1", "main")) as diff:
                 assert diff.same
                 assert [len(side) for side in diff.sides.entries] == [done.before, done.after]
             assert await rehearse(repository, "main") == []
@@ -71,7 +72,7 @@ def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_pat
             done = await compacted(lake, repository)
             assert (done.rows, done.before) == (sum(map(len, SCATTERED)), len(SCATTERED))
             assert await rehearse(repository, "main") == []
-            with await lake.lake.diff_rows("logs", Refs("main~1", "main")) as diff:
+            with await compare_rows(lake.lake, "logs", Refs("main~1", "main")) as diff:
                 assert diff.same
             await repository.close()
 
@@ -117,7 +118,7 @@ def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
         repository = await opened.open_repository("logs")
         done = await compacted(lake, repository)
         assert done.after > 1
-        with await opened.diff_rows("logs", Refs("main~1", "main"), DiffOptions("spark", spark=HERE)) as diff:
+        with await compare_rows(opened, "logs", Refs("main~1", "main"), DiffOptions("spark", spark=HERE)) as diff:
             assert diff.same
             assert diff.sides.size_bytes == done.bytes_before + done.bytes_after
         await repository.close()

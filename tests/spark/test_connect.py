@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import lochan.spark
+from lochan.api.lake import compare_rows
+from lochan.api.pool import load_rows
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits
 from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.engines.run_query import RunOptions
@@ -47,20 +50,20 @@ def test_rows_limits_and_what_is_gone(how: RunOptions, tmp_path: Path) -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", rows[::2], rows[1::2])
             await lake.pool("many", [{"k": number, "a": 1} for number in range(20_000)])
-            with await lake.lake.query("from pool", how) as result:
+            with await run_query(lake.lake, "from pool", how) as result:
                 assert list(result.rows()) == rows
-            with await lake.lake.query("from pool:objects | count()", how) as result:  # a table of ours
+            with await run_query(lake.lake, "from pool:objects | count()", how) as result:  # a table of ours
                 assert list(result.rows()) == [{"count": 2}]
-            result = await lake.lake.query(SLOW, how._replace(limits=Limits(seconds=1)))
+            result = await run_query(lake.lake, SLOW, how._replace(limits=Limits(seconds=1)))
             with pytest.raises(LimitReached, match="has not ended within its 1 seconds"):
                 list(result.rows())
-            result = await lake.lake.query(SLOW, how)
+            result = await run_query(lake.lake, SLOW, how)
             threading.Timer(1, result.cancel).start()
             with pytest.raises(Cancelled):
                 list(result.rows())
             (await lake.files("pool"))[0].unlink()
             with pytest.raises(Gone, match="is gone"):
-                await lake.lake.query("from pool", how)
+                await run_query(lake.lake, "from pool", how)
             found = await jobs(lake.lake.store, lake.lake.clock.wall(), 9)
             assert [each.state for each in found] == ["failed", "cancelled", "failed", "done", "done"]
             assert {each.where for each in found} == {how.spark.remote}
@@ -136,7 +139,7 @@ def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(how: RunOpt
 
     async def more() -> None:
         opened = await Lake.open(LocalStore(str(tmp_path / "lake")))
-        await opened.load("pool", [{"k": 2}], actor=ANN)
+        await load_rows(opened, "pool", [{"k": 2}], actor=ANN)
         await opened.close()
 
     asyncio.run(made())
@@ -164,8 +167,8 @@ def test_a_compaction_and_a_diff_of_rows(how: RunOptions, tmp_path: Path) -> Non
             await repository.close()
             assert done.after > 2
             await lake.load("pool", rows[:2])
-            with await lake.lake.diff_rows(
-                "pool", RowDiffRequest("main~2", "main"), DiffOptions("spark", spark=how.spark)
+            with await compare_rows(
+                lake.lake, "pool", RowDiffRequest("main~2", "main"), DiffOptions("spark", spark=how.spark)
             ) as found:
                 assert (found.added, found.removed) == (2, 0)
                 assert found.frame.count() == 2

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import lochan.spark
+from lochan.api.lake import compare_rows
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.engines.run_query import RunOptions
@@ -91,7 +93,7 @@ async def _damage(lake: Lake) -> None:
 
 
 async def _query(lake: Lake) -> None:
-    with await lake.query("from logs | sum(x)", SPARK) as result:
+    with await run_query(lake, "from logs | sum(x)", SPARK) as result:
         list(result.rows())
 
 
@@ -105,7 +107,7 @@ async def _compact(lake: Lake) -> None:
 
 
 async def _diff(lake: Lake) -> None:
-    (await lake.diff_rows("logs", RowDiffRequest("main", "empty"), DiffOptions(engine="spark", spark=HERE))).close()
+    (await compare_rows(lake, "logs", RowDiffRequest("main", "empty"), DiffOptions(engine="spark", spark=HERE))).close()
 
 
 @pytest.mark.parametrize("act", [_query, _compact, _diff])

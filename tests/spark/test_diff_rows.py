@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import lochan.spark
+from lochan.api.lake import compare_rows
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.engines.spark import session
@@ -41,7 +42,7 @@ async def both(lake: QueryLake, name: str, request: RowDiffRequest) -> dict[str,
     """The result, which must be the same on both engines."""
     found = []
     for how in (DUCKDB, SPARK):
-        with await lake.lake.diff_rows(name, request, how) as diff:
+        with await compare_rows(lake.lake, name, request, how) as diff:
             every = sorted(diff.to_arrow().to_pylist(), key=str)
             found.append((dict(diff.counts), diff.sample, every))
     assert found[0] == found[1]
@@ -73,7 +74,7 @@ def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
             }
             await lake.load("logs", LEFT[7:8], "right")
             with pytest.raises(Invalid, match=r'2 rows of logs@right have the key {"k":7}'):
-                await lake.lake.diff_rows("logs", RowDiffRequest("left", "right"), SPARK)
+                await compare_rows(lake.lake, "logs", RowDiffRequest("left", "right"), SPARK)
 
     run(scenario())
     spark, place = session.session_at(HERE, STANDARD), tmp_path / "lake"
@@ -93,6 +94,6 @@ def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
             for file in await lake.files("logs"):
                 file.unlink()
             with pytest.raises(Gone, match="is gone"):
-                await lake.lake.diff_rows("logs", RowDiffRequest("main~1", "main"), SPARK)
+                await compare_rows(lake.lake, "logs", RowDiffRequest("main~1", "main"), SPARK)
 
     run(scenario())

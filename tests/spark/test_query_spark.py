@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits, cancelled
 from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import job, session
@@ -60,7 +61,7 @@ def test_rows_come_back_in_the_order_of_the_key_and_nothing_is_left(tmp_path: Pa
     async def asked() -> None:
         async with query_lake(tmp_path / "a lake [1]*{2}") as lake:  # a path that could be a glob
             await lake.pool("pool", MIXED[:2], MIXED[2:])
-            result = await lake.lake.query("from pool", SPARK)
+            result = await run_query(lake.lake, "from pool", SPARK)
             assert list(result.rows()) == sorted(MIXED, key=lambda row: int(str(row["k"])))
             assert result.stats.engine == "spark"
             assert result.stats.rows == 3
@@ -80,7 +81,7 @@ def test_keys_of_every_kind_have_the_order_that_duckdb_gives_them(tmp_path: Path
             for name, down in (("ascending", False), ("descending", True)):
                 settings = PoolSettings((PoolKey(("k",), down),), nulls_first=down, times=(("k",),))
                 await lake.pool(name, rows[::3], rows[1::3], [*rows[2::3], {"n": -1}], settings=settings)
-                found = list((await lake.lake.query(f"from {name}", SPARK)).rows())
+                found = list((await run_query(lake.lake, f"from {name}", SPARK)).rows())
                 places = [place(row, settings) for row in found]
                 assert len(found) == len(rows) + 1
                 assert places == sorted(places)
@@ -93,7 +94,7 @@ def test_its_rows_can_be_loaded(tmp_path: Path) -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", MIXED)
             await lake.pool("other")
-            with await lake.lake.query("from pool | k > 1 | load other", SPARK) as result:
+            with await run_query(lake.lake, "from pool | k > 1 | load other", SPARK) as result:
                 assert [row["rows"] for row in result.rows()] == [2]
             assert await lake.rows("from other | cut k") == [{"k": 3}, {"k": 5}]
 
@@ -108,7 +109,7 @@ def test_a_limit_of_time(tmp_path: Path, temp: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await _slow(lake)
-            result = await lake.lake.query(SLOW, SPARK._replace(limits=Limits(seconds=1)))
+            result = await run_query(lake.lake, SLOW, SPARK._replace(limits=Limits(seconds=1)))
             with pytest.raises(LimitReached, match="has not ended within its 1 seconds"):
                 list(result.rows())
 
@@ -123,7 +124,7 @@ def test_it_is_cancelled_from_another_thread(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await _slow(lake)
-            result = await lake.lake.query(SLOW, SPARK)
+            result = await run_query(lake.lake, SLOW, SPARK)
             threading.Timer(1, result.cancel).start()
             with pytest.raises(Cancelled):
                 list(result.rows())
@@ -139,12 +140,12 @@ def test_objects_that_are_gone(tmp_path: Path) -> None:
             files = await lake.files("pool")
             files[0].unlink()
             with pytest.raises(Gone, match="is gone"):
-                await lake.lake.query("from pool", SPARK)
-            result = await lake.lake.query("from pool", SPARK._replace(go_on=True))
+                await run_query(lake.lake, "from pool", SPARK)
+            result = await run_query(lake.lake, "from pool", SPARK._replace(go_on=True))
             assert len(list(result.rows())) == 1
             assert "is gone" in result.warnings[0]
             files[1].unlink()
-            rest = await lake.lake.query("from pool | count()", SPARK._replace(go_on=True))
+            rest = await run_query(lake.lake, "from pool | count()", SPARK._replace(go_on=True))
             assert list(rest.rows()) == [{"count": 0}]
 
     run(asked())
@@ -188,12 +189,12 @@ def test_a_jvm_that_has_died_is_started_again(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await _slow(lake)
-            result = await lake.lake.query(SLOW, SPARK)
+            result = await run_query(lake.lake, SLOW, SPARK)
             jvm = _jvm()
             threading.Timer(1, jvm.kill).start()
             with pytest.raises(Refused, match="Spark itself has ended"):
                 list(result.rows())
-            result = await lake.lake.query("from pool | count()", SPARK)
+            result = await run_query(lake.lake, "from pool | count()", SPARK)
             assert list(result.rows()) == [{"count": 20_000}]
             assert jvm.stdin.closed, "nothing of it is left"
 
@@ -248,7 +249,7 @@ def test_rows_that_nobody_asks_for_any_more(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", [{"k": number, "a": number % 20} for number in range(3_000)])
-            result = await lake.lake.query("from pool | join (from pool) on a=a", SPARK)  # 450,000 rows
+            result = await run_query(lake.lake, "from pool | join (from pool) on a=a", SPARK)  # 450,000 rows
             batches = result.batches()
             assert next(batches).num_rows > 0
             result.cancel()

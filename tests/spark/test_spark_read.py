@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import lochan.spark
+from lochan.api.pool import load_rows
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.errors import Gone, Invalid, NotFound, Refused
@@ -176,7 +177,7 @@ def test_a_frame_stays_at_its_commit(spark: SparkSession, tmp_path: Path) -> Non
         from lochan.store.local import LocalStore
 
         lake = await Lake.open(LocalStore(str(tmp_path / "lake")))
-        await lake.load("pool", [{"k": 2, "new": 1}] if load else [{"k": 1}], actor=ANN)
+        await load_rows(lake, "pool", [{"k": 2, "new": 1}] if load else [{"k": 1}], actor=ANN)
         await lake.close()
 
     async def begun() -> None:

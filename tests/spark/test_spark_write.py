@@ -23,6 +23,7 @@ import pytest
 from pyspark.sql import functions
 
 import lochan.spark
+from lochan.api.pool import load_rows
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
@@ -132,7 +133,7 @@ def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSessio
 
     async def load() -> None:
         opened = await Lake.open(LocalStore(lake))
-        await opened.load("same", table, actor=ANN)
+        await load_rows(opened, "same", table, actor=ANN)
         await opened.close()
 
     run(load())

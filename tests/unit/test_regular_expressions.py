@@ -27,7 +27,6 @@ CALLS = {f"re.{name}" for name in NAMES}
 # Made while the program runs; where what they match, and how, is bounded.
 DYNAMIC = {
     "access/policy.py": "wildcards.regex: each part between stars is an atomic group",
-    "access/decide.py": "resources.regex, made of wildcards.regex",
     "access/rights.py": "resources.regex, made of wildcards.regex",
     "query/compile/patterns.py": "compiled, to be checked and to count its groups, and never matched",
     "query/dialects/backtracking.py": "one class, matched against one letter",

@@ -18,7 +18,7 @@ from lochan.ids import Ids
 from lochan.journal.journal import Journal
 
 if TYPE_CHECKING:
-    from lochan.access.keys import KeyOwner
+    from lochan.access.users import KeyOwner
 
 Decide = Callable[[AccessState], Sequence[Event]]
 
@@ -44,7 +44,7 @@ class OpenAccess:
 
     async def find_key(self, id: str, arrived: float) -> "KeyOwner | None":
         """Whose key that is, and its secret; None for one that is not there, or not any more."""
-        from lochan.access.keys import find_key
+        from lochan.access.users import find_key
 
         return await find_key(self, id, arrived)
 
@@ -62,11 +62,11 @@ class OpenAccess:
         fingerprint = sha256(msgspec.msgpack.encode(request)).digest()
         if isinstance(actor, KeyedActor) and not key:
             key, fingerprint = actor.key, actor.fingerprint
-        wanted = AppendRequest(without_key(actor), lambda state: decide(state.of(AccessState)), key, fingerprint)
+        append = AppendRequest(without_key(actor), lambda state: decide(state.of(AccessState)), key, fingerprint)
         if not takes_away:
-            return await self.journal.submit(wanted)
+            return await self.journal.submit(append)
         try:
-            result = await self.journal.submit(wanted)
+            result = await self.journal.submit(append)
         except NotFound:  # taken away already, perhaps just now: whoever asks twice takes this for "done"
             await self.freshness.before_answer()
             raise

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from lochan.access.names import check_policy_name
 from lochan.access.open_access import OpenAccess
 from lochan.access.policy import check_statements
+from lochan.access.users import check_name
 from lochan.errors import Invalid
 from lochan.formats.lake_events import PolicyAttached, PolicyDeleted, PolicyDetached, PolicyPut, Statement
 from lochan.formats.record import Actor
@@ -26,7 +26,7 @@ async def put_policy(
 ) -> None:
     """A new one, or in place of the one of that name, for everybody who has it. Raises Invalid, or Refused for the
     policies that every lake has."""
-    check_policy_name(name)
+    check_name("policy", name)
     check_statements(statements)
     event = PolicyPut(name, tuple(statements))
     await access.submit(actor, lambda state: [event], "put-policy", event, key=key, takes_away=True)

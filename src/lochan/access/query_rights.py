@@ -1,6 +1,6 @@
 """What one user may read by queries: the same that they may read by requests for objects, commits and the rest.
 
-Every question is put to a state of the lake that is new enough for the request (rule A1), whenever it is asked.
+Every check is made against a state of the lake that is new enough for the request (rule A1).
 
 rows of a pool         fs:ReadObject of the ref, with no path: a pool is read as a whole
 files                  fs:ReadObject of each; for a pattern also fs:ListObjects of what stands in front of its wildcards
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lochan.access import resources
 from lochan.access.open_access import OpenAccess
-from lochan.access.rights import Denied, Rights
+from lochan.access.rights import LIST, READ, Denied, Rights
 from lochan.access.state import AccessState, principal
 from lochan.errors import Invalid, NotFound
 from lochan.journal.journal import Journal
@@ -30,7 +30,6 @@ from lochan.versioning.repositories import Repositories, Repository
 from lochan.versioning.revisions.resolve import resolve
 from lochan.versioning.uri import parse_ref
 
-LIST, READ = "fs:ListObjects", "fs:ReadObject"
 # Asked of the repository.
 OF_REPOSITORY: Mapping[str, str] = {
     "branches": "fs:ListBranches",
@@ -94,7 +93,7 @@ class QueryRights:
         on = await ref_resource(repository, ref)
         rights = await self._rights()
         name = repository.repository.name
-        if not all(rights.allow(*each) for each in _asked(name, on, source)):
+        if not all(rights.allow(*each) for each in _needed(name, on, source)):
             raise denied(name)
         if not source.meta:
             self.read.append(SourceRead(name, ref, source.path))
@@ -123,13 +122,13 @@ class QueryRights:
         rights = await self._rights()
         names = {each.id: each.name for each in self._access.journal.tail.state.of(Repositories).all()}
         on = [resources.repository(names.get(each.id, each.name)) for each in all]
-        asked = (_KNOWN, OF_LAKE[meta])
-        return [each for each, resource in zip(all, on, strict=True) if _all_of(rights, asked, resource)]
+        actions = (_KNOWN, OF_LAKE[meta])
+        return [each for each, resource in zip(all, on, strict=True) if _all_of(rights, actions, resource)]
 
     async def shown_users(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         rights = await self._rights()
-        asked = ("auth:ListUsers", "auth:ReadUser")
-        return [row for row in rows if _all_of(rights, asked, resources.user(row["name"]))]
+        actions = ("auth:ListUsers", "auth:ReadUser")
+        return [row for row in rows if _all_of(rights, actions, resources.user(row["name"]))]
 
     async def _rights(self) -> Rights:
         """To be used before the next await."""
@@ -137,42 +136,42 @@ class QueryRights:
 
 
 def denied(name: str) -> Denied:
-    """Whether it is not there, or not for them."""
+    """The same for what is not there and for what they may not read."""
     hint = "`lochan auth can USER ACTION RESOURCE` says what a user may do"
     return Denied(f"there is no `{name}` that you may read", hint=hint)
 
 
 async def ref_resource(repository: OpenRepository, ref: str) -> str:
-    """A ref that is not there is asked about as a branch, so that nobody learns of a branch by asking for one."""
+    """A ref that is not there is judged as a branch, so that nobody learns which branches there are."""
     name = repository.repository.name
     refs, _ = await repository.refs()
     try:
         resolved = resolve(refs, ref, now=repository.clock.wall())
-        said = parse_ref(ref).name
+        written = parse_ref(ref).name
     except NotFound:
         return resources.branch(name, parse_ref(ref).name)
     except Invalid:
         return resources.branch(name, ref.partition("@")[0].partition("/")[0] or ref)
     if resolved.branch is not None:
         return resources.branch(name, resolved.branch.name)
-    if refs.find_tag(said) is not None and said == ref:
+    if refs.find_tag(written) is not None and written == ref:
         return resources.tag(name, ref)
     return resources.commit(name, resolved.commit_id)
 
 
-def _asked(name: str, ref: str, source: ast.Source) -> list[tuple[str, str]]:
+def _needed(name: str, ref: str, source: ast.Source) -> list[tuple[str, str]]:
     """Actions and what they are asked about. `ref` is a resource too."""
     if source.meta in OF_REPOSITORY:
         return [(OF_REPOSITORY[source.meta], resources.repository(name))]
     if source.meta in OF_REF:
         return [(OF_REF[source.meta], ref)]
     if source.path:
-        return _asked_of_files(ref, source.path)
+        return _needed_for_files(ref, source.path)
     return [(OF_OBJECTS[source.meta] if source.meta else READ, resources.object_at(ref, ""))]
 
 
-def _asked_of_files(ref: str, glob: str) -> list[tuple[str, str]]:
-    """Of a single file it is asked before anybody says whether it is there."""
+def _needed_for_files(ref: str, glob: str) -> list[tuple[str, str]]:
+    """A single file is checked before anything is said of whether it is there."""
     at = next((at for at, letter in enumerate(glob) if letter in _WILD), None)
     if at is None:
         return [(READ, resources.object_at(ref, glob))]

@@ -5,17 +5,19 @@ action is first asked about, and thrown away when anything about access changes.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.access import resources
 from lochan.access.policy import check_action, fits_action
-from lochan.access.state import AccessPolicy
+from lochan.access.state import AccessPolicy, AccessState, principal
 from lochan.errors import Refused
 from lochan.formats.lake_events import Statement
+from lochan.versioning.repositories import Repository
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 LIST, READ = "fs:ListObjects", "fs:ReadObject"
 Fits = Callable[[str], object]  # a resource; true or false
@@ -63,12 +65,12 @@ class Rights:
         """Whether a statement may deny some of them."""
         return bool(self._kept((action, front, "denied"), self._may_deny))
 
-    def _kept(self, asked: tuple[str, ...], work_out: Callable[[str, str], bool | None]) -> bool | None:
-        if asked not in self._below:
+    def _kept(self, key: tuple[str, ...], work_out: Callable[[str, str], bool | None]) -> bool | None:
+        if key not in self._below:
             if len(self._below) >= _BELOW_MAX:
                 self._below.clear()
-            self._below[asked] = work_out(asked[0], asked[1])
-        return self._below[asked]
+            self._below[key] = work_out(key[0], key[1])
+        return self._below[key]
 
     def _may_deny(self, action: str, front: str) -> bool:
         return any(_may_meet(each, front) for each in self._patterns(action)[0])
@@ -172,3 +174,39 @@ class VisibleObjects:
 
 class Denied(Refused):
     """No policy of theirs allows it, or one denies it. What is told is the same where there is nothing of that name."""
+
+
+def visible(access: AccessState, user: str, repositories: Iterable[Repository]) -> list[Repository]:
+    """Those that a list shows to the user; the others might as well not be there."""
+    rights = access.rights(user)
+    return [each for each in repositories if rights.allow("fs:ListRepositories", resources.repository(each.name))]
+
+
+class RightsDecision(NamedTuple):
+    allowed: bool
+    policy: str  # that decided; "" where nothing fits
+    number: int  # of the statement in it, from 1 on
+    statement: Statement | None
+    fits: tuple[str, str] = ("", "")  # its first action and its first resource that do
+
+
+def explain(access: AccessState, user: str, action: str, resource: str) -> RightsDecision:
+    """`Rights.allow`, with the statement that decided: the first that denies, else the first that allows. Raises
+    NotFound if there is no such user, Invalid for what is no action."""
+    check_action(action)
+    found = RightsDecision(False, "", 0, None)
+    for policy in access.policies_of(principal(access.user(user).name)):
+        for number, statement in enumerate(policy.statements, 1):
+            fits = _fitting(statement, action, resource)
+            if fits is not None and not allows(statement):
+                return RightsDecision(False, policy.name, number, statement, fits)
+            if fits is not None and not found.allowed:
+                found = RightsDecision(True, policy.name, number, statement, fits)
+    return found
+
+
+def _fitting(statement: Statement, action: str, resource: str) -> tuple[str, str] | None:
+    actions = (each for each in statement.actions if fits_action(each, action))
+    on = (each for each in statement.resources if re.fullmatch(resources.regex(each), resource, re.DOTALL))
+    both = next(actions, None), next(on, None)
+    return None if both[0] is None or both[1] is None else (both[0], both[1])

@@ -13,7 +13,7 @@ from lochan.api.results import Result, moment
 from lochan.api.session import Session
 
 if TYPE_CHECKING:
-    from lochan.access import decide
+    from lochan.access import rights as decide
     from lochan.access.open_access import OpenAccess
     from lochan.access.state import AccessKey, AccessPolicy, AccessState, User
 
@@ -163,14 +163,14 @@ class Access:
     async def create_key(self, user: str, *, id: str = "", secret: str = "", key: str = "") -> Credentials:
         """An access key, with the secret, which nothing tells again. Both are drawn unless given. Raises NotFound,
         AlreadyExists, Invalid."""
-        from lochan.access.keys import create_key
+        from lochan.access.users import create_key
 
         made = await create_key(self._open, user, id=id, secret=secret, actor=self._session.actor, key=key)
         return Credentials(user=made.user, access_key_id=made.access_key_id, secret_access_key=made.secret_access_key)
 
     async def revoke_key(self, id: str, *, key: str = "") -> None:
         """When it returns, no server lets it in any more. Raises NotFound."""
-        from lochan.access.keys import revoke_key
+        from lochan.access.users import revoke_key
 
         await revoke_key(self._open, id, actor=self._session.actor, key=key)
 
@@ -220,7 +220,7 @@ class Access:
     async def can(self, user: str, action: str, resource: str) -> Decision:
         """Whether the user may do that, and which statement decides it. Raises NotFound, Invalid."""
         from lochan.access import resources
-        from lochan.access.decide import explain
+        from lochan.access.rights import explain
 
         resources.check(resource)
         return Decision.of(explain(await self._open.state(), user, action, resource))

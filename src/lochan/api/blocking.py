@@ -46,7 +46,8 @@ class Blocking(Generic[Noun_co]):
 def _waits(verb: Callable[Concatenate[Noun, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Blocking[Noun], P], T]:
     @wraps(verb)
     def waiting(self: Blocking[Noun], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._runtime.wait(verb(self._noun, *args, **kwargs))
+        answer: T = self._runtime.wait(getattr(self._noun, verb.__name__)(*args, **kwargs))
+        return answer
 
     return waiting
 
@@ -56,7 +57,7 @@ def _iterates(
 ) -> Callable[Concatenate[Blocking[Noun], P], Iterator[T]]:
     @wraps(verb)
     def iterating(self: Blocking[Noun], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self._runtime.iterate(verb(self._noun, *args, **kwargs))
+        return self._runtime.iterate(getattr(self._noun, verb.__name__)(*args, **kwargs))
 
     return iterating
 

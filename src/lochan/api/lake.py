@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lochan.api.access import Access
@@ -15,15 +16,19 @@ from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
 from lochan.api.session import Session, about
 from lochan.api.upkeep import Step, keep_up, read_policy
+from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.api.doctor import DoctorCheck
     from lochan.api.frames import Frames
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
-    from lochan.engines.run_query import RunOptions
+    from lochan.engines.row_diff.sides import RowDiffRequest
     from lochan.engines.spark.progress import Listener
+    from lochan.jobs.diff_rows import DiffOptions
     from lochan.journal.feed import EventLine as EventLine
+    from lochan.journal.journal import Journal
+    from lochan.lake import Lake as OpenLake
     from lochan.pools.upkeep import Upkeep as UpkeepPolicy
 
 
@@ -125,7 +130,9 @@ class Lake:
         `.ndjson()` give its rows. `pool` is meant where the query names none. `key` is the idempotency key of a query
         that ends in `load`. `progress` is told how far Spark is. Raises QueryError, whose text shows the place, Gone,
         Refused."""
-        return await self._session.lake.query(text, query_how(self._session, text, options, pool, key, progress))
+        from lochan.api.queries import run_options, run_query
+
+        return await run_query(self._session.lake, text, run_options(self._session, text, options, pool, key, progress))
 
     async def load_sources(
         self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignored
@@ -137,10 +144,11 @@ class Lake:
 
     async def explain(self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, pool: str = "") -> dict[str, Any]:
         """What the query would read, why not more, and the SQL that the engine gets. Raises QueryError."""
+        from lochan.api.queries import run_options
         from lochan.engines.explain import explain
 
-        how = query_how(self._session, text, options, pool)
-        return await explain(self._session.lake.queries(), text, how)
+        chosen = run_options(self._session, text, options, pool)
+        return await explain(self._session.lake.queries(), text, chosen)
 
     async def diff_rows(
         self,
@@ -162,18 +170,18 @@ class Lake:
         from lochan.engines.row_diff.sides import row_diff_request
         from lochan.jobs.diff_rows import DiffOptions
 
-        repository, wish = row_diff_request(left, right, [on] if isinstance(on, str) else on, three_dot=three_dot)
+        repository, request = row_diff_request(left, right, [on] if isinstance(on, str) else on, three_dot=three_dot)
         spark = self._session.spark(options.master)
-        how = DiffOptions(options.engine, options.limits, spark, sample, self._session.actor, progress)
+        chosen = DiffOptions(options.engine, options.limits, spark, sample, self._session.actor, progress)
         with about(repository):
-            return await self._session.lake.diff_rows(repository, wish, how)
+            return await compare_rows(self._session.lake, repository, request, chosen)
 
     async def events(
         self, repository: str | None = None, *, last: int | None = None, after: int | None = None, follow: bool = False
     ) -> AsyncIterator[EventLine]:
         """Who did what, when, from where: in one repository, or in all; the newest come last. With `follow`, also those
         to come. Raises NotFound."""
-        async for line in self._session.lake.events(repository, last=last, after=after, follow=follow):
+        async for line in read_events(self._session.lake, repository, last=last, after=after, follow=follow):
             yield line
 
     async def jobs(self, limit: int = 20) -> list[JobInfo]:
@@ -219,22 +227,46 @@ class Lake:
         await self._session.close()
 
 
-def query_how(
-    session: Session,
-    text: str,
-    options: EngineOptions,
-    pool: str = "",
-    key: str = "",
-    progress: Listener | None = None,
-) -> RunOptions:
-    from lochan.engines.run_query import RunOptions
+async def compare_rows(
+    lake: OpenLake, name: str, request: RowDiffRequest, options: DiffOptions | None = None
+) -> RowDiff:
+    """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.
+    Raises NotFound, Invalid for a key that does not tell rows apart, Gone."""
+    from lochan.jobs.diff_rows import DEFAULT_DIFF, diff_rows
 
-    return RunOptions(
-        current=pool,
-        engine=options.engine,
-        limits=options.limits,
-        go_on=options.skip_missing,
-        actor=session.acting(key, "query", text),
-        spark=session.spark(options.master),
-        watch=progress,
-    )
+    repository = await lake.open_repository(name)
+    try:
+        return await diff_rows(repository, lake.queries().files, lake.place, request, options or DEFAULT_DIFF)
+    finally:
+        await repository.close()
+
+
+async def read_events(
+    lake: OpenLake,
+    repository: str | None = None,
+    *,
+    last: int | None = None,
+    after: int | None = None,
+    follow: bool = False,
+) -> AsyncIterator[EventLine]:
+    """Who did what, when, from where: in one repository, in the lake's own journal (`_lake`), or in all of them. The
+    newest come last. Either the `last` so many, or those of records `after` a number, for which one journal must be
+    named; with `follow`, also those to come."""
+    from lochan.journal.feed import read_events as read
+
+    if after is not None and repository is None:
+        raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
+    async for line in read(partial(_journals, lake, repository), lake.clock, last=last, after=after, follow=follow):
+        yield line
+
+
+async def _journals(lake: OpenLake, repository: str | None) -> list[Journal]:
+    from lochan.lake import LAKE_JOURNAL
+
+    if repository == LAKE_JOURNAL:
+        ids = [LAKE_JOURNAL]
+    elif repository is not None:
+        ids = [(await lake.repository(repository)).id]
+    else:
+        ids = [LAKE_JOURNAL, *(each.id for each in await lake.repositories())]
+    return [await lake.journal(id) for id in ids]

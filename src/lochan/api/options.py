@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from lochan.api.results import microseconds, moment
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.limits import Limits
+    from lochan.engines.spark.place import SparkPlace
+    from lochan.query.sources.catalog import Permits
 
 
 class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +37,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = "auto"  # duckdb, spark
     memory_bytes: int | None = None  # None: the standard, 1 GiB
     timeout_s: float | None = None
+    threads: int | None = None  # None: as many as there are processors
     master: str | None = None  # where Spark runs; None: where it is configured
     skip_missing: bool = False  # leave out data objects that are gone, and say so
 
@@ -42,7 +45,22 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     def limits(self) -> Limits:
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
 
-        return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s)
+        return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s, self.threads)
+
+
+class QueryOptions(EngineOptions, frozen=True, kw_only=True):
+    """What a server decides about a query besides: see `Lake.query`."""
+
+    ref: str = ""  # where sources are read that name none
+    permits: Permits | None = None  # what whoever asks may read; None: everything
+    reads_only: bool = False  # a query that would change a pool is refused
+    alive: Callable[[], bool] | None = None  # looked at while the query is planned: False gives it up
+    spill_bytes: int | None = None  # the most that it may put on the disk; None: nine tenths of what is free
+    spark: SparkPlace | None = None  # where Spark runs; None: at `master`
+
+    @property
+    def limits(self) -> Limits:
+        return super().limits._replace(spill_bytes=self.spill_bytes)
 
 
 DEFAULT_COMMIT = CommitOptions()

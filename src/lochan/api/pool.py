@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     import threading
 
     from lochan.api.streams import BatchListener, StreamOptions, StreamSource
+    from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions
     from lochan.engines.result import Result
     from lochan.engines.spark.progress import Listener
+    from lochan.formats.record import Actor
+    from lochan.lake import Lake
+    from lochan.versioning.heads.moves import CommitMessage
 
 
 class Pool(Repository):
@@ -34,11 +38,10 @@ class Pool(Repository):
         NothingToDo where there are none."""
         if message:
             options = msgspec.structs.replace(options, message=message)
-        said = said_of(options)
+        commit_message = said_of(options)
         with about(self.name):
-            done = await self._session.lake.load(
-                self.name, rows, said, branch=branch, actor=self._session.actor, key=options.key
-            )
+            actor, lake = self._session.actor, self._session.lake
+            done = await load_rows(lake, self.name, rows, commit_message, branch=branch, actor=actor, key=options.key)
         return LoadResult.of(done)
 
     async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
@@ -49,7 +52,7 @@ class Pool(Repository):
     async def load_files(
         self,
         sources: Sequence[LoadSource],
-        how: LoadOptions = DEFAULT_LOAD,
+        load_options: LoadOptions = DEFAULT_LOAD,
         options: CommitOptions = DEFAULT_COMMIT,
         engine: EngineOptions = DEFAULT_ENGINE,
         *,
@@ -57,13 +60,14 @@ class Pool(Repository):
         progress: BytesProgress | None = None,
         stages: Listener | None = None,
     ) -> LoadResult:
-        """What `Lake.load_sources` found: one commit, all of it or nothing. The pool is made if `how` says so, and has
-        its name once its rows have landed. `progress` is told of bytes while DuckDB loads, `stages` how far Spark is.
-        Raises NotFound, Invalid for what is no rows, NothingToDo where there are none, Refused for what is no pool."""
-        said = said_of(options)
+        """What `Lake.load_sources` found: one commit, all of it or nothing. The pool is made if
+        `load_options` say so, and has its name once its rows have landed. `progress` is called with bytes while DuckDB
+        loads, `stages` with the progress of Spark. Raises NotFound, Invalid for what is no rows, NothingToDo if there
+        are none, Refused if it is not a pool."""
+        message = said_of(options)
         files = [(each.name, each.size) for each in sources]
-        actor = self._session.acting(options.key, "load files", self.name, branch, files, how, said)
-        request = LoadRequest(self.name, branch, sources, how, said, actor, engine, progress, stages)
+        actor = self._session.acting(options.key, "load files", self.name, branch, files, load_options, message)
+        request = LoadRequest(self.name, branch, sources, load_options, message, actor, engine, progress, stages)
         done = await load_files(self._session, request)
         return LoadResult.of(done.loaded, done.note)
 
@@ -94,10 +98,10 @@ class Pool(Repository):
         self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None
     ) -> Result:
         """A query that need not say `from`: it reads this pool. Raises as `Lake.query` does."""
-        from lochan.api.lake import query_how
+        from lochan.api.queries import run_options, run_query
 
-        how = query_how(self._session, text, options, self.name, progress=progress)
-        return await self._session.lake.query(text, how)
+        chosen = run_options(self._session, text, options, self.name, progress=progress)
+        return await run_query(self._session.lake, text, chosen)
 
     async def fields(self) -> list[str]:
         """Of its rows on the default branch, as paths with dots. Raises NotFound."""
@@ -124,13 +128,13 @@ class Pool(Repository):
         NothingToDo, Refused for a repository of files."""
         from lochan.engines.duckdb.delete import delete_where
 
-        said = said_of(options)
-        actor = self._session.acting(options.key, "delete rows", self.name, branch, where, said)
+        message = said_of(options)
+        actor = self._session.acting(options.key, "delete rows", self.name, branch, where, message)
         async with self._session.opened(self.name) as repository:
             pool_settings(repository)
             files = self._session.lake.queries().files
             name = branch or repository.repository.default_branch
-            return DeleteResult(**(await delete_where(repository, name, where, files, said, actor=actor))._asdict())
+            return DeleteResult(**(await delete_where(repository, name, where, files, message, actor=actor))._asdict())
 
     async def delete_objects(
         self, ids: Sequence[str], options: CommitOptions = DEFAULT_COMMIT, *, branch: str = ""
@@ -139,12 +143,12 @@ class Pool(Repository):
         Ambiguous, Refused for a repository of files."""
         from lochan.pools.commit_objects import delete_objects
 
-        said = said_of(options)
-        actor = self._session.acting(options.key, "delete objects", self.name, branch, ids, said)
+        message = said_of(options)
+        actor = self._session.acting(options.key, "delete objects", self.name, branch, ids, message)
         async with self._session.opened(self.name) as repository:
             pool_settings(repository)
             name = branch or repository.repository.default_branch
-            return await delete_objects(repository, name, ids, said, actor=actor)
+            return await delete_objects(repository, name, ids, message, actor=actor)
 
     async def compact(
         self,
@@ -160,13 +164,13 @@ class Pool(Repository):
         from lochan.jobs.compaction import CompactJobOptions as JobOptions
         from lochan.jobs.compaction import compact
 
-        said, lake = said_of(options), self._session.lake
-        actor = self._session.acting(options.key, "compact", self.name, branch, which, said)
+        message, lake = said_of(options), self._session.lake
+        actor = self._session.acting(options.key, "compact", self.name, branch, which, message)
         job = JobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
         async with self._session.opened(self.name) as repository:
             request = which.request(pool_settings(repository))
             name = branch or repository.repository.default_branch
-            done = await compact(repository, name, lake.queries(), request, said, actor=actor, options=job)
+            done = await compact(repository, name, lake.queries(), request, message, actor=actor, options=job)
             return CompactResult(**done._asdict())
 
     async def try_compact(self, which: CompactOptions = EVERYTHING, *, branch: str = "") -> list[CompactGroup]:
@@ -179,3 +183,31 @@ class Pool(Repository):
             return [
                 CompactGroup(objects=len(each.paths), rows=each.rows, bytes=each.bytes, why=each.why) for each in groups
             ]
+
+
+async def load_rows(
+    lake: Lake,
+    pool: str,
+    rows: Any,
+    message: CommitMessage | None = None,
+    *,
+    branch: str = "",
+    actor: Actor,
+    options: LoaderOptions | None = None,
+    key: str = "",
+) -> LoadCommit:
+    """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an
+    idempotency `key`, a load that is asked for again is not loaded twice, and gives the first result. Raises Invalid
+    for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
+    from lochan.engines.duckdb.load.load import STANDARD
+    from lochan.engines.duckdb.load.load import load_rows as load
+    from lochan.journal.keys import keyed
+    from lochan.versioning.heads.moves import NOTHING
+
+    actor = keyed(actor, key, "load", pool, branch, message or NOTHING)
+    repository = await lake.open_repository(pool)
+    try:
+        at = branch or repository.repository.default_branch
+        return await load(repository, at, rows, message or NOTHING, actor=actor, how=options or STANDARD)
+    finally:
+        await repository.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from copy import copy
 from typing import TYPE_CHECKING
 
 from lochan.errors import LochanError, Refused
@@ -40,13 +41,19 @@ class Session:
         self._spark = spark
         self._doctor = doctor
         self._names: dict[str, Repository] | None = {} if one_request else None
-        self._open: dict[str, OpenRepository] = {}  # by id, the one used longest ago first
-        self._users: dict[str, int] = {}
-        self._opening: asyncio.Lock | None = None
+        self._repositories = _OpenRepositories(lake)
 
     def acting(self, key: str, *request: object) -> Actor:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
         return keyed(self.actor, key, *request)
+
+    def acting_as(self, user: str, client: str, source: str = "") -> Session:
+        """The same for somebody else; the repositories that are open are shared. Closing it closes this one too."""
+        from lochan.formats.record import Actor
+
+        other = copy(self)
+        other.actor = Actor(user, client, source)
+        return other
 
     def spark(self, master: str | None = None) -> SparkPlace:
         """Where Spark runs: at that master, or where its opener has configured it."""
@@ -74,24 +81,42 @@ class Session:
     async def opened(self, name: str) -> AsyncIterator[OpenRepository]:
         """By its name of this moment: one that was renamed or deleted is not found. Raises NotFound."""
         found = await self.repository(name)
+        async with self._repositories.opened(found) as repository:
+            with about(name):
+                yield repository
+
+    async def close(self) -> None:
+        """With the lake."""
+        await self._repositories.close()
+        await self.lake.close()
+
+
+class _OpenRepositories:
+    """Those that somebody uses, and some that were used last."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._open: dict[str, OpenRepository] = {}  # by id, the one used longest ago first
+        self._users: dict[str, int] = {}
+        self._opening: asyncio.Lock | None = None
+
+    @asynccontextmanager
+    async def opened(self, found: Repository) -> AsyncIterator[OpenRepository]:
         id = found.id
         async with self._alone():
-            repository = self._open.pop(id, None) or await self.lake.open_known(found)
+            repository = self._open.pop(id, None) or await self._lake.open_known(found)
             self._open[id] = repository
             self._users[id] = self._users.get(id, 0) + 1
         try:
-            with about(name):
-                yield repository
+            yield repository
         finally:
             self._users[id] -= 1
             await self._close_idle()
 
     async def close(self) -> None:
-        """With the lake."""
         for repository in self._open.values():
             await repository.close()
         self._open.clear()
-        await self.lake.close()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -111,6 +136,13 @@ class Session:
             repository = self._open.pop(id)
             del self._users[id]
             await repository.close()
+
+
+def server_session(lake: Lake) -> Session:
+    """Of a server, for what it does by itself; its users have sessions of their own: see `acting_as`."""
+    from lochan.formats.record import Actor
+
+    return Session(lake, Actor("lochan", "server", ""))
 
 
 @contextmanager

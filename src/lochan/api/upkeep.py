@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.api.compaction import CompactResult
+from lochan.errors import NotFound
 
 if TYPE_CHECKING:
     from lochan.api.options import EngineOptions
@@ -54,15 +56,42 @@ async def keep_up(
     session: Session, policy: UpkeepPolicy, pools: Sequence[str], engine: EngineOptions, actor: Actor
 ) -> AsyncIterator[Step]:
     """What fails does not stop the rest: its step has the error."""
-    from lochan.jobs.compaction import CompactJobOptions
-    from lochan.jobs.upkeep import keep
+    async for trimmed in trim_journals(session, pools):
+        yield trimmed
+    async for compacted in compact_pools(session, policy, pools, engine, actor):
+        yield compacted
 
+
+async def trim_journals(session: Session, pools: Sequence[str] = ()) -> AsyncIterator[JournalUpkeep]:
+    """Of these pools, or of the whole lake. Gives those in which something was done, or has failed."""
     async for each in session.lake.trim(*pools):
         if each.error is not None:
             yield JournalUpkeep(each.name, 0, 0, each.error)
         elif any(each.trimmed):
             yield JournalUpkeep(each.name, *each.trimmed)
+
+
+async def compact_pools(
+    session: Session, policy: UpkeepPolicy, pools: Sequence[str], engine: EngineOptions, actor: Actor
+) -> AsyncIterator[BranchUpkeep]:
+    from lochan.jobs.compaction import CompactJobOptions
+    from lochan.jobs.upkeep import keep
+
     options = CompactJobOptions(engine.engine, engine.limits, session.spark(engine.master))
     async for kept in keep(session.lake.queries(), policy, pools, actor=actor, options=options):
         done = None if kept.compacted is None else CompactResult(**kept.compacted._asdict())
         yield BranchUpkeep(kept.pool, kept.branch, kept.outcome, done, kept.error)
+
+
+async def expire_uploads(session: Session, repository: str, before: int) -> int:
+    """Aborts uploads in parts that were begun before that moment, in microseconds since 1970; gives how many."""
+    from lochan.versioning.uploads import abort, uploads
+
+    count = 0
+    async with session.opened(repository) as opened:
+        for upload in await uploads(opened):
+            if upload.time < before:
+                with suppress(NotFound):  # somebody who was quicker has completed or aborted it
+                    await abort(opened, upload.id, actor=session.actor)
+                    count += 1
+    return count

@@ -1,6 +1,23 @@
-"""The table of verbs: what each noun can do, whether it changes anything, and the command that does it.
+"""The table of verbs: what each noun can do, whether it changes anything, the command that does it, the route that will
+serve it, and what a user must be allowed.
 
 Tests compare it with the classes and with the command line, so that no verb is without a row and no row without a verb.
+`wrappers/` reads it to check rights and to record use, so that no verb checks rights by itself.
+
+A right is an action and a resource, such as `fs:ReadObject {self}/object/{path}`. In a resource
+
+    {self}            is the resource of the handle: a repository, or a branch, a tag or a commit of one
+    {default}         is the default branch of the handle's repository
+    {source}          at the beginning is a ref of the same repository that the verb is given: its name, or a handle
+    {source.ref}      at the beginning is a ref of any repository: a handle
+    {path}            further on is the text of an argument; for several texts each of them is checked
+    {source.prefix}   further on is a field of an argument
+    {path?}           is only checked for an argument that is given
+    *                 at the end is everything that begins like that; so is an argument that may be anything
+    sources           are those of a query, each checked while it is planned
+    journal:, rows:, stash:, owner:   are explained in `wrappers/resources.py`
+
+and ` if commit_staged` behind it says that the right is only needed where that argument is not None.
 """
 
 from __future__ import annotations
@@ -21,143 +38,372 @@ class Verb(NamedTuple):
     name: str
     kind: Kind
     command: str = ""  # of the command line; empty: there is none
+    route: str = ""  # method and path below that of the noun; empty: it is not served
+    needs: tuple[str, ...] = ()  # rights that are checked before it is called; all of them are needed
+    shows: tuple[str, ...] = ()  # rights to each item of its result; an item without them is left out
+    local: str = ""  # the argument that may name files of this machine, which no user of a server may; `*`: always
 
+    @property
+    def path(self) -> str:
+        """Of its route, with the method in front of it."""
+        method, _, path = self.route.partition(" ")
+        return f"{method} {NOUN_PATHS[self.noun]}{path and '/'}{path}" if self.route else ""
+
+
+_REPOSITORY = "/api/v1/repositories/{repository}"
+NOUN_PATHS = {
+    "Lake": "/api/v1",
+    "Repository": _REPOSITORY,
+    "Pool": "/api/v1/pools/{pool}",
+    "Ref": f"{_REPOSITORY}/refs/{{ref}}",
+    "WritableRef": f"{_REPOSITORY}/refs/{{ref}}",
+    "Branch": f"{_REPOSITORY}/branches/{{branch}}",
+    "Workspace": f"{_REPOSITORY}/workspaces/{{workspace}}",
+    "Access": "/api/v1/auth",
+}
 
 _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
+
+# Rights that several verbs need.
+_READ_REPOSITORY = ("fs:ReadRepository {self}",)
+_PROTECT = ("fs:ProtectBranch {self}",)
+_READ_COMMIT = ("fs:ReadCommit {self}",)
+_READ_COMMITS = ("fs:ReadCommit {left}", "fs:ReadCommit {right}")
+_LOG = (*_READ_COMMIT, "fs:ReadObject {self}/object/{path?}", "fs:ReadObject {self}/object/{prefix?}*")
+_DIFF = (*_READ_COMMIT, "fs:ReadCommit {right}")
+_COUNT_DIFF = (*_DIFF, "fs:ReadObject {self}/object/{prefix}*", "fs:ReadObject {right}/object/{prefix}*")
+_LIST = ("fs:ListObjects {self}/object/{prefix}",)
+_READ = ("fs:ReadObject {self}/object/{path}",)
+_WRITE = ("fs:WriteObject {self}/object/{path}",)
+_VISIBLE = ("objects {self}",)  # what a list shows of the objects at a ref
+_READ_BRANCH = ("fs:ReadBranch {self}",)
+_COUNT_STAGED = (*_READ_BRANCH, "fs:ReadObject {self}/object/{prefix}*")
+_STASH = ("fs:StashChanges {self}",)
+_STASHED = (*_STASH, "fs:StashChanges stash:id")
+_COMMIT_STAGED = "fs:CreateCommit {self} if commit_staged"
+_TRY_MERGE = ("fs:MergeBranch {self}", "fs:ReadCommit {source}")
+_MERGE = (*_TRY_MERGE, _COMMIT_STAGED)
+_REPLAY = ("fs:RevertCommit {self}", "fs:ReadCommit {ref}", _COMMIT_STAGED)
+_IMPORT = ("fs:Import {self}",)
+_READ_WORKSPACE = ("fs:ReadWorkspace {self}",)
+_CREATE_WORKSPACE = ("fs:CreateWorkspace {self}",)
+_READ_ROWS = ("fs:ReadObject {branch}/object/",)
+_WRITE_ROWS = ("fs:WriteObject {branch}/object/", "fs:CreateCommit {branch}")
+_DELETE_ROWS = ("fs:DeleteObject {branch}/object/", "fs:CreateCommit {branch}")
+_QUERY = ("fs:ReadObject sources",)
+_SEE_REPOSITORY = ("fs:ListRepositories repository/{item.name}",)
+_READ_USER = ("auth:ReadUser user/{user}",)
 
 VERBS = (
     Verb("Lake", "repository", _H),
     Verb("Lake", "pool", _H),
-    Verb("Lake", "repositories", _R, "ls"),
-    Verb("Lake", "pools", _R, "ls"),
-    Verb("Lake", "create_repository", _W, "repo create"),
-    Verb("Lake", "create_pool", _W, "create"),
-    Verb("Lake", "query", _W, "query"),  # it may end in `load`
-    Verb("Lake", "load_sources", _R, "load"),
-    Verb("Lake", "explain", _R, "explain"),
-    Verb("Lake", "diff_rows", _R, "diff"),
-    Verb("Lake", "events", _R, "events"),
-    Verb("Lake", "upkeep", _W, "manage"),
-    Verb("Lake", "jobs", _R, "jobs list"),
-    Verb("Lake", "job", _R, "jobs show"),
-    Verb("Lake", "doctor", _R, "doctor"),
+    Verb("Lake", "repositories", _R, "ls", "GET repositories", shows=_SEE_REPOSITORY),
+    Verb("Lake", "pools", _R, "ls", "GET pools", shows=_SEE_REPOSITORY),
+    Verb(
+        "Lake", "create_repository", _W, "repo create", "POST repositories", ("fs:CreateRepository repository/{name}",)
+    ),
+    Verb("Lake", "create_pool", _W, "create", "POST pools", ("fs:CreateRepository repository/{name}",)),
+    Verb("Lake", "query", _W, "query", "POST query", _QUERY),  # it may end in `load`
+    Verb("Lake", "load_sources", _R, "load", local="*"),
+    Verb("Lake", "explain", _R, "explain", "POST query/explain", _QUERY),
+    Verb("Lake", "diff_rows", _R, "diff", "POST query/diff", ("fs:ReadObject rows:left", "fs:ReadObject rows:right")),
+    Verb("Lake", "events", _R, "events", "GET events", ("fs:ReadEvents journal:repository",)),
+    Verb(
+        "Lake",
+        "upkeep",
+        _W,
+        "manage",
+        "POST upkeep",
+        ("fs:CollectGarbage repository/{pools}", "fs:WriteObject repository/{pools}/*"),
+    ),
+    Verb("Lake", "doctor", _R, "doctor", local="*"),
+    Verb("Lake", "frames", _H),
+    Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
+    Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
     Verb("Lake", "access", _H),
     Verb("Lake", "frames", _H),
     Verb("Lake", "new_key", _H),
     Verb("Repository", "ref", _H),
     Verb("Repository", "branch", _H),
     Verb("Repository", "workspace", _H),
-    Verb("Repository", "show", _R, "repo show"),
-    Verb("Repository", "branches", _R, "branch list"),
-    Verb("Repository", "create_branch", _W, "branch create"),
-    Verb("Repository", "delete_branch", _W, "branch delete"),
-    Verb("Repository", "restore_branch", _W, "branch restore"),
-    Verb("Repository", "tags", _R, "tag list"),
-    Verb("Repository", "create_tag", _W, "tag create"),
-    Verb("Repository", "delete_tag", _W, "tag delete"),
-    Verb("Repository", "merge_base", _R, "merge-base"),
-    Verb("Repository", "merge_bases", _R, "merge-base"),
-    Verb("Repository", "bisect", _R, "bisect start"),
-    Verb("Repository", "protections", _R, "branch protection"),
-    Verb("Repository", "protect", _W, "branch protect"),
-    Verb("Repository", "unprotect", _W, "branch unprotect"),
-    Verb("Repository", "is_read_only", _R, "repo show"),
-    Verb("Repository", "set_read_only", _W, "repo read-only"),
-    Verb("Repository", "stashes", _R, "stash list"),
-    Verb("Repository", "workspaces", _R, "workspace list"),
-    Verb("Repository", "rename", _W, "rename"),
-    Verb("Repository", "delete", _W, "repo delete"),
-    Verb("Pool", "load", _W, "load"),
-    Verb("Pool", "load_engine", _R, "load"),
-    Verb("Pool", "load_files", _W, "load"),
-    Verb("Pool", "ingest_stream", _S, "ingest stream"),
-    Verb("Pool", "query", _R, "query"),
-    Verb("Pool", "fields", _R, "shell"),
-    Verb("Pool", "summary", _R, "status"),
-    Verb("Pool", "delete_rows", _W, "delete"),
-    Verb("Pool", "delete_objects", _W, "delete"),
-    Verb("Pool", "compact", _W, "compact"),
-    Verb("Pool", "try_compact", _R, "compact"),
-    Verb("Frames", "read", _R),
-    Verb("Frames", "parts", _R),
-    Verb("Frames", "diff", _R),
-    Verb("Frames", "write", _W),
+    Verb("Repository", "show", _R, "repo show", "GET", _READ_REPOSITORY),
+    Verb("Repository", "branches", _R, "branch list", "GET branches", ("fs:ListBranches {self}",)),
+    Verb(
+        "Repository",
+        "create_branch",
+        _W,
+        "branch create",
+        "POST branches",
+        ("fs:CreateBranch {self}/branch/{name}", "fs:ReadCommit {source}"),
+    ),
+    Verb(
+        "Repository",
+        "delete_branch",
+        _W,
+        "branch delete",
+        "DELETE branches/{name}",
+        ("fs:DeleteBranch {self}/branch/{name}",),
+    ),
+    Verb(
+        "Repository",
+        "restore_branch",
+        _W,
+        "branch restore",
+        "POST branches/{name}/restore",
+        ("fs:CreateBranch {self}/branch/{name}",),
+    ),
+    Verb("Repository", "tags", _R, "tag list", "GET tags", ("fs:ListTags {self}",)),
+    Verb(
+        "Repository",
+        "create_tag",
+        _W,
+        "tag create",
+        "POST tags",
+        ("fs:CreateTag {self}/tag/{name}", "fs:ReadCommit {target}"),
+    ),
+    Verb("Repository", "delete_tag", _W, "tag delete", "DELETE tags/{name}", ("fs:DeleteTag {self}/tag/{name}",)),
+    Verb("Repository", "merge_base", _R, "merge-base", "GET merge_base", _READ_COMMITS),
+    Verb("Repository", "merge_bases", _R, "merge-base", "GET merge_bases", _READ_COMMITS),
+    Verb(
+        "Repository",
+        "bisect",
+        _R,
+        "bisect start",
+        "POST bisect",
+        ("fs:ReadCommit {good}", "fs:ReadCommit {bad}", "fs:ReadCommit {skipped?}"),
+    ),
+    Verb("Repository", "protections", _R, "branch protection", "GET protections", _READ_REPOSITORY),
+    Verb("Repository", "protect", _W, "branch protect", "POST protections", _PROTECT),
+    Verb("Repository", "unprotect", _W, "branch unprotect", "DELETE protections", _PROTECT),
+    Verb("Repository", "is_read_only", _R, "repo show", "GET read_only", _READ_REPOSITORY),
+    Verb("Repository", "set_read_only", _W, "repo read-only", "PUT read_only", ("fs:UpdateRepository {self}",)),
+    Verb(
+        "Repository", "stashes", _R, "stash list", "GET stashes", shows=("fs:ReadBranch {self}/branch/{item.branch}",)
+    ),
+    Verb(
+        "Repository",
+        "workspaces",
+        _R,
+        "workspace list",
+        "GET workspaces",
+        shows=("fs:ReadWorkspace {self}/branch/{item.branch}",),
+    ),
+    Verb(
+        "Repository",
+        "rename",
+        _W,
+        "rename",
+        "POST rename",
+        ("fs:DeleteRepository {self}", "fs:CreateRepository repository/{to}"),
+    ),
+    Verb("Repository", "delete", _W, "repo delete", "DELETE", ("fs:DeleteRepository {self}",)),
+    Verb("Pool", "load", _W, "load", "POST rows", _WRITE_ROWS, local="rows"),
+    Verb("Pool", "load_engine", _R, "load", local="*"),
+    Verb("Pool", "load_files", _W, "load", local="*"),
+    Verb("Pool", "ingest_stream", _S, "ingest stream", local="*"),
+    Verb("Pool", "query", _R, "query", "POST query", _QUERY),
+    Verb("Pool", "fields", _R, "shell", "GET fields", ("fs:ReadObject {default}/object/",)),
+    Verb("Pool", "summary", _R, "status", "GET summary", _READ_ROWS),
+    Verb("Pool", "delete_rows", _W, "delete", "POST rows/delete", (*_DELETE_ROWS, *_READ_ROWS)),
+    Verb("Pool", "delete_objects", _W, "delete", "POST objects/delete", _DELETE_ROWS),
+    Verb("Pool", "compact", _W, "compact", "POST compact", _WRITE_ROWS),
+    Verb("Pool", "try_compact", _R, "compact", "POST compact/try", _READ_ROWS),
+    Verb("Ref", "resolve", _R, "show", "GET", _READ_COMMIT),
+    Verb("Ref", "log", _R, "log", "GET commits", _LOG),
+    Verb("Ref", "log_graph", _R, "log", "GET commits/graph", _LOG),
+    Verb("Ref", "diff", _R, "diff", "GET diff/{right}", _DIFF, ("objects {self}", "objects {right}")),
+    Verb("Ref", "diff_count", _R, "diff", "GET diff/{right}/count", _COUNT_DIFF),
+    Verb("Ref", "diff_folders", _R, "diff", "GET diff/{right}/folders", _COUNT_DIFF),
+    Verb(
+        "Ref",
+        "diff_objects",
+        _R,
+        "diff",
+        "GET diff/{right}/objects",
+        (*_DIFF, "fs:ReadObject {self}/object/", "fs:ReadObject {right}/object/"),
+    ),
+    Verb("Ref", "blame", _R, "blame", "GET blame", (*_READ_COMMIT, *_READ)),
+    Verb("Ref", "blame_folder", _R, "blame", "GET blame/folder", (*_READ_COMMIT, *_LIST), _VISIBLE),
+    Verb("Ref", "list", _R, "fs ls", "GET objects", _LIST, _VISIBLE),
+    Verb("Ref", "list_page", _R, "fs ls", "GET objects/page", _LIST, _VISIBLE),
+    Verb("Ref", "list_pages", _R, "fs ls", "GET objects/pages", _LIST, _VISIBLE),
+    Verb("Ref", "stat", _R, "fs stat", "GET objects/stat", _READ),
+    Verb("Ref", "details", _R, "fs stat", "GET objects/details", _READ),
+    Verb("Ref", "stream", _R, "fs cat", "GET objects/stream", _READ),
+    Verb("Ref", "read", _R, "fs cat", "GET objects/body", _READ),
+    Verb("Ref", "download", _R, "fs download", needs=_READ, local="*"),
+    Verb("Ref", "download_folder", _R, "fs download", needs=("fs:ReadObject {self}/object/{prefix}*",), local="*"),
+    Verb("WritableRef", "status", _R, "status", "GET status", _READ_BRANCH, _VISIBLE),
+    Verb("WritableRef", "status_table", _R, "status", "GET status/table", _READ_BRANCH, _VISIBLE),
+    Verb("WritableRef", "status_count", _R, "diff", "GET status/count", _COUNT_STAGED),
+    Verb("WritableRef", "status_folders", _R, "diff", "GET status/folders", _COUNT_STAGED),
+    Verb("WritableRef", "put", _W, "fs upload", "PUT objects", _WRITE, local="body"),
+    Verb("WritableRef", "upload", _W, "fs upload", needs=("fs:WriteObject {self}/object/{to}*",), local="*"),
+    Verb("WritableRef", "delete", _W, "fs rm", "POST objects/delete", ("fs:DeleteObject {self}/object/{paths}",)),
+    Verb("WritableRef", "delete_if", _W, "", "DELETE objects", ("fs:DeleteObject {self}/object/{path}",)),
+    Verb(
+        "WritableRef",
+        "delete_folder",
+        _W,
+        "fs rm",
+        "POST objects/delete_folder",
+        ("fs:DeleteObject {self}/object/{prefix}*",),
+    ),
+    Verb(
+        "WritableRef",
+        "copy",
+        _W,
+        "fs cp",
+        "POST objects/copy",
+        ("fs:ReadObject {source.ref}/object/{path}", "fs:WriteObject {self}/object/{to}"),
+    ),
+    Verb(
+        "WritableRef",
+        "copy_folder",
+        _W,
+        "fs cp",
+        "POST objects/copy_folder",
+        ("fs:ReadObject {source.ref}/object/{prefix}*", "fs:WriteObject {self}/object/{to}*"),
+    ),
+    Verb(
+        "WritableRef",
+        "move",
+        _W,
+        "fs mv",
+        "POST objects/move",
+        (*_READ, "fs:DeleteObject {self}/object/{path}", "fs:WriteObject {self}/object/{to}"),
+    ),
+    Verb(
+        "WritableRef",
+        "move_folder",
+        _W,
+        "fs mv",
+        "POST objects/move_folder",
+        (
+            "fs:ReadObject {self}/object/{prefix}*",
+            "fs:DeleteObject {self}/object/{prefix}*",
+            "fs:WriteObject {self}/object/{to}*",
+        ),
+    ),
+    Verb("Branch", "show", _R, "status", "GET", _READ_BRANCH),
+    Verb("Branch", "commit", _W, "commit", "POST commits", ("fs:CreateCommit {self}",)),
+    Verb("Branch", "reset", _W, "reset", "POST reset", ("fs:ResetBranch {self}", "fs:ReadCommit {to?}")),
+    Verb("Branch", "address", _W, "fs address", "POST objects/address", _WRITE),
+    Verb("Branch", "link", _W, "fs link", "POST objects/link", (*_IMPORT, *_WRITE)),
+    Verb("Branch", "link_address", _W, "fs link", "PUT objects/address", _WRITE),
+    Verb(
+        "Branch",
+        "import_files",
+        _W,
+        "import",
+        "POST import",
+        (*_IMPORT, "fs:WriteObject {self}/object/{sources.prefix}*"),
+    ),
+    Verb(
+        "Branch",
+        "try_import",
+        _R,
+        "import",
+        "POST import/try",
+        (*_IMPORT, "fs:ReadObject {self}/object/{sources.prefix}*"),
+    ),
+    Verb(
+        "Branch",
+        "ingest",
+        _W,
+        "ingest commit",
+        "POST ingest",
+        (*_IMPORT, "fs:WriteObject {self}/object/{source.prefix}*", "fs:DeleteObject {self}/object/{source.prefix}*"),
+    ),
+    Verb(
+        "Branch",
+        "ingest_diff",
+        _R,
+        "ingest diff",
+        "POST ingest/diff",
+        (*_IMPORT, "fs:ReadObject {self}/object/{source.prefix}*"),
+    ),
+    Verb("Branch", "stash", _W, "stash push", "POST stashes", _STASH),
+    Verb("Branch", "pop_stash", _W, "stash pop", "POST stashes/pop", _STASHED),
+    Verb("Branch", "drop_stash", _W, "stash drop", "POST stashes/drop", _STASHED),
+    Verb("Branch", "merge", _W, "merge", "POST merge", _MERGE),
+    Verb("Branch", "try_merge", _R, "merge", "POST merge/try", _TRY_MERGE),
+    Verb("Branch", "revert", _W, "revert", "POST revert", _REPLAY),
+    Verb("Branch", "cherry_pick", _W, "cherry-pick", "POST cherry_pick", _REPLAY),
+    Verb("Branch", "rebase", _W, "rebase", "POST rebase", ("fs:ResetBranch {self}", "fs:ReadCommit {onto}")),
+    Verb(
+        "Branch",
+        "rename",
+        _W,
+        "branch rename",
+        "POST rename",
+        ("fs:DeleteBranch {self}", "fs:CreateBranch {repository}/branch/{to}"),
+    ),
+    Verb("Branch", "workspace", _W, "workspace create", "POST workspaces", _CREATE_WORKSPACE),
+    Verb("Branch", "transaction", _W, needs=(*_CREATE_WORKSPACE, "fs:CreateCommit {self}")),
+    Verb("Workspace", "show", _R, "workspace show", "GET", _READ_WORKSPACE),
+    Verb("Workspace", "path", _R, "workspace path", "GET path", _READ_WORKSPACE),
+    Verb("Workspace", "changes", _R, "workspace diff", "GET changes", _READ_WORKSPACE, _VISIBLE),
+    Verb("Workspace", "changes_table", _R, "workspace diff", "GET changes/table", _READ_WORKSPACE, _VISIBLE),
+    Verb("Workspace", "add", _W, "workspace add", "POST add", _CREATE_WORKSPACE),
+    Verb("Workspace", "revert", _W, "workspace revert", "POST revert", _CREATE_WORKSPACE),
+    Verb("Workspace", "commit", _W, "workspace commit", "POST commits", ("fs:CreateCommit {self}",)),
+    Verb("Workspace", "drop", _W, "workspace drop", "DELETE", _CREATE_WORKSPACE),
+    Verb("Frames", "read", _R, local="*"),
+    Verb("Frames", "parts", _R, local="*"),
+    Verb("Frames", "diff", _R, local="*"),
+    Verb("Frames", "write", _W, local="*"),
     Verb("Frames", "begun", _H),
-    Verb("Frames", "stream", _S),
-    Verb("Ref", "resolve", _R, "show"),
-    Verb("Ref", "log", _R, "log"),
-    Verb("Ref", "log_graph", _R, "log"),
-    Verb("Ref", "diff", _R, "diff"),
-    Verb("Ref", "diff_count", _R, "diff"),
-    Verb("Ref", "diff_folders", _R, "diff"),
-    Verb("Ref", "diff_objects", _R, "diff"),
-    Verb("Ref", "blame", _R, "blame"),
-    Verb("Ref", "blame_folder", _R, "blame"),
-    Verb("Ref", "list", _R, "fs ls"),
-    Verb("Ref", "list_page", _R, "fs ls"),
-    Verb("Ref", "list_pages", _R, "fs ls"),
-    Verb("Ref", "stat", _R, "fs stat"),
-    Verb("Ref", "details", _R, "fs stat"),
-    Verb("Ref", "stream", _R, "fs cat"),
-    Verb("Ref", "read", _R, "fs cat"),
-    Verb("Ref", "download", _R, "fs download"),
-    Verb("Ref", "download_folder", _R, "fs download"),
-    Verb("WritableRef", "status", _R, "status"),
-    Verb("WritableRef", "status_table", _R, "status"),
-    Verb("WritableRef", "status_count", _R, "diff"),
-    Verb("WritableRef", "status_folders", _R, "diff"),
-    Verb("WritableRef", "put", _W, "fs upload"),
-    Verb("WritableRef", "upload", _W, "fs upload"),
-    Verb("WritableRef", "delete", _W, "fs rm"),
-    Verb("WritableRef", "delete_if", _W),
-    Verb("WritableRef", "delete_folder", _W, "fs rm"),
-    Verb("WritableRef", "copy", _W, "fs cp"),
-    Verb("WritableRef", "copy_folder", _W, "fs cp"),
-    Verb("WritableRef", "move", _W, "fs mv"),
-    Verb("WritableRef", "move_folder", _W, "fs mv"),
-    Verb("Branch", "show", _R, "status"),
-    Verb("Branch", "commit", _W, "commit"),
-    Verb("Branch", "reset", _W, "reset"),
-    Verb("Branch", "address", _W, "fs address"),
-    Verb("Branch", "link", _W, "fs link"),
-    Verb("Branch", "link_address", _W, "fs link"),
-    Verb("Branch", "import_files", _W, "import"),
-    Verb("Branch", "try_import", _R, "import"),
-    Verb("Branch", "ingest", _W, "ingest commit"),
-    Verb("Branch", "ingest_diff", _R, "ingest diff"),
-    Verb("Branch", "stash", _W, "stash push"),
-    Verb("Branch", "pop_stash", _W, "stash pop"),
-    Verb("Branch", "drop_stash", _W, "stash drop"),
-    Verb("Branch", "merge", _W, "merge"),
-    Verb("Branch", "try_merge", _R, "merge"),
-    Verb("Branch", "revert", _W, "revert"),
-    Verb("Branch", "cherry_pick", _W, "cherry-pick"),
-    Verb("Branch", "rebase", _W, "rebase"),
-    Verb("Branch", "rename", _W, "branch rename"),
-    Verb("Branch", "workspace", _W, "workspace create"),
-    Verb("Branch", "transaction", _W),
-    Verb("Workspace", "show", _R, "workspace show"),
-    Verb("Workspace", "path", _R, "workspace path"),
-    Verb("Workspace", "changes", _R, "workspace diff"),
-    Verb("Workspace", "changes_table", _R, "workspace diff"),
-    Verb("Workspace", "add", _W, "workspace add"),
-    Verb("Workspace", "revert", _W, "workspace revert"),
-    Verb("Workspace", "commit", _W, "workspace commit"),
-    Verb("Workspace", "drop", _W, "workspace drop"),
-    Verb("Access", "users", _R, "auth users list"),
-    Verb("Access", "user", _R, "auth users show"),
-    Verb("Access", "create_user", _W, "auth users create"),
-    Verb("Access", "delete_user", _W, "auth users delete"),
-    Verb("Access", "keys", _R, "auth keys list"),
-    Verb("Access", "key", _R, "auth keys revoke"),
-    Verb("Access", "create_key", _W, "auth keys create"),
-    Verb("Access", "revoke_key", _W, "auth keys revoke"),
-    Verb("Access", "policies", _R, "auth policies list"),
-    Verb("Access", "policy", _R, "auth policies show"),
-    Verb("Access", "put_policy", _W, "auth policies put"),
-    Verb("Access", "delete_policy", _W, "auth policies delete"),
-    Verb("Access", "attach", _W, "auth attach"),
-    Verb("Access", "detach", _W, "auth detach"),
-    Verb("Access", "can", _R, "auth can"),
+    Verb("Frames", "stream", _S, local="*"),
+    Verb(
+        "Access",
+        "users",
+        _R,
+        "auth users list",
+        "GET users",
+        shows=("auth:ListUsers user/{item.name}", "auth:ReadUser user/{item.name}"),
+    ),
+    Verb("Access", "user", _R, "auth users show", "GET users/{name}", ("auth:ReadUser user/{name}",)),
+    Verb("Access", "create_user", _W, "auth users create", "POST users", ("auth:CreateUser user/{name}",)),
+    Verb("Access", "delete_user", _W, "auth users delete", "DELETE users/{name}", ("auth:DeleteUser user/{name}",)),
+    Verb("Access", "keys", _R, "auth keys list", "GET users/{user}/keys", _READ_USER),
+    Verb("Access", "key", _R, "auth keys revoke", "GET keys/{id}", ("auth:ReadUser owner:id",)),
+    Verb("Access", "create_key", _W, "auth keys create", "POST users/{user}/keys", ("auth:CreateKey user/{user}",)),
+    Verb("Access", "revoke_key", _W, "auth keys revoke", "DELETE keys/{id}", ("auth:RevokeKey owner:id",)),
+    Verb(
+        "Access",
+        "policies",
+        _R,
+        "auth policies list",
+        "GET policies",
+        shows=("auth:ListPolicies policy/{item.name}", "auth:ReadPolicy policy/{item.name}"),
+    ),
+    Verb("Access", "policy", _R, "auth policies show", "GET policies/{name}", ("auth:ReadPolicy policy/{name}",)),
+    Verb("Access", "put_policy", _W, "auth policies put", "PUT policies/{name}", ("auth:PutPolicy policy/{name}",)),
+    Verb(
+        "Access",
+        "delete_policy",
+        _W,
+        "auth policies delete",
+        "DELETE policies/{name}",
+        ("auth:DeletePolicy policy/{name}",),
+    ),
+    Verb(
+        "Access",
+        "attach",
+        _W,
+        "auth attach",
+        "PUT users/{user}/policies/{policy}",
+        ("auth:AttachPolicy policy/{policy}", "auth:AttachPolicy user/{user}"),
+    ),
+    Verb(
+        "Access",
+        "detach",
+        _W,
+        "auth detach",
+        "DELETE users/{user}/policies/{policy}",
+        ("auth:DetachPolicy policy/{policy}", "auth:DetachPolicy user/{user}"),
+    ),
+    Verb("Access", "can", _R, "auth can", "GET users/{user}/can", (*_READ_USER, "auth:ReadPolicy policy/*")),
     Verb("Access", "actions", _H, "auth actions"),
 )

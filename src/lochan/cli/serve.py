@@ -12,7 +12,7 @@ from lochan.connection import probe_store
 from lochan.errors import Invalid, Refused
 
 if TYPE_CHECKING:
-    from lochan.access.keys import NewAccessKey
+    from lochan.access.users import NewAccessKey
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
     from lochan.server.settings import ClientLimits, Listener, QuerySettings, Tls
@@ -92,8 +92,7 @@ def _check_installed() -> None:
 
 async def _check_keys(config: Config) -> None:
     """Raises Invalid for what was given as the first administrator's key, before anything is started."""
-    from lochan.access.keys import check_encryption
-    from lochan.access.users import admin_credentials
+    from lochan.access.users import admin_credentials, check_encryption
 
     async with open_engine_lake(config) as lake:
         access = lake.open_access()

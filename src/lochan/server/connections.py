@@ -1,13 +1,33 @@
-"""The sockets of connections that Granian has accepted: on Linux they are found among the open files of this process,
-by the addresses of their clients."""
+"""The connections that Granian has accepted: which clients may keep theirs, how many requests are answered at once, and
+how fast a body must come.
 
+Granian accepts connections up to a number, and then none until one ends; a client that says nothing would hold one for
+as long as it likes. So the number is high, and the connections are looked through every half second:
+
+    no request under way for `authentication_s`       closed: it is idle, or its head, its TLS handshake, does not come
+    too many of one address that are anonymous        the oldest are closed, idle ones first
+    too many that are anonymous                       likewise
+
+A connection is anonymous until a request on it is authenticated. A new one of an honest client is therefore never among
+those that are closed, unless hundreds came after it before its first request did.
+
+On Linux the sockets are found among the open files of the process. Elsewhere only Granian's own limits hold.
+"""
+
+import asyncio
 import os
 import socket
 import struct
 import sys
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
+from typing import TypeVar
+
+from lochan.clock import Clock
+from lochan.server.settings import ClientLimits
 
 
 def hang_up(client: str) -> None:
@@ -44,11 +64,11 @@ def address(client: str) -> tuple[str, int] | None:
 
 def search(client: str) -> tuple[int, socket.socket | None]:
     """Among the open files of this process: its number, and a copy."""
-    wanted = address(client)
-    for file in Path("/proc/self/fd").iterdir() if wanted is not None else ():
+    there = address(client)
+    for file in Path("/proc/self/fd").iterdir() if there is not None else ():
         found = opened(int(file.name)) if _is_socket(file) else None
         if found is not None:
-            if peer(found) == wanted:
+            if peer(found) == there:
                 return int(file.name), found
             found.close()
     return -1, None
@@ -94,3 +114,208 @@ def is_loopback(host: str) -> bool:
 def client_text(host: str, port: int) -> str:
     """As Granian writes it."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+_LEAST_PAUSE_S = 0.5
+_SHARE = 30  # looking takes at most one part in so many of the time
+T = TypeVar("T")
+
+
+class Client:
+    """One that has sent a request, by its address."""
+
+    __slots__ = ("active", "authenticated", "last")
+
+    def __init__(self, now: float) -> None:
+        self.active = 0  # requests that are under way
+        self.authenticated = False
+        self.last = now  # when one ended, as of the last look
+
+
+class _Connection:
+    """One that was found among the open files."""
+
+    __slots__ = ("client", "host", "number", "sent", "since")
+
+    def __init__(self, number: int, client: str, host: str, since: float) -> None:
+        self.number = number
+        self.client = client
+        self.host = host
+        self.since = since  # when it was first seen, or something last went out on it
+        self.sent = -1
+
+
+class ConnectionGuard:
+    """Used in the event loop. `port` is the listener's; `idle_s` is how long a client may take nothing of an answer."""
+
+    def __init__(self, limits: ClientLimits, clock: Clock, port: int = 0, idle_s: float = 60.0) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._port = port
+        self._idle_s = idle_s
+        self._now = clock.boot()
+        self._clients: dict[str, Client] = {}
+        self._connections: dict[str, _Connection] = {}  # by the name of the open file, which is its inode's
+        self._others: set[str] = set()  # sockets that are none of the listener's connections
+        self.requests = 0  # that are under way
+
+    def begin(self, client: str) -> Client:
+        """A request came. `end` follows."""
+        found = self._clients.get(client)
+        if found is None:
+            found = self._clients[client] = Client(self._now)
+        found.active += 1
+        self.requests += 1
+        return found
+
+    def end(self, client: Client) -> None:
+        client.active -= 1
+        client.last = self._now
+        self.requests -= 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the request that has just begun is one too many."""
+        return self.requests > self._limits.requests
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """For what a stranger still has to send: that takes no place from those who have signed. How many do this at
+        once is bounded by their connections."""
+        self.requests -= 1
+        try:
+            yield
+        finally:
+            self.requests += 1
+
+    def authenticated(self, client: str) -> None:
+        found = self._clients.get(client)
+        if found is not None:
+            found.authenticated = True
+
+    async def keep(self) -> None:
+        """Until it is cancelled."""
+        while sys.platform == "linux":
+            begun = self._clock.boot()
+            self.look()
+            took = self._clock.boot() - begun
+            await self._clock.sleep(max(_LEAST_PAUSE_S, took * _SHARE))
+
+    def look(self) -> None:
+        """Once at all connections; those that may not stay are closed."""
+        self._now = self._clock.boot()
+        known = list(self._clients)
+        self._find()
+        here = {each.client for each in self._connections.values()}
+        for client in known:
+            if client not in here and not self._clients[client].active:
+                del self._clients[client]
+        by_address: dict[str, list[_Connection]] = defaultdict(list)
+        for each in self._connections.values():
+            if self._is_idle(each):
+                self._close(each)
+            elif not self._client(each).authenticated:
+                by_address[each.host].append(each)
+        anonymous: list[_Connection] = []
+        for connections in by_address.values():
+            anonymous += self._close_oldest(connections, self._limits.anonymous_per_address)
+        self._close_oldest(anonymous, self._limits.anonymous)
+
+    def _find(self) -> None:
+        """The connections that there are now, each with when it was first seen."""
+        connections: dict[str, _Connection] = {}
+        others: set[str] = set()
+        for number in os.listdir("/proc/self/fd"):  # noqa: PTH208  a thousand paths a second are many
+            try:
+                name = os.readlink(f"/proc/self/fd/{number}")  # noqa: PTH115
+            except OSError:
+                continue
+            if not name.startswith("socket:"):
+                continue
+            known = self._connections.get(name)
+            if known is None and name not in self._others:
+                known = self._looked_at(int(number))
+            if known is None:
+                others.add(name)
+            else:
+                known.number = int(number)
+                connections[name] = known
+        self._connections, self._others = connections, others
+
+    def _looked_at(self, number: int) -> _Connection | None:
+        """None: it is no connection of this listener's."""
+        found = opened(number)
+        if found is None:
+            return None
+        with found:
+            try:
+                here, there = found.getsockname(), found.getpeername()
+            except OSError:  # one that listens, or has left
+                return None
+            if found.family not in (socket.AF_INET, socket.AF_INET6) or here[1] != self._port:
+                return None
+            host = str(there[0])
+            return _Connection(number, client_text(host, there[1]), host, self._now)
+
+    def _client(self, connection: _Connection) -> Client:
+        return self._clients.get(connection.client) or Client(connection.since)
+
+    def _is_idle(self, connection: _Connection) -> bool:
+        """An answer that its client still takes is no idleness."""
+        client = self._client(connection)
+        if client.active or self._now - max(client.last, connection.since) <= self._limits.authentication_s:
+            return False
+        found = opened(connection.number)
+        if found is None:
+            return False
+        sent = waiting = 0
+        with found, suppress(OSError):
+            sent, waiting = sent_bytes(found)
+        if not waiting:
+            return True
+        if sent != connection.sent:
+            connection.sent, connection.since = sent, self._now
+        return self._now - connection.since > self._idle_s
+
+    def _close_oldest(self, connections: list[_Connection], most: int) -> list[_Connection]:
+        """Down to so many. Those that are left."""
+        if len(connections) <= most:
+            return connections
+        connections.sort(key=lambda each: (bool(self._client(each).active), each.since))
+        too_many = len(connections) - most
+        for each in connections[:too_many]:
+            self._close(each)
+        return connections[too_many:]
+
+    def _close(self, connection: _Connection) -> None:
+        found = opened(connection.number)
+        if found is None:
+            return
+        with found, suppress(OSError):  # it has left meanwhile
+            there = found.getpeername()
+            if client_text(str(there[0]), there[1]) == connection.client:  # and not another that has its number by now
+                found.shutdown(socket.SHUT_RDWR)
+
+
+class BodyPace:
+    """Of one body. What is counted is the time that the client was waited for: one that a slow store holds up is not to
+    blame. It has `idle_s` for each piece, and for all of them together `idle_s` and a second for `bytes_per_s` each."""
+
+    __slots__ = ("_bytes_per_s", "_idle_s", "_left_s")
+
+    def __init__(self, idle_s: float, bytes_per_s: float) -> None:
+        self._idle_s = idle_s
+        self._bytes_per_s = bytes_per_s
+        self._left_s = idle_s
+
+    async def wait(self, step: Awaitable[T]) -> T:
+        """For the next piece. Raises TimeoutError."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        async with asyncio.timeout(max(0.0, min(self._idle_s, self._left_s))):
+            found = await step
+        self._left_s -= loop.time() - begun
+        return found
+
+    def got(self, size_bytes: int) -> None:
+        self._left_s += size_bytes / self._bytes_per_s

@@ -1,4 +1,5 @@
-"""Maintenance inside a server, beside its requests: old uploads are aborted, journals trimmed, pools compacted.
+"""Maintenance inside a server, beside its requests: old uploads are aborted, journals trimmed, pools compacted, and
+free memory is given back to the system.
 
 One process of each server does this from time to time. Several servers may do it on one lake, even at once: the journal
 decides who aborts an upload or replaces objects, and the others find the work done.
@@ -6,48 +7,52 @@ decides who aborts an upload or replaces objects, and the others find the work d
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from lochan.api.options import EngineOptions
+from lochan.api.session import Session
+from lochan.api.upkeep import BranchUpkeep, JournalUpkeep, compact_pools, expire_uploads, trim_journals
 from lochan.clock import Clock
-from lochan.errors import LochanError, NotFound
-from lochan.formats.record import Actor
+from lochan.errors import LochanError
 from lochan.ids import Ids
-from lochan.journal.trim import JournalTrim
-from lochan.lake import Lake
-from lochan.pools.upkeep import Upkeep
-from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.uploads import abort, uploads
 
 if TYPE_CHECKING:
-    from lochan.jobs.upkeep import UpkeepResult
+    from lochan.api.upkeep import UpkeepPolicy
 
-EXPIRY = Actor("lochan", "expiry", "")
-UPKEEP = Actor("lochan", "upkeep", "")
+
 DAY = 86_400_000_000  # in microseconds, as clocks count
 
 _EVERY_S = 3_600.0
-_MEMORY_BYTES = 512 << 20  # requests are answered beside it
+_TRIM_MEMORY_S = 5.0
+_COMPACTION = EngineOptions(engine="duckdb", memory_bytes=512 << 20, threads=1)  # requests are answered beside it
+# M_TRIM_THRESHOLD: what may lie free at the end of each heap; with half of it a large GET took a sixth more.
+# M_MMAP_THRESHOLD: what is asked of the system by itself, and given back when it is free; the most that it takes.
+_KEPT = ((-1, 32 << 20), (-3, 32 << 20))
 _log = logging.getLogger("lochan.server")
 
 
-async def keep_expiring(lake: Lake, clock: Clock, ids: Ids, days: float) -> None:
+async def keep_expiring(session: Session, clock: Clock, ids: Ids, days: float) -> None:
     """Aborts uploads that are older, so that their parts can be collected, until it is cancelled."""
-    await _repeat("abort old uploads", clock, ids, _EVERY_S, lambda: expire(lake, clock.wall() - round(days * DAY)))
+    await _repeat("abort old uploads", clock, ids, _EVERY_S, lambda: expire(session, clock.wall() - round(days * DAY)))
 
 
-async def keep_trimming(lake: Lake, clock: Clock, ids: Ids) -> None:
+async def keep_trimming(session: Session, clock: Clock, ids: Ids) -> None:
     """Trims the journals, until it is cancelled. Whoever writes to a journal trims it behind itself; here the rest is
     done: in a bucket slots may go only when they are a day old, and then perhaps nobody writes any more."""
-    await _repeat("trim the journals", clock, ids, _EVERY_S, lambda: trim_journals(lake))
+    await _repeat("trim the journals", clock, ids, _EVERY_S, lambda: _trim(session))
 
 
-async def keep_compacting(lake: Lake, clock: Clock, ids: Ids, upkeep: Upkeep) -> None:
+async def keep_compacting(session: Session, clock: Clock, ids: Ids, upkeep: UpkeepPolicy) -> None:
     """Compacts pools by the policy that was given, until it is cancelled: a compaction that is under way is given up
     then, and changes nothing."""
-    await _repeat("look after the pools", clock, ids, upkeep.every_s, lambda: _compact_pools(lake, upkeep))
+    await _repeat("look after the pools", clock, ids, upkeep.every_s, lambda: _compact(session, upkeep))
 
 
 async def _repeat(what: str, clock: Clock, ids: Ids, every_s: float, work: Callable[[], Awaitable[object]]) -> None:
@@ -59,54 +64,36 @@ async def _repeat(what: str, clock: Clock, ids: Ids, every_s: float, work: Calla
             _log.warning("could not %s: %s", what, error)
 
 
-async def expire(lake: Lake, before: int) -> int:
+async def expire(session: Session, before: int) -> int:
     """How many uploads were aborted that had been begun before then, in all repositories."""
     count = 0
-    for each in await lake.repositories():
+    for each in await session.lake.repositories():
         try:
-            count += await _expire_in(await lake.open_repository(each.name), before)
+            count += await expire_uploads(session, each.name, before)
         except (LochanError, OSError) as error:  # one that is damaged, or deleted meanwhile, does not stop the rest
             _log.warning("could not abort the old uploads of %s: %s", each.name, error)
     return count
 
 
-async def _expire_in(repository: OpenRepository, before: int) -> int:
-    count = 0
-    try:
-        for upload in await uploads(repository):
-            if upload.time < before:
-                with suppress(NotFound):  # completed or aborted by somebody who was quicker
-                    await abort(repository, upload.id, actor=EXPIRY)
-                    count += 1
-    finally:
-        await repository.close()
-    return count
-
-
-async def trim_journals(lake: Lake) -> None:
-    async for each in lake.trim():
+async def _trim(session: Session) -> None:
+    async for each in trim_journals(session):
         _log_trim(each)
 
 
-def _log_trim(each: JournalTrim) -> None:
+def _log_trim(each: JournalUpkeep) -> None:
     if each.error is not None:
-        _log.warning("could not trim the journal of %s: %s", each.name, each.error)
-    elif any(each.trimmed):
-        packed, deleted = each.trimmed
-        _log.info("trimmed the journal of %s: %d segments made, %d slots deleted", each.name, packed, deleted)
+        _log.warning("could not trim the journal of %s: %s", each.journal, each.error)
+    else:
+        done = each.journal, each.packed, each.deleted
+        _log.info("trimmed the journal of %s: %d segments made, %d slots deleted", *done)
 
 
-async def _compact_pools(lake: Lake, upkeep: Upkeep) -> None:
-    from lochan.engines.duckdb.limits import Limits  # with the engine behind it: few servers have a policy
-    from lochan.jobs.compaction import CompactJobOptions
-    from lochan.jobs.upkeep import keep
-
-    options = CompactJobOptions("duckdb", Limits(_MEMORY_BYTES, threads=1))
-    async for kept in keep(lake.queries(), upkeep, actor=UPKEEP, options=options):
+async def _compact(session: Session, upkeep: UpkeepPolicy) -> None:
+    async for kept in compact_pools(session, upkeep, (), _COMPACTION, session.actor):
         _log_upkeep(kept)
 
 
-def _log_upkeep(kept: UpkeepResult) -> None:
+def _log_upkeep(kept: BranchUpkeep) -> None:
     where = f"{kept.pool}@{kept.branch}"
     if kept.compacted is not None:
         done = kept.compacted
@@ -115,3 +102,52 @@ def _log_upkeep(kept: UpkeepResult) -> None:
         _log.warning("could not compact %s: %s", where, kept.error)
     else:
         _log.debug("%s: %s", where, kept.outcome)
+
+
+async def keep_memory_trimmed(clock: Clock) -> None:
+    """Gives free memory back to the system every few seconds, until it is cancelled. Bodies come and go in pieces of
+    megabytes, and the C library keeps what is free between those that are not: after some gigabytes in and out a
+    process had twice what it used. Giving it back takes some milliseconds, in a thread. In between nothing is given
+    back: what the next piece needs at once would have to be fetched again, page by page, which was a twentieth of what
+    64 MiB took on their way in. Other C libraries than glibc have nothing of the kind, or do it by themselves."""
+    trim = _of_glibc("malloc_trim")
+    keep = _of_glibc("mallopt")
+    if keep is not None:
+        for option, size in _KEPT:
+            keep(option, size)
+    while trim is not None:
+        await clock.sleep(_TRIM_MEMORY_S)
+        await asyncio.to_thread(trim, 0)
+
+
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    try:
+        found: Callable[..., int] = getattr(ctypes.CDLL(None), name)
+    except (AttributeError, OSError):
+        return None
+    return found
+
+
+def arrow_without_pandas() -> None:
+    """Arrow asks whether a list is one of pandas' kinds, and imports pandas for that where it is installed: 50 MB, and
+    a quarter of a second in which nobody is answered. Told once that there is no pandas, it believes that; whoever
+    imports pandas themselves still gets it."""
+    if "pandas" in sys.modules:
+        return
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
+    try:
+        import pyarrow as pa
+
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(absent)
+
+
+class _Absent:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None

@@ -1,21 +1,29 @@
-"""`lochan serve`: a process for each listener, started, watched and stopped together."""
+"""`lochan serve`: a process for each listener, started, watched and stopped together. In each of them Granian answers,
+with the gateway or the API in its worker processes."""
 
 import multiprocessing
 import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import sleep
 from types import FrameType
+from typing import Any, Final
 
 from lochan.errors import Refused, Transient
-from lochan.server.listen import STOP_S, listen
 from lochan.server.metrics import use_folder
 from lochan.server.settings import Listener
 
+STOP_S = 25  # what a worker has for the requests it is answering when it is told to stop
+_BUFFER_BYTES = 512 << 10  # what is read at once of a body; and a request head may have, Granian answers 431 to more
+_H2_HEAD_BYTES = 64 << 10  # 16 MB unless told
+_H2_STREAMS = 100
+_FILES_BESIDE = 512  # what a process has open beside its connections
+_NO_LOG_OF_ITS_OWN: Final = {"loggers": {"_granian": {"handlers": [], "propagate": True}}}
 _POLL_S = 0.2
 
 
@@ -44,7 +52,7 @@ def _serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
         process.start()
     try:
         waiting = list(listeners)
-        while not stop.asked:
+        while not stop.requested:
             dead = [process.name for process in processes if not process.is_alive()]
             if dead:
                 raise Transient(f"the listener {dead[0]} stopped by itself", hint="the log says why")
@@ -58,12 +66,12 @@ def _serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
 
 class _Stop:
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._ask)
+            signal.signal(number, self._request)
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        self.requested = True
 
 
 def _end(processes: Sequence[SpawnProcess]) -> None:
@@ -97,3 +105,64 @@ def _accepts(listener: Listener) -> bool:
     except OSError:
         return False
     return True
+
+
+def listen(listener: Listener) -> None:
+    """Until it is told to stop. The first thing a new process does."""
+    from granian import Granian
+    from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
+    from granian.http import HTTP1Settings, HTTP2Settings
+    from granian.log import LogLevels
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C goes to the whole group: the supervisor sees to us
+    s3 = listener.name != "api"
+    # What the head of a request may take, and how long a connection is kept for the next.
+    head_s = min(listener.limits.authentication_s, listener.s3.idle_s)
+    server = Granian(
+        "lochan",
+        address=listener.host,
+        port=listener.port,
+        interface=Interfaces.RSGI if s3 else Interfaces.ASGI,
+        workers=listener.workers,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1 if s3 else HTTPModes.auto,
+        websockets=False,
+        backlog=4096,
+        backpressure=_room_for(listener.limits.connections),  # who may stay is for `connections.py` to say
+        http1_settings=HTTP1Settings(header_read_timeout=round(head_s * 1_000), max_buffer_size=_BUFFER_BYTES),
+        http2_settings=HTTP2Settings(max_headers_size=_H2_HEAD_BYTES, max_concurrent_streams=_H2_STREAMS),
+        log_level=LogLevels.warning,
+        log_dictconfig=_NO_LOG_OF_ITS_OWN,
+        ssl_cert=listener.tls.certificate if listener.tls else None,
+        ssl_key=listener.tls.key if listener.tls else None,
+        ssl_protocol_min=SSLProtocols.tls12,
+        respawn_failed_workers=True,
+        workers_kill_timeout=STOP_S,
+    )
+    listener.set_up_logging()  # behind Granian's own, which closes what was there; so in each worker too
+    server.serve(target_loader=partial(_load, listener), wrap_loader=False)
+
+
+def _room_for(connections: int) -> int:
+    """How many connections: as many as these, or as many as the system lets a process have open files."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + _FILES_BESIDE
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    allowed = needed if soft == resource.RLIM_INFINITY else soft
+    return max(1, min(connections, allowed - min(_FILES_BESIDE, allowed // 2)))
+
+
+def _load(listener: Listener) -> Any:
+    """In the worker process. Nothing that has threads was imported before the process was made."""
+    listener.set_up_logging()
+    if listener.name == "api":
+        from lochan.server.api.app import api
+
+        return api(listener)
+    from lochan.server.gateway.app import gateway_app
+
+    return gateway_app(listener)

@@ -1,4 +1,4 @@
-"""What a server is told at its start. Whoever starts it has read the configuration and the environment."""
+"""The settings of a server. Whoever starts it has read the configuration and the environment."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lochan.server.api.query.request import FORMS
+from lochan.server.api.query_request import FORMS
 from tests.integration.api.client import QUERY, Client
 from tests.servers.lochan import LochanServer
 

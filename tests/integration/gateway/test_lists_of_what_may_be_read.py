@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lochan.access import keys, policies, users
+from lochan.access import policies, users
+from lochan.access import users as keys
 from lochan.formats.lake_events import Statement
 from lochan.formats.record import Actor
 from lochan.lake import Lake

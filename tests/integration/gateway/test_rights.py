@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from lochan.access import keys, policies, users
-from lochan.access.keys import NewAccessKey
+from lochan.access import policies, users
+from lochan.access import users as keys
+from lochan.access.users import NewAccessKey
 from lochan.formats.lake_events import Statement
 from lochan.formats.record import Actor
 from lochan.lake import Lake

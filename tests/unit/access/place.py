@@ -33,3 +33,8 @@ def access_with(policies: Mapping[str, Sequence[Statement]], user: str = "bob") 
     for name, statements in policies.items():
         apply(access, PolicyPut(name, tuple(statements)), PolicyAttached(name, f"user/{user}"))
     return access
+
+
+def allowed(access: AccessState, user: str, action: str, resource: str) -> bool:
+    """Whether the user's policies allow it."""
+    return access.rights(user).allow(action, resource)

@@ -10,12 +10,12 @@ from hypothesis import strategies as some
 
 from lochan.access import resources
 from lochan.access.actions import ACTIONS
-from lochan.access.decide import allowed, explain, visible
+from lochan.access.rights import explain, visible
 from lochan.access.state import AccessState
 from lochan.errors import Invalid, NotFound
 from lochan.formats.lake_events import PolicyAttached, PolicyDetached, Statement, UserCreated
 from lochan.versioning.repositories import Repository
-from tests.unit.access.place import access_with, allow, apply, deny
+from tests.unit.access.place import access_with, allow, allowed, apply, deny
 
 MAIN = "repository/sales/branch/main"
 

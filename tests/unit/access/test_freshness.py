@@ -12,10 +12,9 @@ from random import Random
 import pytest
 
 from lochan.access.freshness import ANSWER_S, TRUST_S, Freshness
-from lochan.access.keys import create_key, find_key, revoke_key
 from lochan.access.open_access import OpenAccess
 from lochan.access.policies import attach, detach
-from lochan.access.users import create_user, delete_user
+from lochan.access.users import create_key, create_user, delete_user, find_key, revoke_key
 from lochan.errors import LochanError, NotFound, Transient
 from lochan.lake import Lake
 from lochan.store.capabilities import Wrapper

@@ -6,18 +6,24 @@ import re
 import pytest
 
 from lochan.access import encryption as encryption_key
-from lochan.access.decide import allowed
 from lochan.access.encryption import seal, unseal
-from lochan.access.keys import NewAccessKey, check_encryption, create_key, revoke_key
 from lochan.access.open_access import OpenAccess
-from lochan.access.users import create_user, delete_user, ensure_admin
+from lochan.access.users import (
+    NewAccessKey,
+    check_encryption,
+    create_key,
+    create_user,
+    delete_user,
+    ensure_admin,
+    revoke_key,
+)
 from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists, Corrupt, FutureFormat, Invalid, KeyReused, NotFound, Refused
 from lochan.ids import Ids
 from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from tests.run import run
-from tests.unit.access.place import ACTOR
+from tests.unit.access.place import ACTOR, allowed
 from tests.unit.store.clocks import StillClock
 
 SECRET = "a-secret-of-some-length"

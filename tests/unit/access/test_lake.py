@@ -5,16 +5,14 @@ read.
 import msgspec
 import pytest
 
-from lochan.access.decide import allowed
-from lochan.access.keys import create_key
 from lochan.access.policies import attach, delete_policy, detach, put_policy
-from lochan.access.users import create_user, delete_user
+from lochan.access.users import create_key, create_user, delete_user
 from lochan.errors import AlreadyExists, Invalid, Refused
 from lochan.formats import checkpoint as checkpoints
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from tests.run import run
-from tests.unit.access.place import ACTOR, allow
+from tests.unit.access.place import ACTOR, allow, allowed
 from tests.unit.store.clocks import StillClock
 
 MAIN = "repository/sales/branch/main"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from lochan.access.actions import ACTIONS, READING, WRITING
-from lochan.access.names import check_key_id, check_policy_name, check_secret, check_user_name
 from lochan.access.policies import parse_statements, statement_rows
 from lochan.access.policy import BUILT_IN, PATTERNS_MAX, STATEMENTS_MAX, check_statements
+from lochan.access.users import check_key_id, check_name, check_secret
 from lochan.errors import Invalid
 from lochan.formats.lake_events import Statement
 from tests.unit.access.place import allow, deny
@@ -104,15 +104,15 @@ def test_invalid_policies_are_refused(data: bytes, message: str) -> None:
 
 @pytest.mark.parametrize("name", ["bob", "ada@example.org", "a", "svc-1.x_y+z=", "A" * 128])
 def test_names(name: str) -> None:  # must not raise
-    check_user_name(name)
-    check_policy_name(name)
+    check_name("user", name)
+    check_name("policy", name)
 
 
 @pytest.mark.parametrize("name", ["", "-x", "a b", "a/b", "<img>", "a\n", "ü", "A" * 129, "*"])
 def test_names_that_cannot_be(name: str) -> None:
-    for check in (check_user_name, check_policy_name):
+    for owner in ("user", "policy"):
         with pytest.raises(Invalid, match="name"):
-            check(name)
+            check_name(owner, name)
 
 
 @pytest.mark.parametrize("id", ["", "ab", "a/b", "a,b", "a=b", "a b", "ü" * 5, "x" * 129])

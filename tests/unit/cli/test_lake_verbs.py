@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lochan import __version__
+from lochan.api.lake import read_events
 from lochan.cli import repo
 from lochan.config.find import system_user
 from lochan.formats.events import event_types
@@ -250,7 +251,7 @@ def test_following_does_not_show_what_was_left_out_at_first(lake: Path) -> None:
     async def follow() -> list[str]:
         opened = await Lake.open(LocalStore(str(lake)))
         found = []
-        async for line in opened.events(last=1, follow=True):
+        async for line in read_events(opened, last=1, follow=True):
             found.append(line.text)
             if len(found) == 1:
                 await opened.create_repository("three", actor=Actor("ada", "test", "here"))

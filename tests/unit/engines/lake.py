@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.run_query import RunOptions
 from lochan.formats.pool_settings import PoolKey, PoolSettings
@@ -36,7 +37,7 @@ class QueryLake:
         await repository.close()
 
     async def rows(self, text: str, **how: Any) -> list[Any]:
-        with await self.lake.query(text, RunOptions(actor=ANN, **how)) as result:
+        with await run_query(self.lake, text, RunOptions(actor=ANN, **how)) as result:
             return list(result.rows())
 
     async def files(self, name: str) -> list[Path]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lochan.api.lake import compare_rows
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.row_diff.sides import RowDiffRequest
@@ -93,7 +94,7 @@ async def _rows(lake: Lake) -> None:
     await compact(repository, "main", lake.queries(), actor=ANN)
     await repository.close()
     assert await told.rows("from logs | sum(x)") == [{"sum": sum(row["x"] for row in left)}]
-    found = await lake.diff_rows("logs", RowDiffRequest("main", "main~1"))
+    found = await compare_rows(lake, "logs", RowDiffRequest("main", "main~1"))
     assert sum(found.counts.values()) == 0
     found.close()
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from lochan.api.queries import run_query
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import Cancelled, Limits, OutOfTime
 from lochan.engines.explain import explain
-from lochan.engines.run_query import RunOptions, run_query
+from lochan.engines.run_query import RunOptions
 from lochan.errors import Invalid, LochanError
 from lochan.query.prepare import LENGTH_MAX
 from tests.run import run
@@ -51,7 +52,7 @@ def test_a_query_that_nobody_wants_any_more_is_not_compiled_to_its_end(tmp_path:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", SEVEN)
             with pytest.raises(Cancelled):
-                await lake.lake.query(f"from pool | put x := {SUM}", RunOptions(alive=lambda: False))
+                await run_query(lake.lake, f"from pool | put x := {SUM}", RunOptions(alive=lambda: False))
 
     run(play())
 
@@ -110,5 +111,5 @@ def test_what_is_too_large_is_refused_in_words(text: str, tmp_path: Path) -> Non
 
 
 async def exhaust(lake: QueryLake, text: str) -> None:
-    with await lake.lake.query(text, RunOptions(actor=ANN)) as result:
+    with await run_query(lake.lake, text, RunOptions(actor=ANN)) as result:
         list(result.rows())

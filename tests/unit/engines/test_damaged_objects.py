@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from lochan.api.lake import compare_rows
+from lochan.api.queries import run_query
 from lochan.clock import SystemClock
 from lochan.engines.duckdb import files as object_check
 from lochan.engines.duckdb.delete import delete_where
@@ -60,7 +62,7 @@ async def _query(fixture: QueryLake) -> Any:
 
 
 async def _export(fixture: QueryLake) -> Any:
-    with await fixture.lake.query("from logs") as result:
+    with await run_query(fixture.lake, "from logs") as result:
         result.write("parquet", io.BytesIO())
 
 
@@ -89,7 +91,7 @@ async def _merge(fixture: QueryLake) -> Any:
 
 
 async def _diff(fixture: QueryLake) -> Any:
-    found = await fixture.lake.diff_rows("logs", RowDiffRequest("main", "empty"))
+    found = await compare_rows(fixture.lake, "logs", RowDiffRequest("main", "empty"))
     found.close()
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.explain import explain
 from lochan.engines.run_query import RunOptions
@@ -122,7 +123,7 @@ def test_decimals_of_a_table_do_not_become_floats(tmp_path: Path) -> None:
         await lake.pool("prices", PRICES)
         assert await lake.rows("from prices | sum(price)") == [{"sum": 0.9}]  # not 0.8999999999999999
         assert await lake.rows("select sum(price * 3) as s from prices") == [{"s": 2.7}]
-        with await lake.lake.query("from prices | head 1", RunOptions(actor=ANN)) as result:
+        with await run_query(lake.lake, "from prices | head 1", RunOptions(actor=ANN)) as result:
             assert b"".join(result.ndjson()) == b'{"k":0,"price":0.10}\n'
         assert await lake.rows("from prices | price == 0.1 | count()") == [{"count": 9}]
         await lake.load("prices", [{"k": 20, "price": 0.1}, {"k": 21, "price": 1, "ten": Decimal("1e-1")}])
@@ -137,7 +138,7 @@ def test_decimals_of_a_table_do_not_become_floats(tmp_path: Path) -> None:
 def test_typed_columns_have_decimals(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         await lake.pool("prices", PRICES)
-        with await lake.lake.query("from prices | cut price, more:=price*2", RunOptions(actor=ANN)) as result:
+        with await run_query(lake.lake, "from prices | cut price, more:=price*2", RunOptions(actor=ANN)) as result:
             table = result.to_arrow()
         assert table["price"].to_pylist() == PRICES["price"].to_pylist()
         assert table["more"].to_pylist() == [Decimal("0.20")] * 9 + [None]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lochan.access.users import ensure_admin
+from lochan.api.lake import read_events
 from lochan.errors import Corrupt
 from lochan.formats import job
 from lochan.formats.entry_table import table_of
@@ -138,7 +139,7 @@ async def _everything(store: MemoryStore) -> Any:
             shown["tokens"] = await files.token_key.get()
         finally:
             await files.close()
-        shown["events"] = [line async for line in lake.events("files")][-3:]
+        shown["events"] = [line async for line in read_events(lake, "files")][-3:]
         shown["rows"] = await QueryLake(lake).rows("from logs")
         shown["secret"] = await lake.open_access().encryption.get()
         shown["job"] = await job_record(store, JOB.id, 0)

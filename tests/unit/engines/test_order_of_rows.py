@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lochan.api.queries import run_query
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.compaction import compact
 from lochan.pools import keys
@@ -60,7 +61,7 @@ def test_the_span_of_whole_rows(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("rows", [{"a": 3}, {"a": 4}], [{"a": 1}, {"a": 2}], settings=BY_ROW)
-            with await lake.lake.query("from rows | head 2") as result:
+            with await run_query(lake.lake, "from rows | head 2") as result:
                 assert list(result.rows()) == [{"a": 1}, {"a": 2}]
             assert result.stats.objects_read == 1
             found = await lake.rows("from rows:objects | cut min, max")
@@ -81,7 +82,7 @@ def test_a_key_with_a_part_that_is_no_scalar(tmp_path: Path) -> None:
                 [{"a": 2, "b": "s"}],
             ]
             await lake.pool("rows", *loads, settings=by_two)
-            with await lake.lake.query("from rows | a == 2") as result:
+            with await run_query(lake.lake, "from rows | a == 2") as result:
                 assert list(result.rows()) == [{"a": 2, "b": 5}, {"a": 2, "b": "s"}]
             assert result.stats.objects_read == 2
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lochan.api.queries import run_query
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools import snapshot
 from lochan.tree.assemble import RangeCut
@@ -100,10 +101,10 @@ def test_nothing_is_lost(
                     (f"from logs | where {text} | cut n", f"from logs | where ({text}) or n == n + 1 | cut n"),
                     (f"select n from logs where {sql}", f"select n from logs where ({sql}) or n = n + 1"),
                 ):
-                    with await lake.lake.query(query) as result:
+                    with await run_query(lake.lake, query) as result:
                         found = list(result.rows())
                     skipped += sum(each.objects for each in result.stats.skipped)
-                    with await lake.lake.query(unpruned) as result:
+                    with await run_query(lake.lake, unpruned) as result:
                         all = list(result.rows())
                     assert not result.stats.skipped
                     assert sorted(map(str, found)) == sorted(map(str, all)), query
@@ -207,7 +208,7 @@ def test_objects_that_are_opened(tmp_path: Path) -> None:
                 if sql:
                     expected |= {f"select {shown} from logs where {sql}": by_sql for shown in ("k", "*")}
                 for text, count in expected.items():
-                    with await lake.lake.query(text) as result:
+                    with await run_query(lake.lake, text) as result:
                         list(result.rows())
                     assert result.stats.objects_read == count, (text, result.stats.skipped)
 
@@ -225,9 +226,9 @@ def test_fields_of_what_is_not_opened(tmp_path: Path, monkeypatch: pytest.Monkey
             for rest in ("k == 1", "head 1", "k > 100", "k == 1 | head 1"):
                 found = [{"b": 5}] if "100" not in rest else []
                 assert await lake.rows(f"from logs | {rest} | put b:=coalesce(b, 5) | cut b") == found
-                with await lake.lake.query(f"from logs | {rest} | cut d") as result:
+                with await run_query(lake.lake, f"from logs | {rest} | cut d") as result:
                     assert "unknown field `d`" in result.warnings[0]
-                with await lake.lake.query(f"from logs | {rest} | cut b") as result:
+                with await run_query(lake.lake, f"from logs | {rest} | cut b") as result:
                     assert result.warnings == []
             assert await lake.rows("select * from logs where k = 2") == [{"k": 2, "a": None, "b": 2, "c": None}]
 

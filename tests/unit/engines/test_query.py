@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits
 from lochan.engines.explain import explain
 from lochan.engines.run_query import RunOptions
@@ -122,7 +123,7 @@ def test_stats_tell_what_was_read_and_why_not_more(tmp_path: Path) -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", FIRST, SECOND, [{"k": 50, "host": "z"}])
             for text in ("from logs | k > 40", "select * from logs where k > 40"):
-                with await lake.lake.query(text) as result:
+                with await run_query(lake.lake, text) as result:
                     assert len(list(result.rows())) == 1
                 stats = result.stats
                 assert (stats.objects, stats.objects_read, stats.rows_read, stats.rows) == (3, 1, 1, 1)
@@ -151,12 +152,12 @@ def test_forms_of_a_result(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", FIRST)
-            table = (await lake.lake.query("from logs")).to_arrow()
+            table = (await run_query(lake.lake, "from logs")).to_arrow()
             assert table.schema.field("k").type == pa.int64()
             assert table.to_pylist() == FIRST
-            frame = (await lake.lake.query("from logs | cut k")).to_pandas()
+            frame = (await run_query(lake.lake, "from logs | cut k")).to_pandas()
             assert list(frame["k"]) == [1, 5]
-            lines = b"".join((await lake.lake.query("from logs")).ndjson()).splitlines()
+            lines = b"".join((await run_query(lake.lake, "from logs")).ndjson()).splitlines()
             assert [json.loads(line) for line in lines] == FIRST
 
     run(asked())
@@ -181,7 +182,7 @@ def test_limits(tmp_path: Path, text: str, limits: Limits, message: str) -> None
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", [{"k": number, "a": 1} for number in range(2_000)])
             with pytest.raises(LimitReached, match=message):  # on a busy machine even while it is compiled
-                list((await lake.lake.query(text, RunOptions(limits=limits))).rows())
+                list((await run_query(lake.lake, text, RunOptions(limits=limits))).rows())
 
     with pytest.MonkeyPatch.context() as patched:
         temp = tmp_path / "temp"
@@ -197,7 +198,7 @@ def test_a_query_is_cancelled_from_another_thread(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", [{"k": number, "a": 1} for number in range(2_000)])
-            result = await lake.lake.query(SLOW)
+            result = await run_query(lake.lake, SLOW)
             threading.Timer(0.2, result.cancel).start()
             with pytest.raises(Cancelled):
                 list(result.rows())
@@ -210,7 +211,7 @@ def test_a_running_query_keeps_its_snapshot(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", FIRST)
-            result = await lake.lake.query("from logs | cut k")
+            result = await run_query(lake.lake, "from logs | cut k")
             await lake.load("logs", SECOND)
             assert list(result.rows()) == [{"k": 1}, {"k": 5}]
             assert await lake.rows("from logs | count()") == [{"count": 5}]
@@ -229,7 +230,7 @@ def test_an_object_that_vanished_is_named(tmp_path: Path) -> None:
                 await lake.rows("from logs | count()")
             assert row["id"] in found.value.message
             assert commit["id"][:12] in found.value.message
-            with await lake.lake.query("from logs | count()", RunOptions(go_on=True)) as result:
+            with await run_query(lake.lake, "from logs | count()", RunOptions(go_on=True)) as result:
                 assert list(result.rows()) == [{"count": 3}]
                 assert row["id"] in result.warnings[0]
             (await lake.files("logs"))[1].unlink()
@@ -255,7 +256,7 @@ def test_load_commits_the_result(tmp_path: Path) -> None:
             with pytest.raises(NothingToDo):
                 await lake.rows("from logs | status == 501 | load errors")
             with pytest.raises(Refused, match="has no actor"):
-                await lake.lake.query(text)
+                await run_query(lake.lake, text)
 
     run(asked())
 
@@ -293,7 +294,7 @@ def test_a_field_that_no_row_has_yet_is_a_warning(tmp_path: Path, text: str, row
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", FIRST, SECOND)
-            with await lake.lake.query(text) as result:
+            with await run_query(lake.lake, text) as result:
                 assert list(result.rows()) == rows
                 assert warning in result.warnings[0]
             await lake.pool("empty")
@@ -308,7 +309,7 @@ def test_what_a_pool_declares_is_there_before_its_rows(tmp_path: Path) -> None:
             settings = PoolSettings((PoolKey(("id",)), PoolKey(("ts",))), times=(("ts",),))
             await lake.pool("empty", settings=settings)
             for text in ("select * from empty", "select id, ts from empty order by ts", "from empty | cut id, ts"):
-                with await lake.lake.query(text) as result:
+                with await run_query(lake.lake, text) as result:
                     assert result.to_arrow().column_names == ["id", "ts"], text
             assert await lake.rows("select max(id) as m from empty") == [{"m": None}]
             for text in ("sort", "sort this", "count() every 1h", "top 3 ts", "join (from empty) on id"):

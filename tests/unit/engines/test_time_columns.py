@@ -18,6 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lochan.api.lake import compare_rows
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.merge_rows import RowConflicts, merge_rows
@@ -205,7 +207,7 @@ def test_the_same_tables_and_texts_of_both_layouts(texts: Sequence[str], tmp_pat
             ):
                 tables = []
                 for lake in (old, new):
-                    with await lake.lake.query(query) as result:
+                    with await run_query(lake.lake, query) as result:
                         tables.append(result.to_arrow())
                 assert tables[0].schema == tables[1].schema
                 assert tables[0].to_pylist() == tables[1].to_pylist()
@@ -226,7 +228,7 @@ def test_rewritten_they_are_the_same(earlier: Sequence[bool], tmp_path: Path) ->
             await compact(repository, "main", at, actor=ANN)
             assert await answers(lake) == before
             assert await strings_that_say_times(lake) == []
-            with await lake.lake.diff_rows("p", Refs("main~1", "main")) as difference:
+            with await compare_rows(lake.lake, "p", Refs("main~1", "main")) as difference:
                 assert difference.same
             done = await delete_where(
                 repository, "main", "ts > 2026-11-01T10:00:00.000000001Z and n < 3", at.files, actor=ANN
@@ -264,7 +266,7 @@ def test_objects_of_earlier_versions_are_pruned_once_they_are_compacted(tmp_path
             await repository.close()
             assert await strings_that_say_times(lake) == []
             assert Counter(row["ts"] for row in await lake.rows("from p")) == Counter([*texts, *texts, *["n/a"] * 5])
-            with await lake.lake.query("from p | where ts < 2026-11-01T00:00:00Z") as result:
+            with await run_query(lake.lake, "from p | where ts < 2026-11-01T00:00:00Z") as result:
                 assert list(result.rows()) == []
                 assert result.stats.objects_read == 0
 
@@ -371,7 +373,7 @@ def test_objects_are_pruned_though_strings_are_among_them(tmp_path: Path) -> Non
         async with query_lake(tmp_path) as lake:
             days = [rows_of(f"2026-11-0{day}T10:00:00+01:00", "n/a") for day in range(1, 6)]
             await lake.pool("p", *days, settings=parse(["n"], times=["ts"]))
-            with await lake.lake.query("from p | where ts < 2026-11-02T00:00:00Z | cut ts") as result:
+            with await run_query(lake.lake, "from p | where ts < 2026-11-02T00:00:00Z | cut ts") as result:
                 assert list(result.rows()) == [{"ts": "2026-11-01T10:00:00+01:00"}]
                 assert result.stats.objects_read == 1
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lochan.api.session import Session
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.rewrite import ObjectRewriter
 from lochan.ids import Ids
@@ -163,7 +164,8 @@ def test_a_server_that_stops_gives_a_compaction_up(tmp_path: Path, monkeypatch: 
                     ended.append(True)
 
             monkeypatch.setattr(ObjectRewriter, "add", slow)
-            task = asyncio.create_task(keep_compacting(lake.lake, SystemClock(), Ids(), EAGER._replace(every_s=0.01)))
+            chore = keep_compacting(Session(lake.lake, ANN), SystemClock(), Ids(), EAGER._replace(every_s=0.01))
+            task = asyncio.create_task(chore)
             await asyncio.wait_for(begun.wait(), 30)
             task.cancel()
             await asyncio.wait_for(asyncio.wait([task]), 30)

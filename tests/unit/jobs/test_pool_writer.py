@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lochan.api.pool import load_rows
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.ingest.lines import texts_of
@@ -50,7 +51,7 @@ def test_the_rows_are_those_of_an_embedded_load(tmp_path: Path) -> None:
             assert (landed.rows, len(landed.entries), landed.again) == (6, 2, False)
             assert landed.commit == await pool.head()
             await pool.lake.pool("same")
-            await pool.lake.lake.load("same", ROWS, actor=ANN)
+            await load_rows(pool.lake.lake, "same", ROWS, actor=ANN)
             assert await pool.lake.rows("from logs") == await pool.lake.rows("from same")
 
     run(play())
@@ -81,7 +82,7 @@ def test_one_task_makes_what_one_load_makes(tmp_path: Path) -> None:
         async with job_pool(tmp_path) as pool:
             messages = await task(await pool.target(), [ROWS])
             await pool.lake.pool("same")
-            loaded = await pool.lake.lake.load("same", ROWS, actor=ANN)
+            loaded = await load_rows(pool.lake.lake, "same", ROWS, actor=ANN)
             (ours,), (theirs,) = messages[0].entries, loaded.objects
             assert from_metadata(ours.metadata) == from_metadata(theirs.metadata)
             assert ours.checksum == theirs.checksum

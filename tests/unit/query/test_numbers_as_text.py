@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lochan.api.queries import run_query
 from lochan.engines.run_query import RunOptions
 from lochan.errors import Refused
 from lochan.formats.record import Actor
@@ -40,7 +41,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
 
 
 async def _rows(lake: Lake, query: str) -> list[Any]:
-    with await lake.query(query, RunOptions(actor=ANN, engine="duckdb")) as result:
+    with await run_query(lake, query, RunOptions(actor=ANN, engine="duckdb")) as result:
         return list(result.rows())
 
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from lochan.access.keys import NewAccessKey
+from lochan.access.users import NewAccessKey
 from lochan.clock import SystemClock
 from lochan.formats.record import Actor
 from lochan.ids import Ids
@@ -18,7 +18,7 @@ from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.list_cache import ListCache
 from lochan.server.gateway.request import S3Request
-from lochan.server.request_log import _received
+from lochan.server.gateway.request_log import _received
 from lochan.server.settings import S3Settings
 
 ACTOR = Actor("tests", "tests", "")

@@ -5,12 +5,11 @@ from typing import Any, cast
 
 import pytest
 
-from lochan.access.keys import create_key, revoke_key
 from lochan.access.open_access import OpenAccess
-from lochan.access.users import create_user
+from lochan.access.users import create_key, create_user, revoke_key
 from lochan.clock import SystemClock
 from lochan.lake import Lake
-from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.authentication import identify
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import S3Request

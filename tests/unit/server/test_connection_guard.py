@@ -7,8 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from lochan.server.connection_guard import ConnectionGuard
-from lochan.server.connections import client_text, is_loopback
+from lochan.server.connections import ConnectionGuard, client_text, is_loopback
 from lochan.server.settings import ClientLimits
 from tests.unit.store.clocks import StillClock
 

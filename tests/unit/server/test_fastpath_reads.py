@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.keys import NewAccessKey, create_key, revoke_key
 from lochan.access.policies import attach, detach
-from lochan.access.users import create_user
+from lochan.access.users import NewAccessKey, create_key, create_user, revoke_key
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning import objects

@@ -13,8 +13,8 @@ import pytest
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 from msgspec.structs import replace
 
-from lochan.access.keys import NewAccessKey, create_key, revoke_key
 from lochan.access.policies import attach, detach, put_policy
+from lochan.access.users import NewAccessKey, create_key, revoke_key
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.lake import Lake

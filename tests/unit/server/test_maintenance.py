@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+from lochan.api.session import Session
 from lochan.clock import SystemClock
 from lochan.formats.record import Actor
 from lochan.lake import Lake
@@ -40,8 +41,8 @@ def test_old_uploads_are_aborted_in_every_repository() -> None:
                 ids.setdefault(name, []).append(await open_upload(repository, "main", f"day {day}", actor=ANN))
                 await repository.close()
         clock.days = 8
-        assert await expire(lake, clock.wall() - 7 * DAY) == 2
-        assert await expire(lake, clock.wall() - 7 * DAY) == 0
+        assert await expire(Session(lake, ANN), clock.wall() - 7 * DAY) == 2
+        assert await expire(Session(lake, ANN), clock.wall() - 7 * DAY) == 0
         for name in ("one", "two"):
             repository = await lake.open_repository(name)
             [left] = await uploads(repository)
@@ -66,7 +67,7 @@ def test_several_servers_at_once_abort_each_upload_once() -> None:
             await open_upload(repository, "main", f"{number}", actor=ANN)
         others = [await Lake.open(store, clock=clock) for _ in range(3)]
         clock.days = 8
-        counts = await asyncio.gather(*(expire(each, clock.wall() - 7 * DAY) for each in others))
+        counts = await asyncio.gather(*(expire(Session(each, ANN), clock.wall() - 7 * DAY) for each in others))
         assert sum(counts) == 5
         assert await uploads(repository) == []
         for each in (*others, lake):

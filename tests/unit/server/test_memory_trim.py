@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.server import memory
+from lochan.server import maintenance as memory
 from tests.run import run
 from tests.servers.memory import own
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lochan.server.connection_guard import BodyPace
+from lochan.server.connections import BodyPace
 from tests.run import run
 
 

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from lochan.access.keys import create_key
 from lochan.access.policies import attach, put_policy
-from lochan.access.users import create_user
+from lochan.access.users import create_key, create_user
 from lochan.lake import Lake
 from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from lochan.access.keys import NewAccessKey
-from lochan.access.users import ensure_admin
+from lochan.access.users import NewAccessKey, ensure_admin
 from lochan.lake import Lake
 from lochan.server.settings import S3Settings
 from lochan.store.counts import CountingStore, RequestCounts

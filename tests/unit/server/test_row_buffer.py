@@ -5,8 +5,7 @@ import asyncio
 from msgspec.structs import replace
 
 from lochan.errors import Transient
-from lochan.server.access_log import AccessLine, text
-from lochan.server.row_buffer import RowBuffer
+from lochan.server.logs import AccessLine, RowBuffer, text
 from tests.run import run
 from tests.until import until
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.keys import NewAccessKey
-from lochan.access.users import ensure_admin
+from lochan.access.users import NewAccessKey, ensure_admin
 from lochan.cli.exit_codes import BY_KIND, REFUSED
 from lochan.errors import Refused, Unavailable
 from lochan.lake import Lake

@@ -8,7 +8,7 @@ import sys
 
 import pyarrow.parquet as pq
 
-from lochan.server.usage import UsageRow, encoded
+from lochan.server.logs import UsageRow, encoded
 
 ROWS = [
     UsageRow(1_762_000_000_000_001, "ann", "GetObject", "demo", "main", "ä/b.csv", 2**40, 206),
@@ -26,7 +26,7 @@ def test_rows_come_back() -> None:
 def test_no_pandas() -> None:
     """In a separate process, where nothing else has imported it."""
     code = (
-        "import sys; from lochan.server.usage import UsageRow, encoded; "
+        "import sys; from lochan.server.logs import UsageRow, encoded; "
         "encoded([UsageRow(1, 'ann', 'GetObject', 'demo', 'main', 'a', 2, 200)]); print('pandas' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lochan.access.keys import NewAccessKey, create_key
 from lochan.access.policies import attach, put_policy
-from lochan.access.users import create_user, ensure_admin
+from lochan.access.users import NewAccessKey, create_key, create_user, ensure_admin
 from lochan.lake import Lake
 from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore

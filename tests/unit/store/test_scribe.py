@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from lochan.api.lake import read_events
 from lochan.errors import AlreadyExists, LochanError, Refused, Unknown
 from lochan.formats.lake_events import UserCreated
 from lochan.formats.record import Actor
@@ -172,7 +173,7 @@ def test_a_record_is_appended_once_whatever_the_one_that_stands_still_had_done(r
             await _lose_patience(scribe)
             await asyncio.wait_for(created, 60)
             its.close()
-        lines = [line async for line in lake.events()]
+        lines = [line async for line in read_events(lake)]
         assert [line.payload["name"] for line in lines] == ["first", "second"]
         await lake.close()
 

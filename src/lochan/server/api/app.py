@@ -4,26 +4,27 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from types import FrameType
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
+from lochan.api.lake import Lake
+from lochan.api.server_spark import ServerSpark
+from lochan.api.session import server_session
 from lochan.clock import SystemClock
 from lochan.ids import Ids
-from lochan.lake import Lake
-from lochan.server.access_log import AccessLog
 from lochan.server.api.context import Api
 from lochan.server.api.middleware import Middleware, no_route, routes
-from lochan.server.api.query.queries import Queries
+from lochan.server.api.queries import Queries
 from lochan.server.api.routes import ROUTES
-from lochan.server.api.spark import ServerSpark
-from lochan.server.connection_guard import ConnectionGuard
-from lochan.server.maintenance import keep_compacting, keep_expiring, keep_trimming
-from lochan.server.memory import keep_memory_trimmed
+from lochan.server.connections import ConnectionGuard
+from lochan.server.logs import AccessLog, UsageLog
+from lochan.server.maintenance import keep_compacting, keep_expiring, keep_memory_trimmed, keep_trimming
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
-from lochan.server.usage import UsageLog
+from lochan.store.protocol import Store
 
 
 def api(listener: Listener) -> Middleware:
@@ -34,11 +35,11 @@ def api(listener: Listener) -> Middleware:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.api = opened = await _opened(listener, guard)
-        _tell_of_the_end(opened.queries.wind_up)
+        _on_stop(opened.queries.wind_up)
         for each in (log, opened.usage):
             if each is not None:
                 each.start()
-        chores = [asyncio.create_task(chore) for chore in _chores(opened.lake, listener, guard)]
+        chores = [asyncio.create_task(chore) for chore in _chores(opened, listener)]
         try:
             yield
         finally:
@@ -55,41 +56,50 @@ def api(listener: Listener) -> Middleware:
     return Middleware(app, clock, ids, log, guard)
 
 
-def _tell_of_the_end(told: Callable[[], None]) -> None:
-    """Granian takes the signal for itself, and calls the end of the lifespan when every request was answered. It is
-    woken up by the loop, so what Python itself calls meanwhile is free."""
+def _on_stop(stop: Callable[[], None]) -> None:
+    """Calls `stop` as soon as the server is told to stop: Granian ends the lifespan only when every request was
+    answered. Granian itself is woken up by the loop, so Python's own handler is free."""
     loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGTERM)
 
     def handle(number: int, frame: FrameType | None) -> None:
         if callable(before):
             before(number, frame)
-        loop.call_soon_threadsafe(told)
+        loop.call_soon_threadsafe(stop)
 
     signal.signal(signal.SIGTERM, handle)
 
 
 async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
-    lake = await listener.open_lake()
-    metrics, spark = QueryMetrics(), ServerSpark(listener.queries)
-    if listener.queries.warm:
+    opened = await listener.open_lake()
+    session = server_session(opened)
+    clock, metrics, settings = SystemClock(), QueryMetrics(), listener.queries
+    spark = ServerSpark(settings.spark, settings.memory_bytes)
+    if settings.warm:
         spark.warm_up()
-    usage = _usage(listener, lake, metrics)
-    queries = Queries(listener.open_lake, listener.queries, SystemClock(), Ids(), metrics, usage)
-    return Api(listener, lake, lake.open_access(), queries, spark, metrics, guard, usage)
+    usage = _usage(listener, opened.store, metrics)
+    queries = Queries(partial(_open_lake, listener), settings, clock, Ids(), metrics, usage)
+    access = opened.open_access()
+    return Api(listener, session, Lake(session), access, queries, spark, metrics, guard, clock, usage)
 
 
-def _usage(listener: Listener, lake: Lake, metrics: QueryMetrics) -> UsageLog | None:
+async def _open_lake(listener: Listener) -> Lake:
+    """For one thread of queries."""
+    return Lake(server_session(await listener.open_lake()))
+
+
+def _usage(listener: Listener, store: Store, metrics: QueryMetrics) -> UsageLog | None:
     if listener.usage_s is None:
         return None
     process = Ids().put_id().hex()[:12]
-    return UsageLog(lake.store, SystemClock(), process, flush_s=listener.usage_s, dropped=metrics.usage_dropped)
+    return UsageLog(store, SystemClock(), process, flush_s=listener.usage_s, dropped=metrics.usage_dropped)
 
 
-def _chores(lake: Lake, listener: Listener, guard: ConnectionGuard) -> Iterator[Coroutine[object, object, None]]:
+def _chores(api: Api, listener: Listener) -> Iterator[Coroutine[object, object, None]]:
     """What one process of a server does beside answering."""
-    yield guard.keep()
-    yield keep_memory_trimmed(SystemClock())
-    yield keep_expiring(lake, SystemClock(), Ids(), listener.upload_days)
-    yield keep_trimming(lake, SystemClock(), Ids())
+    clock, ids = api.clock, Ids()
+    yield api.guard.keep()
+    yield keep_memory_trimmed(clock)
+    yield keep_expiring(api.session.acting_as("lochan", "expiry"), clock, ids, listener.upload_days)
+    yield keep_trimming(api.session, clock, ids)
     if listener.upkeep is not None:
-        yield keep_compacting(lake, SystemClock(), Ids(), listener.upkeep)
+        yield keep_compacting(api.session.acting_as("lochan", "upkeep"), clock, ids, listener.upkeep)

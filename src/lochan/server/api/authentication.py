@@ -1,4 +1,4 @@
-"""Who asks, in a state of the lake that is new enough (A1).
+"""The user of a request, by a state of the lake that is new enough (A1).
 
 By a signature of version 4, as the gateway takes it; or by an access key and its secret in HTTP's Basic scheme, where
 nobody can read them on the way."""
@@ -25,8 +25,8 @@ _MICROSECONDS = 1_000_000
 
 
 async def authenticate(api: Api, request: Request) -> str:
-    """Who it is, is noted; returns the SHA-256 that the body must have, in hex, or nothing. Raises 401, in the same
-    words for a key that is not there and a secret that is wrong."""
+    """Sets the context's user. Returns the SHA-256 that the body must have, in hex, or an empty text. Raises 401, with
+    the same message for an unknown key and a wrong secret."""
     header = request.headers.get("authorization", "")
     scheme, _, rest = header.partition(" ")
     if not header:
@@ -65,7 +65,7 @@ async def _by_secret(api: Api, request: Request, id: str, secret: str) -> None:
 async def _by_signature(api: Api, request: Request, authorization: str) -> str:
     context: RequestContext = request.scope[CONTEXT]
     try:
-        claim = HeaderV4(_as_signed(request), authorization, api.realm, api.lake.clock.wall() / _MICROSECONDS)
+        claim = HeaderV4(_as_signed(request), authorization, api.realm, api.clock.wall() / _MICROSECONDS)
         identity, user = await verify(api.access, claim, context.arrived)
     except S3Error as error:
         if error.code in ("SignatureDoesNotMatch", "InvalidAccessKeyId"):

@@ -1,19 +1,21 @@
-"""What all resources of the API share, in the one process that serves it; and what is known of each request."""
+"""What all routes of the API share, in the one process that serves it; and what is known of each request."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 from lochan.access.open_access import OpenAccess
-from lochan.lake import Lake
-from lochan.server.api.query.queries import Queries
-from lochan.server.api.spark import ServerSpark
-from lochan.server.connection_guard import ConnectionGuard
+from lochan.api.lake import Lake
+from lochan.api.server_spark import ServerSpark
+from lochan.api.session import Session
+from lochan.clock import Clock
+from lochan.server.api.queries import Queries
+from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.wire.realm import Realm
+from lochan.server.logs import UsageLog
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
-from lochan.server.usage import UsageLog
 
-CONTEXT = "lochan.asked"  # where a request's own are, in its scope
+CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
 
 
 @dataclass
@@ -28,12 +30,14 @@ class RequestContext:
 @dataclass(frozen=True)
 class Api:
     listener: Listener
+    session: Session
     lake: Lake
     access: OpenAccess
     queries: Queries
     spark: ServerSpark
     metrics: QueryMetrics
     guard: ConnectionGuard
+    clock: Clock
     usage: UsageLog | None = None
 
     @cached_property

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from starlette.responses import JSONResponse, Response
 
 from lochan.access.rights import Denied
-from lochan.engines.duckdb.limits import Cancelled, LimitReached, OutOfTime
-from lochan.engines.spark.errors import SparkEnded
+from lochan.api.queries import Cancelled, LimitReached, OutOfTime, SparkEnded
 from lochan.errors import LochanError, NotFound
 
 STATUSES: Mapping[str, int] = {

@@ -1,4 +1,4 @@
-"""What is around every request: its id, who asks, what its failures look like, and a line in the log."""
+"""What is around every request: its id, its user, how its failures are answered, and a line in the log."""
 
 import json
 import logging
@@ -15,13 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lochan.clock import Clock
 from lochan.errors import LochanError
 from lochan.ids import Ids
-from lochan.server.access_log import AccessLine, AccessLog
 from lochan.server.api.authentication import authenticate
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.api.routes import OPEN, Row
-from lochan.server.connection_guard import BodyPace, ConnectionGuard
-from lochan.server.connections import client_text
+from lochan.server.connections import BodyPace, ConnectionGuard, client_text
+from lochan.server.logs import AccessLine, AccessLog
 
 BASE = "/api/v1/"
 _log = logging.getLogger("lochan.server")
@@ -36,7 +35,7 @@ def routes(rows: Sequence[Row]) -> list[Route]:
 
 
 def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]]:
-    """Their handlers, for who may call them; whatever fails has an answer."""
+    """Their handlers, for users who may call them; every failure has an answer."""
 
     async def handle(request: Request) -> Response:
         context: RequestContext = request.scope[CONTEXT]
@@ -44,7 +43,7 @@ def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]
         context.operation = row.name
         api: Api = request.app.state.api
         try:
-            return await row.handle(api, await _let_in(api, request, row))
+            return await row.handle(api, await _authenticated(api, request, row))
         except (HttpError, LochanError) as error:
             return _in_its_form(request, error_response(error))
         except Exception as error:
@@ -55,8 +54,8 @@ def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]
     return handle
 
 
-async def _let_in(api: Api, request: Request, row: Row) -> Request:
-    """The request, with a body that is looked at while it comes."""
+async def _authenticated(api: Api, request: Request, row: Row) -> Request:
+    """Authenticates the user. Returns the request, with a body that is checked while it comes."""
     sha256 = ""
     if row.action != OPEN:
         sha256 = await authenticate(api, request)
@@ -67,7 +66,7 @@ async def _let_in(api: Api, request: Request, row: Row) -> Request:
 
 
 def _in_its_form(request: Request, answer: Response) -> Response:
-    """Only below the base of the API is JSON spoken."""
+    """Answers are JSON only below the base of the API."""
     if request.url.path.startswith(BASE):
         return answer
     words = json.loads(bytes(answer.body))["message"]
@@ -76,7 +75,7 @@ def _in_its_form(request: Request, answer: Response) -> Response:
 
 
 async def no_route(request: Request, error: Exception) -> Response:
-    """Only below the base of the API is JSON spoken."""
+    """Answers are JSON only below the base of the API."""
     assert isinstance(error, HTTPException), "it is the handler of these"
     if not request.url.path.startswith(BASE):
         return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
@@ -102,23 +101,23 @@ class Middleware:
         context = scope[CONTEXT] = self._context(scope)
         status, sent = 0, 0
 
-        async def sending(told: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal status, sent
-            if told["type"] == "http.response.start":
-                status = told["status"]
-                told["headers"] = [*told.get("headers", ()), (b"x-request-id", context.id.encode())]
-            await send(told)
-            sent += len(told.get("body", b""))
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", context.id.encode())]
+            await send(message)
+            sent += len(message.get("body", b""))
 
         client = self._guard.begin(context.source)
         try:
-            await (self._refusal(scope) or self._app)(scope, receive, sending)
+            await (self._refusal(scope) or self._app)(scope, receive, send_counted)
         finally:
             self._guard.end(client)
             self._log_request(scope, context, status, sent)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Of what is no request to look at."""
+        """For a request that is not looked at further; None: it is."""
         hosts = [value for name, value in scope["headers"] if name == b"host"]  # Granian makes an empty one of none
         if len(hosts) > 1 or (not any(hosts) and scope["http_version"] == "1.1"):
             return PlainTextResponse("an HTTP/1.1 request must have exactly one Host header\n", 400)
@@ -137,7 +136,7 @@ class Middleware:
         return RequestContext(f"{self._process}{self._requests:08X}", self._clock.boot(), source)
 
     def _log_request(self, scope: Scope, context: RequestContext, status: int, sent: int) -> None:
-        """Of those that look after the server there are too many to tell."""
+        """Only requests to the API: there are too many of those that watch the server."""
         if self._log is None or not scope["path"].startswith(BASE):
             return
         seconds = self._clock.boot() - context.arrived
@@ -150,11 +149,11 @@ class Middleware:
 
 
 def checked_receive(receive: Receive, pace: BodyPace, sha256_hex: str) -> Receive:
-    """The same with errors: 408 for a client that is too slow, 400 at the end of a body that was not signed. An empty
-    `sha256_hex` asks for nothing."""
+    """The same, but it raises 408 for a client that is too slow, and 400 at the end of a body that is not the signed
+    one. An empty `sha256_hex` is not checked."""
     digest = sha256()
 
-    async def receiving() -> Message:
+    async def receive_checked() -> Message:
         try:
             message = await pace.wait(receive())
         except TimeoutError:
@@ -169,4 +168,4 @@ def checked_receive(receive: Receive, pace: BodyPace, sha256_hex: str) -> Receiv
                 raise HttpError(400, "the body is not the one that was signed: its SHA-256 differs")
         return message
 
-    return receiving
+    return receive_checked

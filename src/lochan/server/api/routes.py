@@ -1,20 +1,27 @@
 """The one table of the API: which request is which operation, and what its user must be allowed.
 
-A test fails for a route without an action. OPEN is for everybody; all others need an access key.
+A test fails for a route without an action. OPEN is for everybody; all others need an access key. What watches a server
+asks the first five, which are answered here.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from lochan.server.api import health
-from lochan.server.api.context import Api
-from lochan.server.api.query import handlers as query
+from lochan import __version__
+from lochan.access import resources
+from lochan.access.rights import Denied
+from lochan.errors import LochanError
+from lochan.server.api import query_handlers as query
+from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.metrics import exposition
 
 Handle = Callable[[Api, Request], Awaitable[Response]]
-OPEN = ""
+OPEN, METRICS = "", "lake:ReadMetrics"
+_log = logging.getLogger("lochan.server")
 
 
 class Row(NamedTuple):
@@ -25,12 +32,44 @@ class Row(NamedTuple):
     action: str
 
 
+async def alive(api: Api, request: Request) -> Response:
+    return PlainTextResponse("alive\n")
+
+
+async def ready(api: Api, request: Request) -> Response:
+    """Whether the lake's journal can be read now."""
+    try:
+        async for _ in api.lake.repositories():
+            break
+    except LochanError as error:
+        _log.warning("not ready: %s", error.message)  # it names places, which are not for strangers
+        return PlainTextResponse("not ready: the lake cannot be read; the server's log says why\n", 503)
+    return PlainTextResponse("ready\n")
+
+
+async def metrics(api: Api, request: Request) -> Response:
+    context: RequestContext = request.scope[CONTEXT]
+    access = await api.access.authorised_state(context.arrived)
+    if not access.rights(context.user).allow(METRICS, resources.LAKE):
+        raise Denied("you may not read the server's metrics", hint=f"this needs {METRICS} on the lake")
+    api.metrics.warm(api.spark.is_warm())
+    return Response(exposition(), media_type="text/plain; version=0.0.4")
+
+
+async def healthcheck(api: Api, request: Request) -> Response:
+    return Response(status_code=204)
+
+
+async def version(api: Api, request: Request) -> Response:
+    return JSONResponse({"version": __version__})
+
+
 ROUTES = (
-    Row("Alive", "GET", "/_health/alive", health.alive, OPEN),
-    Row("Ready", "GET", "/_health/ready", health.ready, OPEN),
-    Row("Metrics", "GET", "/_metrics", health.metrics, health.METRICS),
-    Row("HealthCheck", "GET", "/api/v1/healthcheck", health.healthcheck, OPEN),
-    Row("Version", "GET", "/api/v1/config/version", health.version, OPEN),
+    Row("Alive", "GET", "/_health/alive", alive, OPEN),
+    Row("Ready", "GET", "/_health/ready", ready, OPEN),
+    Row("Metrics", "GET", "/_metrics", metrics, METRICS),
+    Row("HealthCheck", "GET", "/api/v1/healthcheck", healthcheck, OPEN),
+    Row("Version", "GET", "/api/v1/config/version", version, OPEN),
     # Asked of each source that it names, while it is planned (access/query_rights.py).
     Row("Query", "POST", "/api/v1/query", query.post_query, "fs:ReadObject"),
     # Asked where it is somebody else's; one's own can always be seen and cancelled.

@@ -19,7 +19,7 @@ from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 from lochan.clock import SystemClock
 from lochan.errors import LochanError
 from lochan.ids import Ids
-from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.authentication import authenticate
 from lochan.server.gateway.error_codes import as_s3
 from lochan.server.gateway.fastpath.reads import FastLog, FastReads
@@ -27,12 +27,12 @@ from lochan.server.gateway.fastpath.writes import FastWrites
 from lochan.server.gateway.flow import Flow
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import Headers, Response, S3Request, Stream
+from lochan.server.gateway.request_log import RequestLog
 from lochan.server.gateway.routes import check_query, find
 from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
-from lochan.server.memory import arrow_without_pandas, keep_memory_trimmed
-from lochan.server.request_log import RequestLog
+from lochan.server.maintenance import arrow_without_pandas, keep_memory_trimmed
 from lochan.server.settings import Listener
 from lochan.store.capabilities import WriterProcess, capability
 from lochan.store.protocol import Store

@@ -8,7 +8,7 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.keys import keyed, part_of
 from lochan.lake import Lake
-from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.flow import Flows
 from lochan.server.gateway.list_cache import ListCache

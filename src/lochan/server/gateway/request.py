@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
-from lochan.server.connection_guard import BodyPace
+from lochan.server.connections import BodyPace
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity
 from lochan.server.gateway.wire.signed_request import joined, meant_name, query_pairs

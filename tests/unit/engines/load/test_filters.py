@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.statistics import BYTES_MAX
 from lochan.engines.duckdb.session import DuckSession
@@ -39,7 +40,7 @@ def test_a_look_up_opens_the_objects_that_may_hold_the_value(tmp_path: Path) -> 
             for value in (1, 38, 200, 299, 350):
                 tests = f'user == "{value}"', f"n == {value}", f"of.id == {value}", f'mixed in [{value}, "{value}"]'
                 for test in (each.replace(f'"{value}"', f'"{value:03}"') for each in tests):
-                    with await lake.lake.query(f"from logs | {test} | cut n") as result:
+                    with await run_query(lake.lake, f"from logs | {test} | cut n") as result:
                         assert [each["n"] for each in result.rows()] == [value] * there.count(value), test
                     assert result.stats.objects_read <= 2, test  # a filter errs once in eighty times
                     assert any(each.why.startswith("the filter of") for each in result.stats.skipped), test

@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lochan.api.pool import load_rows
+from lochan.api.queries import run_query
 from lochan.engines.duckdb.load import loader
 from lochan.ingest.arrow_batches import split_by_shape
 from lochan.ingest.tabular import rows_of, shape_batch
@@ -49,7 +51,7 @@ def test_rows_are_the_same_either_way(tmp_path: Path) -> None:
             await lake.pool("single", rows_of(batch.slice(7)), settings=BY_K)
             texts = []
             for name in ("columns", "single"):
-                with await lake.lake.query(f"from {name} | sort k") as result:
+                with await run_query(lake.lake, f"from {name} | sort k") as result:
                     texts.append(b"".join(result.ndjson()))
             assert texts[0].splitlines() == texts[1].splitlines()
             assert len(texts[0].splitlines()) == 293
@@ -82,8 +84,8 @@ def test_nan_and_the_infinities_stay_beside_a_map_that_is_read_row_by_row(tmp_pa
     async def loaded() -> list[dict[str, Any]]:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", settings=BY_K)
-            await lake.lake.load("pool", given, actor=ANN)
-            with await lake.lake.query("from pool") as result:
+            await load_rows(lake.lake, "pool", given, actor=ANN)
+            with await run_query(lake.lake, "from pool") as result:
                 rows: list[dict[str, Any]] = result.to_arrow().to_pylist()
                 return rows
 

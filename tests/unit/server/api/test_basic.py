@@ -1,8 +1,9 @@
 """Basic authentication where others could read it, and what anonymous clients learn of a server's health."""
 
 from base64 import b64encode
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import pytest
 from starlette.requests import Request
@@ -11,7 +12,7 @@ from lochan.errors import Transient
 from lochan.server.api.authentication import authenticate
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
-from lochan.server.api.health import ready
+from lochan.server.api.routes import ready
 from tests.run import run
 
 GOOD = b64encode(b"KEY:secret").decode()
@@ -62,8 +63,9 @@ def test_it_is_taken_over_tls_and_from_this_machine(client: str, scheme: str) ->
 
 
 def test_a_server_that_is_not_ready_names_no_place() -> None:
-    async def fail() -> NoReturn:
+    async def fail() -> AsyncIterator[None]:
         raise Transient("/data/lake/_lake/journal: no such file")
+        yield
 
     answer = run(ready(cast(Api, SimpleNamespace(lake=SimpleNamespace(repositories=fail))), request("::1", "http")))
     assert answer.status_code == 503

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from lochan.server.api.query.output import ByteQueue, QueryUnwanted
+from lochan.runtime import ByteQueue, QueueRefused
 from tests.run import run
 
 
@@ -35,7 +35,7 @@ def test_nobody_wants_them_any_more() -> None:
         pieces, ended = ByteQueue(), threading.Event()
 
         def make() -> None:
-            with pytest.raises(QueryUnwanted):
+            with pytest.raises(QueueRefused):
                 while True:
                     pieces.put(b"x")
             ended.set()

@@ -3,7 +3,7 @@
 import pytest
 
 from lochan.server.api.errors import HttpError
-from lochan.server.api.query.request import accepted
+from lochan.server.api.query_request import accepted
 
 
 @pytest.mark.parametrize(

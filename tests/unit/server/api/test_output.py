@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lochan.api.row_bytes import PIECE_BYTES, write
 from lochan.engines.result import Result, Stats
 from lochan.pools.shape import INT, OBJECT, STRING
 from lochan.query.output.columns import Column
-from lochan.server.api.query.output import PIECE_BYTES, write
 
 ROW = Column({OBJECT: ""}, members=(("n", Column({INT: "n"})), ("t", Column({STRING: "t"}))))
 BATCH = pa.record_batch(

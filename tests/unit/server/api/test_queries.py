@@ -8,13 +8,13 @@ from itertools import count
 
 import pytest
 
+from lochan.api.lake import Lake
 from lochan.clock import SystemClock
 from lochan.ids import Ids
-from lochan.lake import Lake
 from lochan.server.api.errors import HttpError
-from lochan.server.api.query.queries import Queries
-from lochan.server.api.query.query_run import CANCELLED, WAITING, QueryRun
-from lochan.server.api.query.request import accepted, parse_request
+from lochan.server.api.queries import Queries
+from lochan.server.api.query_request import accepted, parse_request
+from lochan.server.api.query_run import CANCELLED, WAITING, QueryRun
 from lochan.server.settings import QuerySettings
 from tests.run import run
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lochan.server.api.errors import HttpError
-from lochan.server.api.query.request import QueryRequest, parse_request
+from lochan.server.api.query_request import QueryRequest, parse_request
 from lochan.server.settings import QuerySettings
 
 SETTINGS = QuerySettings(memory_bytes=300_000_000, seconds=60.0)

@@ -11,8 +11,8 @@ from lochan.errors import Invalid, NotFound
 from lochan.query.ast import Span
 from lochan.query.errors import QueryError
 from lochan.server.api.errors import status_of
-from lochan.server.api.query.query_run import QueryRun
-from lochan.server.api.query.request import accepted, parse_request
+from lochan.server.api.query_request import accepted, parse_request
+from lochan.server.api.query_run import QueryRun
 from lochan.server.settings import QuerySettings
 from tests.run import run
 

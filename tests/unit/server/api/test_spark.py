@@ -3,9 +3,9 @@
 import subprocess
 import sys
 
-from lochan.server.api import spark
-from lochan.server.api.spark import ServerSpark
-from lochan.server.settings import QuerySettings
+from lochan.api import server_spark as spark
+from lochan.api.server_spark import ServerSpark
+from lochan.engines.spark.place import STANDARD
 from tests.run import run
 
 
@@ -29,9 +29,9 @@ def test_only_what_is_sparks_is_ended() -> None:
 def test_where_spark_was_never_needed_nothing_is_imported_for_it() -> None:
     script = (
         "import asyncio, sys\n"
-        "from lochan.server.api.spark import ServerSpark\n"
-        "from lochan.server.settings import QuerySettings\n"
-        "spark = ServerSpark(QuerySettings())\n"
+        "from lochan.api.server_spark import ServerSpark\n"
+        "from lochan.engines.spark.place import STANDARD\n"
+        "spark = ServerSpark(STANDARD, 1 << 30)\n"
         "assert not spark.is_warm()\n"
         "asyncio.run(spark.stop())\n"
         "print(*sys.modules)"
@@ -41,4 +41,4 @@ def test_where_spark_was_never_needed_nothing_is_imported_for_it() -> None:
 
 
 def test_a_server_that_has_none_stops_at_once() -> None:
-    run(ServerSpark(QuerySettings()).stop())
+    run(ServerSpark(STANDARD, 1 << 30).stop())

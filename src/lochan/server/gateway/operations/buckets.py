@@ -1,7 +1,7 @@
 """Buckets: listed, created, looked at and deleted. A bucket is a repository."""
 
 from lochan.access import resources
-from lochan.access.decide import visible
+from lochan.access.rights import visible
 from lochan.errors import AlreadyExists, Invalid
 from lochan.server.gateway.find_object import bucket_repository, require
 from lochan.server.gateway.gateway import Gateway

@@ -1,5 +1,5 @@
-"""What a query's request asks for: its body, checked against what the server allows, and the form of the answer, which
-the Accept header names."""
+"""The request of a query: its body, checked against the limits of the server, and the form of the answer, which the
+Accept header names."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,18 +7,16 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from lochan.api.queries import check_ref, is_sql, shown
 from lochan.config.kinds import LENGTH, SIZE, SettingKind, ValueContext
-from lochan.engines.duckdb.limits import shown
 from lochan.errors import Invalid
-from lochan.query.syntax.tokens import is_sql
 from lochan.server.api.errors import HttpError
 from lochan.server.settings import QuerySettings
-from lochan.versioning.uri import parse_ref
 
 BODY_BYTES_MAX = 1 << 20
 _NOWHERE = ValueContext(Path("/"), Path("/"))
 NDJSON = "application/x-ndjson"
-# By what a result calls them; the first is for who does not say.
+# By media type, the names that results have for them; the first is the default.
 FORMS = {
     NDJSON: "ndjson",
     "application/json": "json",
@@ -53,10 +51,10 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def parse_request(data: bytes, settings: QuerySettings) -> QueryRequest:
-    """Raises 400, saying which field is wrong. More than the server allows is asked for in vain, and said so."""
+    """Raises 400, saying which field is wrong. A request for more than the server allows is wrong too."""
     try:
         body = _decoder.decode(data)
-    except msgspec.DecodeError as error:  # no JSON, or not of this form
+    except msgspec.DecodeError as error:  # not JSON, or not of this form
         raise HttpError(400, f"the body is not a query request: {error}") from None
     if body.limit is not None and body.limit < 0:
         raise HttpError(400, "limit: must be 0 or more")
@@ -93,7 +91,7 @@ def _ref(text: str) -> str:
     """As it stands behind an @."""
     if text:
         try:
-            parse_ref(f"main@{text}" if text.startswith("{") else text)
+            check_ref(text)
         except Invalid as error:
             raise HttpError(400, f"at: {error}") from None
     return text
@@ -108,7 +106,7 @@ class OutputForm(NamedTuple):
 
 
 def accepted(header: str) -> OutputForm:
-    """The one that is liked best, the earlier of equals. Raises 406."""
+    """The form with the highest quality, the first of several. Raises 406."""
     best, found = 0.0, ""
     for pattern, quality in _ranges(header or "*/*"):
         fits = next((each for each in FORMS if _fits(pattern, each)), "")

@@ -1,7 +1,8 @@
-"""A query's rows as the body of an answer, as fast as the client takes them.
+"""`/api/v1/query`: a query is posted, and its rows are the answer; those that run are listed, looked at, cancelled.
 
-An error before the first byte is an answer of its own. After it there is none: the body then breaks off without its
-last chunk, so that no client can take what it has for all there is. Who hangs up, or stands still, cancels the query.
+The rows are sent as fast as the client takes them. An error before the first byte is an answer of its own. After it
+there is none: the body then breaks off without its last chunk, so that no client can take what it has for all there is.
+A client that hangs up, or stands still, cancels its query.
 """
 
 import asyncio
@@ -10,21 +11,90 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any
 
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from lochan.access import resources
 from lochan.errors import LochanError
-from lochan.server.api.errors import error_response, message
-from lochan.server.api.query.queries import Queries
-from lochan.server.api.query.query_run import QueryRun
+from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.errors import HttpError, error_response, message
+from lochan.server.api.queries import Queries
+from lochan.server.api.query_request import BODY_BYTES_MAX, accepted, parse_request
+from lochan.server.api.query_run import QueryRun
 from lochan.server.connections import hang_up
 
 ID = "x-query-id"
 _log = logging.getLogger("lochan.server")
+MANAGE = "lake:ManageQueries"
+_CANCEL_S = 5.0
+
+
+async def post_query(api: Api, request: Request) -> Response:
+    form = accepted(request.headers.get("accept", ""))
+    query = parse_request(await _body(request), api.queries.settings)
+    context: RequestContext = request.scope[CONTEXT]
+    run = api.queries.begin(context.user, context.source, context.arrived, query, form)
+    return QueryResponse(api.queries, run, api.listener.s3.idle_s)
+
+
+async def list_queries(api: Api, request: Request) -> Response:
+    """The user's own; all of them for a user who may manage queries."""
+    mine, manages = _user(request), await _manages(api, request)
+    found = [each.as_json() for each in api.queries.all() if manages or each.user == mine]
+    pagination = {"has_more": False, "next_offset": "", "results": len(found), "max_per_page": len(found)}
+    return JSONResponse({"pagination": pagination, "results": found})
+
+
+async def get_query(api: Api, request: Request) -> Response:
+    return JSONResponse((await _found(api, request)).as_json())
+
+
+async def cancel_query(api: Api, request: Request) -> Response:
+    """Cancelling a query that has ended does nothing. One that does not end soon is cancelled in the background."""
+    run = await _found(api, request)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_CANCEL_S):
+            await api.queries.cancel(run)
+    if not run.is_over:
+        api.queries.give_up(run)
+    return Response(status_code=204)
+
+
+async def _body(request: Request) -> bytes:
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HttpError(415, "a query must be sent as application/json")
+    data = b""
+    async for piece in request.stream():
+        data += piece
+        if len(data) > BODY_BYTES_MAX:
+            raise HttpError(413, f"a query has at most {BODY_BYTES_MAX:,} bytes")
+    return data
+
+
+async def _found(api: Api, request: Request) -> QueryRun:
+    """Raises 404, also for a query of another user."""
+    id = request.path_params["id"]
+    run = api.queries.find(id)
+    if run is None or (run.user != _user(request) and not await _manages(api, request)):
+        raise HttpError(404, f"there is no query {id!r}, or it has been forgotten")
+    return run
+
+
+async def _manages(api: Api, request: Request) -> bool:
+    context: RequestContext = request.scope[CONTEXT]
+    access = await api.access.authorised_state(context.arrived)
+    return access.rights(context.user).allow(MANAGE, resources.LAKE)
+
+
+def _user(request: Request) -> str:
+    context: RequestContext = request.scope[CONTEXT]
+    return context.user
 
 
 class _Left(Exception):
-    """The client has, or somebody has given the query up: there is no more to send."""
+    """The client has left, or the query was cancelled: there is no more to send."""
 
 
 class QueryResponse(Response):

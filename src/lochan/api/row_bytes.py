@@ -1,10 +1,8 @@
-"""Rows as pieces of bytes, made on the query's thread and taken by the event loop."""
+"""The rows of a result as pieces of bytes, in the form that is asked for."""
 
 from __future__ import annotations
 
-import asyncio
 import io
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,68 +11,15 @@ if TYPE_CHECKING:
 
     from lochan.engines.result import Result
 
-_AHEAD = 2  # one is sent while another is made
 PIECE_BYTES = 1 << 20
 _SLICE_BYTES = 256 << 10  # of rows in memory; as text they are some times as large
 Put = Callable[[bytes], None]
 Count = Callable[[int], None]
 
 
-class QueryUnwanted(Exception):
-    """Nobody takes them any more."""
-
-
-class ByteQueue:
-    """Made on the loop that takes from it."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._made: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._room = threading.Semaphore(_AHEAD)
-        self._unwanted = False
-
-    def put(self, piece: bytes) -> None:
-        """On the thread. Raises Unwanted."""
-        self._room.acquire()
-        if self._unwanted:
-            self._room.release()
-            raise QueryUnwanted
-        self._tell(piece)
-
-    def end(self) -> None:
-        """On the thread, once; also where it was broken off."""
-        self._tell(None)
-
-    async def take(self) -> bytes | None:
-        """None at the end, and from then on."""
-        piece = await self._made.get()
-        if piece is None:
-            self._made.put_nowait(None)
-        else:
-            self._room.release()
-        return piece
-
-    def refuse(self) -> None:
-        """From any thread: whoever makes them is told when they have made the next."""
-        self._unwanted = True
-        self._room.release()
-
-    def drop(self) -> None:
-        """Those that nobody has taken, once it has ended. On the loop."""
-        while not self._made.empty():
-            self._made.get_nowait()
-        self._made.put_nowait(None)
-
-    def _tell(self, piece: bytes | None) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._made.put_nowait, piece)
-        except RuntimeError:  # the loop has ended, and the process with it
-            raise QueryUnwanted from None
-
-
 def write(result: Result, form: str, limit: int | None, put: Put, count: Count) -> None:
-    """To its end, or until so many rows; `count` is told how many were written. What is put before an error ends in the
-    midst of the form, never with its last bytes."""
+    """Until its end, or at most `limit` rows; `count` is called with the number of rows that were written. After an
+    error, what was put ends in the middle of the form, never with its last bytes."""
     from lochan.query.output import formats
 
     if form not in formats.TEXTS:

@@ -9,13 +9,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lochan.clock import Clock
-from lochan.formats.job import JobStageRecord
-from lochan.server.api.query.output import ByteQueue
-from lochan.server.api.query.request import OutputForm, QueryRequest
+from lochan.runtime import ByteQueue
+from lochan.server.api.query_request import OutputForm, QueryRequest
 
 if TYPE_CHECKING:
     from lochan.access.query_rights import SourceRead
-    from lochan.engines.result import Result
+    from lochan.api.queries import Result, StageProgress
 
 WAITING, PLANNING, RUNNING = "waiting", "planning", "running"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
@@ -25,7 +24,7 @@ _AGAIN_S, _AGAIN_MAX_S = 0.05, 1.0
 
 
 class QueryRun:
-    """Changed by its thread, looked at by all. `arrived` is by the boot clock."""
+    """Its thread changes it, and all may look at it. `arrived` is by the boot clock."""
 
     def __init__(
         self, id: str, user: str, source: str, arrived: float, request: QueryRequest, form: OutputForm, clock: Clock
@@ -108,12 +107,12 @@ class QueryRun:
     def is_wanted(self) -> bool:
         return self._wanted
 
-    def watch(self, stages: Sequence[JobStageRecord]) -> None:
+    def watch(self, stages: Sequence[StageProgress]) -> None:
         self._tasks = sum(each.done for each in stages), sum(each.total for each in stages)
 
     def ends(self, error: BaseException | None) -> None:
-        """Whoever waits for pieces is told when all of this can be seen."""
-        from lochan.engines.duckdb.limits import Cancelled
+        """Whoever waits for pieces gets the end when all of this can be seen."""
+        from lochan.api.queries import Cancelled
 
         with self._lock:
             self._stop = None
@@ -124,7 +123,7 @@ class QueryRun:
         self.pieces.end()
 
     def _goes_on(self, state: str, stop: Callable[[], object]) -> None:
-        from lochan.engines.duckdb.limits import cancelled
+        from lochan.api.queries import cancelled
 
         with self._lock:
             if not self._wanted:
@@ -134,8 +133,9 @@ class QueryRun:
     # ── on the event loop ────────────────────────────────────────────────────────────────────────────────────────────
 
     async def cancel(self) -> None:
-        """Until it has ended: an engine forgets what comes just before a statement begins. Of one that has ended by
-        itself nothing is taken away: its last pieces may still be on their way."""
+        """Returns when it has ended. It is tried again and again, because an engine forgets a request that comes just
+        before a statement begins. One that has ended by itself stays as it is: its last pieces may still be on their
+        way."""
         if self.is_over:
             return
         self._wanted = False
@@ -155,7 +155,7 @@ class QueryRun:
 
 
 def _bare(error: BaseException | None) -> BaseException | None:
-    """It and what it came from, without the frames that they went through, which hold rows: it is kept for a while."""
+    """The error and its cause without their tracebacks, whose frames hold rows: the error is kept for a while."""
     for each in (error, error.__cause__) if error is not None else ():
         if each is not None:
             each.__traceback__ = each.__context__ = None

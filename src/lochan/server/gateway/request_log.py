@@ -11,11 +11,10 @@ from urllib.parse import unquote
 from lochan.clock import Clock
 from lochan.ids import Ids
 from lochan.lake import Lake
-from lochan.server.access_log import AccessLine, AccessLog
 from lochan.server.gateway.request import S3Request
+from lochan.server.logs import AccessLine, AccessLog, UsageLog, UsageRow
 from lochan.server.metrics import Metrics
 from lochan.server.settings import Listener
-from lochan.server.usage import UsageLog, UsageRow
 
 _COPY = "x-amz-copy-source"
 _FLUSH_S = 0.1

@@ -13,9 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lochan.errors import LochanError
-from lochan.server.settings import QuerySettings
+
+if TYPE_CHECKING:
+    from lochan.engines.spark.place import SparkPlace
 
 _SESSION = "lochan.engines.spark.session"  # imported once Spark is needed
 _STOP_S, _END_S, _NAP_S = 8.0, 5.0, 0.05
@@ -24,9 +27,9 @@ _log = logging.getLogger("lochan.server")
 
 
 class ServerSpark:
-    def __init__(self, settings: QuerySettings) -> None:
-        self._place = settings.spark
-        self._memory_bytes = settings.memory_bytes
+    def __init__(self, place: SparkPlace, memory_bytes: int) -> None:
+        self._place = place
+        self._memory_bytes = memory_bytes
         self._starting: threading.Thread | None = None
         self._stopping = False
         logging.getLogger("py4j").setLevel(logging.CRITICAL)

@@ -7,22 +7,22 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from lochan.api.lake import Lake
+from lochan.api.queries import cancelled
 from lochan.clock import Clock
-from lochan.engines.duckdb.limits import cancelled
 from lochan.errors import LochanError
 from lochan.ids import Ids
-from lochan.lake import Lake
 from lochan.server.api.errors import HttpError, status_of
-from lochan.server.api.query.query_run import QueryRun
-from lochan.server.api.query.request import OutputForm, QueryRequest
-from lochan.server.api.query.thread import QueryThread
+from lochan.server.api.query_request import OutputForm, QueryRequest
+from lochan.server.api.query_run import QueryRun
+from lochan.server.api.query_thread import QueryThread
+from lochan.server.logs import UsageLog, UsageRow
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import QuerySettings
-from lochan.server.usage import UsageLog, UsageRow
 
 OPERATION = "Query"  # in the log of use
 _KEPT = 100  # that have ended
-_GRACE_S = 5.0  # for those that run when the server is told to stop
+_GRACE_S = 5.0  # for those that run when the server is being stopped
 _STOP_S = 10.0
 
 
@@ -52,7 +52,7 @@ class Queries:
         self._stopping = False
 
     def begin(self, user: str, source: str, arrived: float, request: QueryRequest, form: OutputForm) -> QueryRun:
-        """Raises 429 where too many wait already, of all users or of this one."""
+        """Raises 429 if too many wait already, of all users or of this one."""
         free = (self._idle or len(self._threads) < self.settings.at_once) and self._may_run(user)
         if self._stopping:
             raise HttpError(503, "the server is being stopped", retry_after="5")
@@ -75,7 +75,7 @@ class Queries:
             raise HttpError(429, "too many queries are running and waiting: try again", retry_after="1")
 
     def _may_run(self, user: str) -> bool:
-        """One user never has all of the threads, unless the settings say so."""
+        """One user never has all threads, unless the settings say so."""
         return self._running[user] < self.settings.at_once_per_user
 
     def _give(self, thread: QueryThread, run: QueryRun) -> None:
@@ -86,11 +86,11 @@ class Queries:
         return self._known.get(id)
 
     def all(self) -> list[QueryRun]:
-        """That have not ended, the oldest first."""
+        """Those that have not ended, the oldest first."""
         return [each for each in self._known.values() if not each.is_over]
 
     def give_up(self, run: QueryRun) -> None:
-        """Nobody waits for it any more, nor for its end."""
+        """Cancels it without waiting for its end."""
         task = self._loop.create_task(self.cancel(run))
         self._giving_up.add(task)
         task.add_done_callback(self._giving_up.discard)
@@ -108,13 +108,13 @@ class Queries:
         await run.cancel()
 
     def wind_up(self) -> None:
-        """The server was told to stop. What is not done soon is cancelled, so that all can end in order."""
+        """The server is being stopped: queries that do not end soon are cancelled, so that all can end in order."""
         if not self._stopping:
             self._stopping = True
             self._loop.call_later(_GRACE_S, self._give_all_up)
 
     async def close(self) -> None:
-        """Those that run are cancelled. A thread that does not come to its end is left behind."""
+        """Cancels those that run. A thread that does not end in time is left behind."""
         self._stopping = True
         for each in self._threads:
             each.close()
@@ -137,7 +137,7 @@ class Queries:
             self._loop.call_soon_threadsafe(self._next, thread, run)
 
     def _next(self, thread: QueryThread, run: QueryRun) -> None:
-        """The first that waits and whose user has not as many running as one may have."""
+        """Starts the first one that waits, and whose user may have another one running."""
         self._ended(run)
         self._running[run.user] -= 1
         if not self._running[run.user]:

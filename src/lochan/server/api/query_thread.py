@@ -1,5 +1,5 @@
-"""A thread that runs queries, one after the other, on a lake of its own: nothing that a query does keeps the event loop
-of the server, or another query, from going on. Even to start Spark is one long call."""
+"""A thread that runs queries, one after the other, on a lake of its own, so that no query holds up the server's event
+loop or another query. Starting Spark alone is one long call."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lochan.api.lake import Lake
+from lochan.api.options import QueryOptions
+from lochan.api.wrappers.stack import Caller, serve_lake
 from lochan.errors import LochanError
-from lochan.formats.record import Actor
-from lochan.lake import Lake
-from lochan.server.api.query.output import QueryUnwanted
-from lochan.server.api.query.query_run import QueryRun
+from lochan.runtime import QueueRefused
+from lochan.server.api.query_run import QueryRun
+from lochan.server.logs import log_call
 from lochan.server.settings import QuerySettings
 
 if TYPE_CHECKING:
-    from lochan.engines.result import Result
-    from lochan.engines.run_query import RunOptions
+    from lochan.api.queries import Result
+    from lochan.api.wrappers.records import Use
 
 CLIENT = "api"
 _log = logging.getLogger("lochan.server")
@@ -41,7 +43,7 @@ class QueryThread:
         self._free = free
         self._given: queue.SimpleQueue[QueryRun | None] = queue.SimpleQueue()
         self._lake: Lake | None = None
-        # One that hangs must not keep the process from its end.
+        # A daemon: a thread that hangs must not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name="lochan-query", daemon=True)
         self._thread.start()
 
@@ -49,17 +51,17 @@ class QueryThread:
         self._given.put(run)
 
     def close(self) -> None:
-        """It ends when it is done with what it was given."""
+        """The thread ends when its queries have."""
         self._given.put(None)
 
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)
 
     def _work(self) -> None:
-        from lochan.engines.duckdb.load.decode import warm
+        from lochan.api.queries import warm_up
 
-        with suppress(LochanError):  # who needs it and has none is told then
-            warm()  # the first query that reads files finds it ready
+        with suppress(LochanError):  # a query that needs it will say what is missing
+            warm_up()  # the first query that reads files finds it ready
         with asyncio.Runner() as runner:
             while (run := self._given.get()) is not None:
                 run.ends(self._answer(runner, run))
@@ -69,12 +71,12 @@ class QueryThread:
                 runner.run(self._lake.close())
 
     def _answer(self, runner: asyncio.Runner, run: QueryRun) -> BaseException | None:
-        """What it ended by."""
-        from lochan.engines.duckdb.limits import cancelled
+        """The error that it ended with, if any."""
+        from lochan.api.queries import cancelled
 
         try:
             self._ask(runner, run)
-        except (QueryUnwanted, asyncio.CancelledError):
+        except (QueueRefused, asyncio.CancelledError):
             return cancelled()
         except LochanError as error:
             _log.debug("query %s: %s", run.id, error.message)
@@ -85,7 +87,7 @@ class QueryThread:
         return None
 
     def _ask(self, runner: asyncio.Runner, run: QueryRun) -> None:
-        from lochan.server.api.query.output import write
+        from lochan.api.row_bytes import write
 
         request = run.request
         with runner.run(self._planned(run)) as result:
@@ -100,35 +102,35 @@ class QueryThread:
         run.plans(partial(loop.call_soon_threadsafe, _cancel_once, task))
         if self._lake is None:
             self._lake = await self._open_lake()
-        how = self._how(self._lake, run)
+        request, options = run.request, self._options(run)
+        caller = Caller(run.user, CLIENT, run.source, run.arrived)
+        served = serve_lake(self._lake, caller, _not_noted, partial(log_call, caller))
         try:
-            async with asyncio.timeout(run.request.seconds):
-                return await self._lake.query(run.request.query, how)
+            async with asyncio.timeout(request.seconds):
+                return await served.lake.query(request.query, options, pool=request.pool, progress=run.watch)
         except TimeoutError:
-            from lochan.engines.duckdb.limits import out_of_time
+            from lochan.api.queries import out_of_time
 
-            raise out_of_time(how.limits) from None
+            raise out_of_time(options.limits) from None
+        finally:
+            run.reads = served.guard.reads
 
-    def _how(self, lake: Lake, run: QueryRun) -> RunOptions:
-        from lochan.access.query_rights import QueryRights
-        from lochan.engines.duckdb.limits import Limits
-        from lochan.engines.run_query import RunOptions
-
-        request, may = run.request, QueryRights(lake.open_access(), run.user, run.arrived)
-        run.reads = may.read
-        return RunOptions(
-            current=request.pool,
+    def _options(self, run: QueryRun) -> QueryOptions:
+        request = run.request
+        return QueryOptions(
             engine=request.engine,
-            limits=Limits(request.memory_bytes, request.seconds, spill_bytes=self._settings.spill_bytes),
-            go_on=request.go_on,
-            actor=Actor(run.user, CLIENT, run.source),
+            memory_bytes=request.memory_bytes,
+            timeout_s=request.seconds,
+            spill_bytes=self._settings.spill_bytes,
+            skip_missing=request.go_on,
             spark=self._settings.spark,
-            watch=run.watch,
-            permits=may,
             ref=request.at,
-            reads_only=True,
             alive=run.is_wanted,
         )
+
+
+def _not_noted(use: Use) -> None:
+    """What a query has read is noted when its last row has gone out: see Queries."""
 
 
 def _cancel_once(task: asyncio.Task[Result]) -> None:

@@ -1,0 +1,142 @@
+"""The layer that checks rights: a call that its user may not make is refused before anything happens, and what they may
+not see is left out of what they get. What is said is the same whether a thing is denied or not there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lochan.access import resources
+from lochan.access.rights import Denied, Rights, VisibleObjects
+from lochan.api.options import QueryOptions
+from lochan.api.results import ObjectPage
+from lochan.api.verbs import Verb
+from lochan.api.wrappers.proxy import HIDDEN, Call, Passed
+from lochan.api.wrappers.resources import SOURCES, AbsentRepository, CallResources, Right
+from lochan.api.wrappers.visible_page import VisiblePage
+from lochan.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from lochan.access.open_access import OpenAccess
+    from lochan.access.query_rights import SourceRead
+
+_OBJECTS = "objects "
+
+
+class Guard:
+    """For one user. `arrived`: the boot-time clock, read after the request arrived: rights are judged by a state of the
+    lake that is new enough for it (A1). `reads` are the sources that a query was allowed to read."""
+
+    def __init__(self, access: OpenAccess, user: str, arrived: float) -> None:
+        self._access = access
+        self._user = user
+        self._arrived = arrived
+        self.reads: Sequence[SourceRead] = ()
+
+    @asynccontextmanager
+    async def around(self, call: Call) -> AsyncIterator[Passed]:
+        """Raises Denied, and Refused for a call about files of this machine."""
+        about = CallResources(call)
+        try:
+            if not await self._allows(call, about):
+                raise _denied(call)
+            _check_local(call)
+            if any(each.endswith(f" {SOURCES}") for each in call.verb.needs):
+                self._limit_query(call)
+            yield _Filter(self, call, about).passed
+        except NotFound as error:
+            error.among = None  # names that are near might be of what they may not see
+            raise
+
+    async def _allows(self, call: Call, about: CallResources) -> bool:
+        """Raises NotFound for a repository that is not there, to those who may know that."""
+        try:
+            return await self.may(await about.rights(call.verb.needs))
+        except AbsentRepository as absent:
+            if await self.may([Right("fs:ListRepositories", resources.repository(absent.name))]):
+                raise absent.error from None
+            return False
+
+    async def may(self, needed: Sequence[Right]) -> bool:
+        rights = await self.rights()
+        return all(_allows(rights, each) for each in needed)
+
+    async def rights(self) -> Rights:
+        """To be used before the next await."""
+        return (await self._access.authorised_state(self._arrived)).rights(self._user)
+
+    def _limit_query(self, call: Call) -> None:
+        """It may read what its user may, and change nothing."""
+        from lochan.access.query_rights import QueryRights
+
+        permits = QueryRights(self._access, self._user, self._arrived)
+        self.reads = permits.read
+        given = msgspec.structs.asdict(call.arguments["options"])
+        call.arguments["options"] = QueryOptions(**{**given, "permits": permits, "reads_only": True})
+
+
+class _Filter:
+    """What one call gives back, without what its user may not see."""
+
+    def __init__(self, guard: Guard, call: Call, about: CallResources) -> None:
+        self._guard = guard
+        self._call = call
+        self._about = about
+
+    async def passed(self, value: Any) -> Any:
+        shows = self._call.verb.shows
+        if not shows:
+            return value
+        if not shows[0].startswith(_OBJECTS):
+            return value if await self._guard.may(await self._about.rights(shows, value)) else HIDDEN
+        refs = [await self._about.ref(each.removeprefix(_OBJECTS)) for each in shows]
+        rights = await self._guard.rights()
+        return await self._objects(value, [VisibleObjects(rights, ref) for ref in refs])
+
+    async def _objects(self, value: Any, visible: Sequence[VisibleObjects]) -> Any:
+        import pyarrow as pa
+
+        if isinstance(value, ObjectPage):
+            return await VisiblePage(visible[0], self._call).of(value)
+        if hasattr(value, "path"):  # an object, or a change of one
+            shown = all(each.below("") or each.each(pa.array([value.path]))[0].as_py() for each in visible)
+            return value if shown else HIDDEN
+        for each in visible:  # a table of them
+            if not each.below(""):
+                value = value.filter(each.each(value.column("path")))
+        return value
+
+
+def _allows(rights: Rights, needed: Right) -> bool:
+    if needed.below:
+        return rights.allow_below(needed.action, needed.resource) is True
+    return rights.allow(needed.action, needed.resource)
+
+
+def _denied(call: Call) -> Denied:
+    """In words that only repeat what the caller has said."""
+    verb, handle = call.verb, call.handle
+    where = getattr(handle, "repository_name", "") or getattr(handle, "name", "")
+    return Denied(f"access to {f'`{where}`' if where else 'the lake'} is denied", hint=_needs(verb))
+
+
+def _needs(verb: Verb) -> str:
+    actions = dict.fromkeys(each.partition(" ")[0] for each in verb.needs)
+    return f"{verb.noun}.{verb.name} needs {' and '.join(actions)}"
+
+
+def _check_local(call: Call) -> None:
+    """A user of a server must not name files of the server's machine."""
+    verb = call.verb
+    given = call.arguments.get(verb.local) if verb.local else None
+    several = given if isinstance(given, list | tuple) else (given,)
+    is_file = any(isinstance(each, PathLike) or (verb.name == "load" and isinstance(each, str)) for each in several)
+    if verb.local == "*" or is_file:
+        raise Refused(
+            f"{verb.noun}.{verb.name} works on files of the machine that serves the lake",
+            hint="give the bytes or the rows themselves",
+        )

@@ -1,0 +1,109 @@
+"""The layers that record: what was used, for retention rules, and who did what, for audits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from lochan.api.results import ObjectInfo
+from lochan.api.wrappers.proxy import Call, Passed
+from lochan.api.wrappers.resources import SOURCES
+
+# Arguments that say what a call is about. Others may hold secrets, or bytes.
+_NAMES = (
+    "repository",
+    "name",
+    "branch",
+    "path",
+    "paths",
+    "prefix",
+    "to",
+    "source",
+    "target",
+    "ref",
+    "user",
+    "policy",
+    "id",
+)
+
+
+class Use(NamedTuple):
+    """One use of something in a repository."""
+
+    operation: str
+    repository: str
+    ref: str
+    path: str
+    size: int  # bytes of the object that came or went
+    error: BaseException | None
+
+
+class AuditLine(NamedTuple):
+    verb: str
+    about: str  # the handle, and the names that the call was given
+    error: BaseException | None
+
+
+class Noted:
+    """Tells of every use. A query's sources are told of by its door, when its last row has gone out."""
+
+    def __init__(self, note: Callable[[Use], None]) -> None:
+        self._note = note
+
+    @asynccontextmanager
+    async def around(self, call: Call) -> AsyncIterator[Passed]:
+        size, error = 0, None
+
+        async def passed(value: Any) -> Any:
+            nonlocal size
+            size += len(value) if isinstance(value, bytes) else value.size if isinstance(value, ObjectInfo) else 0
+            return value
+
+        try:
+            yield passed
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            repository, ref = _place(call)
+            if repository and not any(each.endswith(SOURCES) for each in call.verb.needs):
+                path = call.arguments.get("path") or call.arguments.get("prefix") or ""
+                self._note(Use(_name(call), repository, ref, str(path), size, error))
+
+
+class Audited:
+    """Tells of every call, also of those that were denied."""
+
+    def __init__(self, write: Callable[[AuditLine], None]) -> None:
+        self._write = write
+
+    @asynccontextmanager
+    async def around(self, call: Call) -> AsyncIterator[Passed]:
+        try:
+            yield _unchanged
+        except BaseException as error:
+            self._write(AuditLine(_name(call), _about(call), error))
+            raise
+        self._write(AuditLine(_name(call), _about(call), None))
+
+
+async def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _name(call: Call) -> str:
+    return f"{call.verb.noun}.{call.verb.name}"
+
+
+def _place(call: Call) -> tuple[str, str]:
+    """The repository and the ref; empty for a call about the lake."""
+    handle = call.handle
+    if hasattr(handle, "repository_name"):
+        return handle.repository_name, handle.name
+    return getattr(handle, "name", ""), str(call.arguments.get("branch", ""))
+
+
+def _about(call: Call) -> str:
+    given = {name: call.arguments[name] for name in _NAMES if call.arguments.get(name)}
+    return " ".join([repr(call.handle), *(f"{name}={value!r}" for name, value in given.items())])

@@ -1,0 +1,189 @@
+"""What a call is about, as policies name it: the resources that stand behind the rights of the table of verbs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lochan.access import resources
+from lochan.api.ref import Ref
+from lochan.api.repository import Repository
+from lochan.api.workspace import Workspace
+from lochan.api.wrappers.proxy import Call
+from lochan.errors import NotFound
+
+if TYPE_CHECKING:
+    from lochan.versioning.open_repository import OpenRepository
+
+SOURCES = "sources"
+LAKE_JOURNAL = "_lake"
+_READ = "fs:ReadObject"
+_REF = "ref"  # as a field of a handle: the ref itself, in its own repository
+_SLOT = re.compile(r"\{([a-z_]+)(?:\.([a-z_]+))?(\??)\}")
+
+
+class Right(NamedTuple):
+    action: str
+    resource: str
+    below: bool = False  # asked about everything that begins so
+
+
+class AbsentRepository(Exception):
+    """A call is about a repository that is not there, so that nobody knows what its refs are."""
+
+    def __init__(self, name: str, error: NotFound) -> None:
+        super().__init__(name)
+        self.name = name
+        self.error = error
+
+
+class CallResources:
+    """Of one call. Refs are resolved once."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._session = call.handle._session
+        self._refs: dict[tuple[str, str], str] = {}
+
+    async def rights(self, texts: Iterable[str], item: Any = None) -> list[Right]:
+        """Those that the rows of a verb name, about this call and an item of its result. Raises AbsentRepository."""
+        found: list[Right] = []
+        for text in texts:
+            right, _, condition = text.partition(" if ")
+            if condition and self._call.arguments[condition] is None:
+                continue
+            action, _, template = right.partition(" ")
+            kind, colon, name = template.partition(":")
+            if colon:
+                found += await _SPECIAL[kind](self, action, self._call.arguments[name])
+            elif template != SOURCES:
+                found += await self._rights(action, template, item)
+        return found
+
+    async def ref(self, template: str) -> str:
+        """The one ref that `{self}` or `{right}` stands for."""
+        return (await self._rights("", template, None))[0].resource
+
+    async def _rights(self, action: str, template: str, item: Any) -> list[Right]:
+        found, at = [""], 0
+        for slot in _SLOT.finditer(template):
+            found = [f"{each}{template[at : slot.start()]}" for each in found]
+            values = await self._values(slot, item)
+            if values is None:
+                return [Right(action, each, True) for each in found]
+            found = [f"{each}{value}" for each in found for value in values]
+            at = slot.end()
+        rest = template[at:]
+        return [Right(action, f"{each}{rest.removesuffix('*')}", rest.endswith("*")) for each in found]
+
+    async def _values(self, slot: re.Match[str], item: Any) -> Sequence[str] | None:
+        """What stands there; None: anything may."""
+        name, field, optional = slot.groups()
+        is_first = slot.start() == 0
+        if is_first and name in _OWN:
+            return [await _OWN[name](self)]
+        given = item if name == "item" else self._call.arguments[name]
+        several = [given] if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
+        if optional:
+            several = [each for each in several if each is not None and each != ""]
+        elif not several or several == [None]:
+            return None
+        if is_first:
+            return [await self._argument_ref(each, elsewhere=field == _REF) for each in several]
+        return [getattr(each, field) for each in several] if field else several
+
+    async def _argument_ref(self, argument: Any, *, elsewhere: bool) -> str:
+        """Of a name or a handle. Most verbs take the name of a handle for one of their own repository."""
+        if isinstance(argument, str):
+            return await self.ref_resource(self._repository_name, argument)
+        repository = argument.repository_name if elsewhere else self._repository_name
+        return await self.ref_resource(repository, argument.name)
+
+    async def own(self) -> str:
+        handle = self._call.handle
+        if isinstance(handle, Ref):
+            return await self.ref_resource(handle.repository_name, handle.name)
+        return resources.repository(handle.name)
+
+    async def default_branch(self) -> str:
+        return await self.ref_resource(self._repository_name, "")
+
+    async def own_repository(self) -> str:
+        return resources.repository(self._repository_name)
+
+    @property
+    def _repository_name(self) -> str:
+        handle = self._call.handle
+        return str(handle.name if isinstance(handle, Repository) else handle.repository_name)
+
+    async def ref_resource(self, repository: str, ref: str) -> str:
+        """Without a name it is the default branch."""
+        key = repository, ref
+        if key not in self._refs:
+            try:
+                async with self._session.opened(repository) as opened:
+                    self._refs[key] = await self._resolved(opened, ref or opened.repository.default_branch)
+            except NotFound as error:
+                raise AbsentRepository(repository, error) from None
+        return self._refs[key]
+
+    async def _resolved(self, repository: OpenRepository, ref: str) -> str:
+        """A workspace is judged as the branch that it is over, whichever branch its name says: verbs find it by its
+        id."""
+        from lochan.access.query_rights import ref_resource
+
+        if "+" not in ref and not isinstance(self._call.handle, Workspace):
+            return await ref_resource(repository, ref)
+        refs, _ = await repository.refs()
+        id = ref.rpartition("+")[2]
+        over = next((each.branch for each in refs.workspaces.all() if each.id == id), ref.partition("+")[0])
+        return resources.branch(repository.repository.name, over)
+
+    async def journal(self, action: str, repository: str | None) -> list[Right]:
+        """Events name objects, so whoever reads them must be allowed to read all objects there."""
+        of_lake = Right("lake:ReadEvents", resources.LAKE)
+        if repository is None:
+            return [Right(action, "repository/", True), Right(_READ, "repository/", True), of_lake]
+        if repository == LAKE_JOURNAL:
+            return [of_lake]
+        name = resources.repository(repository)
+        return [Right(action, name), Right(_READ, f"{name}/", True)]
+
+    async def rows(self, action: str, text: str) -> list[Right]:
+        """Of a URI such as `logs@main` or `demo@dev/data/`: a pool as a whole, or the file and all that is below it."""
+        from lochan.versioning.uri import prefix_uri
+
+        uri = prefix_uri(text)
+        path = uri.path or prefix_uri(self._call.arguments["left"]).path
+        ref = await self.ref_resource(uri.repository, uri.ref)
+        is_pool = (await self._session.repository(uri.repository)).kind == "pool"
+        return [Right(action, resources.object_at(ref, path), not is_pool)]
+
+    async def stash(self, action: str, id: str) -> list[Right]:
+        """A stash is of the branch that it was made on, and can be popped on any."""
+        async with self._session.opened(self._repository_name) as repository:
+            refs, _ = await repository.refs()
+            over = [each.branch for each in refs.stashes.all() if each.id == id]
+            return [Right(action, resources.branch(repository.repository.name, branch)) for branch in over]
+
+    async def owner(self, action: str, key_id: str) -> list[Right]:
+        """The user of an access key. One that is not there might be anybody's."""
+        state = await self._session.lake.open_access().state()
+        try:
+            return [Right(action, resources.user(state.need_key(key_id).user))]
+        except NotFound:
+            return [Right(action, resources.user(""), True)]
+
+
+_OWN: Mapping[str, Callable[[CallResources], Awaitable[str]]] = {
+    "self": CallResources.own,
+    "default": CallResources.default_branch,
+    "repository": CallResources.own_repository,
+}
+_SPECIAL: Mapping[str, Callable[[CallResources, str, Any], Awaitable[list[Right]]]] = {
+    "journal": CallResources.journal,
+    "rows": CallResources.rows,
+    "stash": CallResources.stash,
+    "owner": CallResources.owner,
+}
