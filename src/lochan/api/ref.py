@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lochan.api.download import Download
 from lochan.api.download import Progress as DownloadProgress
 from lochan.api.local_files import Report, ignored
+from lochan.api.open_object import OpenObject
 from lochan.api.results import (
     BlameResult,
     Change,
@@ -23,18 +24,23 @@ from lochan.api.results import (
     ObjectDetails,
     ObjectInfo,
     ObjectPage,
+    ObjectTable,
     microseconds,
 )
 from lochan.api.session import Session
-from lochan.errors import Refused
+from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from lochan.api.snapshot import Snapshot
+    from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
     from lochan.staging.listing import ViewPage
+    from lochan.staging.view import View
     from lochan.versioning.history import LogRequest
     from lochan.versioning.open_repository import OpenRepository
 
 _PAGE = 1_000
+_COLUMNS = ["path", "size", "mtime", "checksum", "etag", "content_type"]
 _BLAME_PAGE = 100_000  # each is a walk through history
 
 
@@ -93,6 +99,34 @@ class Ref:
         """The repository, and the ref's name there."""
         async with self._session.opened(self.repository_name) as repository:
             yield repository, self.name or repository.repository.default_branch
+
+    @asynccontextmanager
+    async def _viewed(self) -> AsyncIterator[tuple[OpenRepository, View]]:
+        """The repository, and what a reader of the ref sees there. Raises NotFound for a ref that is not there."""
+        async with self._opened() as (repository, name):
+            yield repository, await repository.view(await repository.resolve(name, workspaces=True))
+
+    @asynccontextmanager
+    async def _found(self, path: str) -> AsyncIterator[tuple[OpenRepository, Entry]]:
+        """The repository, and the object at that path. Raises NotFound."""
+        from lochan.versioning.names import check_key
+
+        check_key(path)
+        async with self._viewed() as (repository, view):
+            entry = await view.get(path)
+            if entry is None:
+                at = self.name or repository.repository.default_branch
+                raise NotFound(f"no object {path!r} at {at}").named(path)
+            yield repository, entry
+
+    async def snapshot(self, *, stale: bool = False) -> Snapshot:
+        """What it names at this moment, as a ref that goes on naming that. A branch that this process has seen before
+        may be a `stale` one, for which nobody is asked: enough for who writes there, since the write decides. Raises
+        NotFound, Invalid."""
+        from lochan.api.snapshot import Snapshot
+
+        async with self._opened() as (repository, name):
+            return await Snapshot.taken(self._session, repository, name, stale=stale)
 
     async def resolve(self) -> Commit:
         """The commit that it names now. Raises NotFound, Ambiguous, Invalid, Gone."""
@@ -232,45 +266,48 @@ class Ref:
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
     ) -> ObjectPage:
         """Objects and common prefixes, together at most `limit`. Raises NotFound for a ref that is not there."""
-        from lochan.versioning.objects import list_objects
-
-        async with self._opened() as (repository, name):
-            return _object_page(await list_objects(repository, name, prefix, after, delimiter, limit))
+        async with self._viewed() as (_, view):
+            return _object_page(await view.list(prefix, after, delimiter, limit))
 
     async def list_pages(self, prefix: str = "", *, delimiter: str = "") -> AsyncIterator[ObjectPage]:
         """All of them, page by page, as they were at one moment; at least one page, which may be empty. Raises
         NotFound for a ref that is not there."""
-        async with self._opened() as (repository, name):
-            view = await repository.view(await repository.resolve(name, workspaces=True))
+        async with self._viewed() as (_, view):
             after: str | None = ""
             while after is not None:
                 page = await view.list(prefix, after, delimiter, _PAGE)
                 yield _object_page(page)
                 after = page.next
 
+    async def list_table(
+        self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
+    ) -> ObjectTable:
+        """`list_page` with the objects as an Arrow table, which is quicker where a page is large."""
+        async with self._viewed() as (_, view):
+            page = await view.list_columns(prefix, after, delimiter, limit)
+            return ObjectTable(page.entries.select(_COLUMNS), page.prefixes, page.next)
+
     async def stat(self, path: str) -> ObjectInfo:
         """Raises NotFound."""
-        from lochan.versioning.objects import stat
-
-        async with self._opened() as (repository, name):
-            return ObjectInfo.of(await stat(repository, name, path))
+        async with self._found(path) as (_, entry):
+            return ObjectInfo.of(entry)
 
     async def details(self, path: str) -> ObjectDetails:
         """All that is known of an object, with the files that its bytes lie in. Raises NotFound."""
-        from lochan.versioning.objects import stat
+        async with self._found(path) as (_, entry):
+            return ObjectDetails.of(entry)
 
-        async with self._opened() as (repository, name):
-            return ObjectDetails.of(await stat(repository, name, path))
+    async def open(self, path: str) -> OpenObject:
+        """The object of this moment: whatever comes to the path later, that one is read. Raises NotFound."""
+        async with self._found(path) as (repository, entry):
+            return OpenObject(repository.reader, entry)
 
     async def stream(self, path: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         """Its bytes in pieces, checked against what was stored. Raises NotFound, Gone, Corrupt."""
-        from lochan.versioning.objects import read, stat
-
-        async with self._opened() as (repository, name):
-            pieces = read(repository, await stat(repository, name, path), start, stop)
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    yield piece
+        found = await self.open(path)
+        async with aclosing(found.stream(start, stop)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def download(
         self,

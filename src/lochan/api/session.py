@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lochan.errors import LochanError
@@ -15,11 +16,70 @@ if TYPE_CHECKING:
 
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor
+    from lochan.journal.probe_batch import ProbeBatch
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
 _IDLE_MAX = 32  # repositories that stay open though nobody uses them just now
+
+
+class OpenRepositories:
+    """The open repositories of a lake, by id: a name may come to mean another. With `idle_max`, no more than so many
+    stay open that nobody uses just now; without, all do."""
+
+    def __init__(self, lake: Lake, idle_max: int | None = _IDLE_MAX) -> None:
+        self._lake = lake
+        self._idle_max = idle_max
+        self._open: dict[str, OpenRepository] = {}  # the one used longest ago first
+        self._users: dict[str, int] = {}
+        self._opening: asyncio.Lock | None = None
+
+    def find(self, found: Repository) -> OpenRepository | None:
+        """If it is open. It may have another name by now, by which policies judge it."""
+        repository = self._open.get(found.id)
+        if repository is not None and repository.repository is not found:
+            repository.repository = found
+        return repository
+
+    async def open(self, found: Repository) -> OpenRepository:
+        """To be released by who opened it."""
+        repository = self.find(found)
+        if repository is None:
+            async with self._alone():
+                repository = self.find(found) or await self._lake.open_known(found)
+                self._open[found.id] = repository
+        elif self._idle_max is not None:
+            self._open[found.id] = self._open.pop(found.id)
+        self._users[found.id] = self._users.get(found.id, 0) + 1
+        return repository
+
+    async def release(self, id: str) -> None:
+        self._users[id] -= 1
+        if self._idle_max is None or len(self._open) <= self._idle_max:
+            return
+        idle = [id for id in self._open if not self._users[id]]
+        for id in idle[: len(self._open) - self._idle_max]:
+            repository = self._open.pop(id)
+            del self._users[id]
+            await repository.close()
+
+    async def close(self) -> None:
+        for repository in self._open.values():
+            await repository.close()
+        self._open.clear()
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """One at a time. Where nobody has imported an event loop there is no other to wait for."""
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is None:
+            yield
+            return
+        if self._opening is None:
+            self._opening = asyncio.Lock()
+        async with self._opening:
+            yield
 
 
 class Session:
@@ -32,14 +92,13 @@ class Session:
         spark: Callable[[str | None], SparkPlace] | None = None,
         *,
         one_request: bool = False,
+        repositories: OpenRepositories | None = None,
     ) -> None:
         self.lake = lake
         self.actor = actor
+        self.repositories = OpenRepositories(lake) if repositories is None else repositories
         self._spark = spark
         self._names: dict[str, Repository] | None = {} if one_request else None
-        self._open: dict[str, OpenRepository] = {}  # by id, the one used longest ago first
-        self._users: dict[str, int] = {}
-        self._opening: asyncio.Lock | None = None
 
     def acting(self, key: str, *request: object) -> Actor:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
@@ -65,43 +124,49 @@ class Session:
     async def opened(self, name: str) -> AsyncIterator[OpenRepository]:
         """By its name of this moment: one that was renamed or deleted is not found. Raises NotFound."""
         found = await self.repository(name)
-        id = found.id
-        async with self._alone():
-            repository = self._open.pop(id, None) or await self.lake.open_known(found)
-            self._open[id] = repository
-            self._users[id] = self._users.get(id, 0) + 1
+        repository = await self.repositories.open(found)
         try:
             with about(name):
                 yield repository
         finally:
-            self._users[id] -= 1
-            await self._close_idle()
+            await self.repositories.release(found.id)
 
     async def close(self) -> None:
         """With the lake."""
-        for repository in self._open.values():
-            await repository.close()
-        self._open.clear()
+        await self.repositories.close()
         await self.lake.close()
 
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """One at a time. Where nobody has imported an event loop there is no other to wait for."""
-        asyncio = sys.modules.get("asyncio")
-        if asyncio is None:
-            yield
-            return
-        if self._opening is None:
-            self._opening = asyncio.Lock()
-        async with self._opening:
-            yield
 
-    async def _close_idle(self) -> None:
-        idle = [id for id in self._open if not self._users[id]]
-        for id in idle[: max(0, len(self._open) - _IDLE_MAX)]:
-            repository = self._open.pop(id)
-            del self._users[id]
-            await repository.close()
+class ServerSession(Session):
+    """Of a server, or of one of its requests, for which it has just made sure of the lake's state (A1): names are
+    looked up in that. One that is new to this process is asked for, since another may have made it since."""
+
+    def __init__(self, lake: Lake, actor: Actor | None = None, repositories: OpenRepositories | None = None) -> None:
+        from lochan.formats.record import Actor
+
+        who = actor or Actor("", "server", "")
+        super().__init__(lake, who, repositories=repositories or OpenRepositories(lake, idle_max=None))
+
+    @cached_property
+    def probes(self) -> ProbeBatch:
+        """One look at the journals for all requests of a moment."""
+        from lochan.journal.probe_batch import ProbeBatch
+
+        return ProbeBatch()
+
+    def of_request(self, user: str, client: str, source: str) -> ServerSession:
+        """For one request: who asks, by which door, and from where."""
+        from lochan.formats.record import Actor
+
+        return ServerSession(self.lake, Actor(user, client, source), self.repositories)
+
+    def known(self, name: str) -> OpenRepository | None:
+        """A repository that is open already, without asking anybody."""
+        found = self.lake.known_repository(name)
+        return None if found is None else self.repositories.find(found)
+
+    async def repository(self, name: str) -> Repository:
+        return self.lake.known_repository(name) or await self.lake.repository(name)
 
 
 @contextmanager

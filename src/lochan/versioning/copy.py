@@ -20,10 +20,14 @@ from lochan.formats.run import RunRef
 from lochan.journal.request_key import CarriedOut
 from lochan.staging.layers import Fresh, Layers
 from lochan.tree.path_span import PathSpan, encoded, span
-from lochan.versioning import bulk
+from lochan.versioning import bulk, objects
+from lochan.versioning.bodies.checksums import ALGORITHMS
+from lochan.versioning.bodies.digests import digests
+from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bulk import Seen, check_present, silent, visible
 from lochan.versioning.idempotency import count_first, entry_first, once, staged_first
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
+from lochan.versioning.objects import Check
 from lochan.versioning.open_repository import Decide, OpenRepository
 from lochan.versioning.resolve import ResolvedRef, resolve
 from lochan.versioning.state.branch import BranchState, moved_underneath
@@ -41,6 +45,7 @@ class CopyOptions(NamedTuple):
     content_type: str | None = None
     headers: Mapping[str, str] | None = None
     metadata: Mapping[str, str] | None = None
+    checksum: str = ""  # an algorithm of S3's, by which the copy is to have a checksum of the whole object
 
 
 SAME = CopyOptions()
@@ -69,22 +74,32 @@ async def copy(
     *,
     actor: Actor,
     told: CopyOptions = SAME,
+    check: Check | None = None,
+    check_source: Check | None = None,
 ) -> Entry:
-    """Raises NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
+    """`check` may refuse what stands at the target at the very moment of the copy, `check_source` the source. Raises
+    NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
     check_key(target)
     if _is_workspace(source_ref, branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
-        return await workspace_copy.copy(
-            workspace_copy.CopyTarget(repository, branch, actor), source_ref, source, target, told
-        )
+        if check is not None:  # a workspace is one writer's: what they look at is what is there
+            check(await objects.find(repository, branch, target))
+        at = workspace_copy.CopyTarget(repository, branch, actor)
+        return await workspace_copy.copy(at, source_ref, source, target, told, check_source)
 
     async def once() -> Entry:
         read_at, found, entry = await _read_one(repository, source_ref, source)
+        if check_source is not None:
+            check_source(entry)
         if (found.branch and found.branch.name, source) == (branch, target) and told == SAME:
             raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
         copied = retold(await present_copy(repository, entry, target), told)
-        await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
+        copied = await with_checksum(repository.reader, entry, copied, told.checksum)
+        if check is None:
+            await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
+        else:
+            await objects.append_one(repository, branch, copied, actor=actor, check=check, read_at=read_at)
         return copied
 
     return await retry_race(once)
@@ -101,8 +116,7 @@ async def move(
         from lochan.versioning.workspaces import copy as workspace_copy
 
         if check is not None:  # a workspace is one writer's: what they look at is what is there
-            view = await repository.view(await repository.resolve(branch, workspaces=True))
-            check(await view.get(source), await view.get(target))
+            check(await objects.find(repository, branch, source), await objects.find(repository, branch, target))
         return await workspace_copy.move(workspace_copy.CopyTarget(repository, branch, actor), source, target)
     if source == target:
         raise Invalid("source and target are the same")
@@ -210,10 +224,19 @@ async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> E
 
 
 def retold(entry: Entry, told: CopyOptions) -> Entry:
-    changed = {name: value for name, value in told._asdict().items() if value is not None}
+    changed = {name: value for name, value in told._asdict().items() if value is not None and name != "checksum"}
     return msgspec.structs.replace(
         entry, **{name: dict(value) if isinstance(value, Mapping) else value for name, value in changed.items()}
     )
+
+
+async def with_checksum(reader: BodyReader, source: Entry, copied: Entry, checksum: str) -> Entry:
+    """The copy with this checksum, of the whole object. The source is read unless it has that already."""
+    if not checksum or "-" not in copied.checksums.get(checksum, "-"):
+        return copied
+    _, found = await digests(reader.read(source), (checksum,))
+    others = {name: value for name, value in copied.checksums.items() if name not in ALGORITHMS}
+    return msgspec.structs.replace(copied, checksums={**others, **found})
 
 
 async def retry_race(once: Callable[[], Awaitable[T]]) -> T:

@@ -17,6 +17,7 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import WorkspaceStaged
+from lochan.versioning.idempotency import nothing, once, same
 from lochan.versioning.names import check_key
 from lochan.versioning.objects import Check, submit_if
 from lochan.versioning.open_repository import OpenRepository
@@ -39,6 +40,7 @@ class PartRequest(NamedTuple):
     checksums: Mapping[str, str] = _NONE
 
 
+@once(same)
 async def open_upload(
     repository: OpenRepository,
     branch: str,
@@ -164,6 +166,7 @@ async def _into_workspace(
     return entry
 
 
+@once(nothing)
 async def abort(repository: OpenRepository, id: str, *, actor: Actor) -> None:
     await repository.submit(actor, UploadAborted(id))
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from lochan.access.keys import NewAccessKey
+from lochan.api.session import ServerSession
 from lochan.clock import SystemClock
 from lochan.formats.record import Actor
 from lochan.ids import Ids
@@ -147,7 +148,7 @@ class Place:
         return protocol.answer
 
     async def _open(self) -> Gateway:
-        gateway = Gateway(self.lake, self._settings, SystemClock(), Ids())
+        gateway = Gateway(ServerSession(self.lake), self._settings, SystemClock(), Ids())
         if not self._fastpath:
             gateway.verifiers, gateway.list_cache = NoVerifiers(), NoListCache()
         return gateway

@@ -19,7 +19,7 @@ from lochan.journal.request_key import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
 from lochan.versioning.bulk import check_present, visible
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold
+from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold, with_checksum
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import resolve
@@ -34,12 +34,22 @@ class CopyTarget(NamedTuple):
     actor: Actor
 
 
-async def copy(target: CopyTarget, source_ref: str, source: str, to: str, told: CopyOptions = SAME) -> Entry:
+async def copy(
+    target: CopyTarget,
+    source_ref: str,
+    source: str,
+    to: str,
+    told: CopyOptions = SAME,
+    check_source: objects.Check | None = None,
+) -> Entry:
     """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
     if (source_ref, source) == (target.ref, to) and told == SAME:
         raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
     _, read_at = await target.repository.refs()
     entry = await objects.stat(target.repository, source_ref, source)
+    if check_source is not None:
+        check_source(entry)
+    entry = await with_checksum(target.repository.reader, entry, entry, told.checksum)
     await _place(target, [(entry, to)], read_at, told)
     return await objects.stat(target.repository, target.ref, to)
 

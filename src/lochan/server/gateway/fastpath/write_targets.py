@@ -1,17 +1,17 @@
 """Where a plain write goes, and whether its sender may write there: found out once for each state of the lake, which
 says who may what, and which repository a bucket is. Whether the branch is there is asked each time."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from lochan.access import resources
 from lochan.access.rights import NOTHING, Rights
+from lochan.bounded_cache import BoundedCache
 from lochan.server.gateway.cached_verifier import VERIFIERS_MAX, CachedVerifier
+from lochan.server.gateway.fastpath.engine import OpenRepository, holds_rows
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.wire.addressing import KEY_BYTES_MAX
-from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.repositories import POOL
 
 ACTION = "fs:WriteObject"
 
@@ -39,8 +39,9 @@ class WriteTargets:
         self._gateway = gateway
         self._lake = gateway.access.journal
         self._flat = gateway.settings.flat
-        self._branches: dict[tuple[str, str], _Branch] = {}  # by bucket and ref
-        self._rights: dict[CachedVerifier, tuple[int, Rights]] = {}  # with the number of the lake's record
+        self._branches: BoundedCache[tuple[str, str], _Branch] = BoundedCache(_BRANCHES_MAX)  # by bucket and ref
+        self._rights: BoundedCache[CachedVerifier, tuple[int, Rights]]  # with the number of the lake's record
+        self._rights = BoundedCache(VERIFIERS_MAX)
 
     def find(self, verifier: CachedVerifier, at: str) -> WriteTarget | None:
         """In a state of the lake that is new enough (A1). None: the branch is not known here, or the path is none, or
@@ -61,29 +62,20 @@ class WriteTargets:
 
     def _looked_up(self, number: int, bucket: str, ref: str) -> _Branch | None:
         """None: it is no bucket that is open here, or one of rows."""
-        repository = self._gateway.opened(bucket)
-        if repository is None or repository.repository.kind == POOL:
+        repository = self._gateway.session.known(bucket)
+        if repository is None or holds_rows(repository):
             return None
         name = repository.repository.default_branch if self._flat else ref
         resource = resources.object_at(resources.branch(repository.repository.name, name), "")
-        branch = _Branch(number, repository, name, resource)
-        _make_room(self._branches, _BRANCHES_MAX)
-        self._branches[bucket, ref] = branch
-        return branch
+        return self._branches.put((bucket, ref), _Branch(number, repository, name, resource))
 
     def _may_write(self, number: int, verifier: CachedVerifier, resource: str) -> bool:
         """The key must still be what it was taken for."""
-        of, rights = self._rights.get(verifier, _NEVER)
+        of, rights = self._rights.get(verifier) or _NEVER
         if of != number:
             access, key = self._gateway.access.folded(), verifier.key
             if key is None or access.key(key.id) != key:
                 return False
             rights = access.rights(key.user)
-            _make_room(self._rights, VERIFIERS_MAX)
-            self._rights[verifier] = number, rights
+            self._rights.put(verifier, (number, rights))
         return rights.allow(ACTION, resource)
-
-
-def _make_room(remembered: dict[Any, Any], most: int) -> None:
-    if len(remembered) >= most:
-        remembered.clear()

@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
+from lochan.bounded_cache import BoundedCache
 from lochan.errors import LochanError
-from lochan.formats.entry import Entry
-from lochan.formats.record import Actor
 from lochan.server.gateway.authentication import now
 from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS, CachedVerifier, WriteHeaders
+from lochan.server.gateway.fastpath.engine import PACKED_BYTES_MAX, Entry, HashedBody, hashed, stage
 from lochan.server.gateway.fastpath.reads import FastLog
 from lochan.server.gateway.fastpath.write_targets import WriteTarget, WriteTargets
 from lochan.server.gateway.gateway import CLIENT, Gateway
@@ -31,7 +31,6 @@ from lochan.server.gateway.wire.addressing import host_bucket
 from lochan.server.gateway.wire.checksums import content_md5, declared_checksum
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.signed_request import canonical_path
-from lochan.versioning.bodies.body import PACKED_BYTES_MAX, HashedBody, ready
 
 OPERATION = "PutObject"
 SERVER = ("server", "Lochan")
@@ -67,7 +66,8 @@ class FastWrites:
         self._log = log
         self._failed = failed
         self._body_timeout = BodyTimeout(gateway.settings.idle_s)
-        self._kept_headers: dict[tuple[str, ...], ObjectHeaders] = {}  # by the names and values of what is kept
+        self._kept_headers: BoundedCache[tuple[str, ...], ObjectHeaders]  # by the names and values of what is kept
+        self._kept_headers = BoundedCache(_KEPT_MAX)
 
     async def answered(self, scope: Any, protocol: Any, arrived: float) -> Any:
         """None if it was answered; else the protocol to take the general path with. Nothing has been done then, except
@@ -89,12 +89,11 @@ class FastWrites:
         user, source = write.verifier.user, scope.client
         repository, branch = target.repository, target.branch
         try:
-            await repository.packing.stage(small, branch, Actor(user, CLIENT, source))
+            entry = await stage(repository, branch, small, user, CLIENT, source)
         except Exception as error:
             await self._failed(self._request(scope, protocol, arrived, target, user), OPERATION, error)
             return None
-        repository.staged(branch)
-        id = self._answer(protocol, small.entry)
+        id = self._answer(protocol, entry)
         bucket, path = target.bucket, target.path
         self._log(OPERATION, "PUT", write.path, bucket, branch, path, 0, arrived, source, user, id, write.length)
         return None
@@ -134,24 +133,19 @@ class FastWrites:
         """What is kept with the object: of a client it is mostly the same, but for its own metadata."""
         if shape.has_metadata:
             return kept_headers(headers)
-        asked = (*shape.kept, *[headers[name] for name in shape.kept])
-        found = self._kept_headers.get(asked)
+        values = (*shape.kept, *[headers[name] for name in shape.kept])
+        found = self._kept_headers.get(values)
         if found is None:
             found = kept_headers(headers)
-            self._remember(asked, found)
+            if sum(map(len, values)) <= _KEPT_LETTERS_MAX:
+                self._kept_headers.put(values, found)
         return found
-
-    def _remember(self, asked: tuple[str, ...], found: ObjectHeaders) -> None:
-        if len(self._kept_headers) >= _KEPT_MAX:
-            self._kept_headers.clear()
-        if sum(map(len, asked)) <= _KEPT_LETTERS_MAX:
-            self._kept_headers[asked] = found
 
     async def _is_fresh(self, arrived: float) -> bool:
         """At the lake, after this (A1)."""
         lake = self._lake
         try:
-            await self._gateway.probes.wait(lake)
+            await self._gateway.session.probes.wait(lake)
             if not lake.tail.anchor.sent > arrived:  # something has been appended
                 await lake.fresh()
         except LochanError:  # the general path tells of it
@@ -161,7 +155,7 @@ class FastWrites:
     def _answer(self, protocol: Any, entry: Entry) -> str:
         """The request's id."""
         id = self._gateway.request_id()
-        more = checksum_headers(entry) if entry.checksums else ()
+        more = checksum_headers(entry.checksums) if entry.checksums else ()
         etag = ("etag", f'"{entry.etag}"')
         protocol.response_empty(200, [("x-amz-request-id", id), SERVER, etag, *more, _NO_BODY])
         return id
@@ -185,18 +179,8 @@ def _checked(write: PlainWrite, path: str, data: bytes) -> HashedBody | None:
     digest = sha256(data).digest()
     if len(data) != write.length or (write.payload != _UNSIGNED and digest.hex() != write.payload):
         return None
-    content_type, headers, metadata = write.kept
     try:
-        return ready(
-            path,
-            data,
-            content_type=content_type,
-            headers=headers,
-            metadata=metadata,
-            expected_md5=write.md5,
-            checksums=write.checksums,
-            sha256=digest,
-        )
+        return hashed(path, data, write.kept, digest, write.md5, write.checksums)
     except LochanError:
         return None
 
