@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
@@ -27,10 +27,12 @@ from lochan.api.results import (
     ObjectTable,
     microseconds,
 )
-from lochan.api.session import Session
+from lochan.api.session import Opened, Session
 from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from lochan.api.snapshot import Snapshot
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
@@ -81,6 +83,33 @@ def files_only(repository: OpenRepository) -> None:
         raise no_staging()
 
 
+class OpenedRef:
+    """A repository while it is used, and the full name of a ref in it. Raises Refused for a pool where `files` are
+    meant."""
+
+    __slots__ = ("_files", "_name", "_opened")
+
+    def __init__(self, opened: Opened, name: str, *, files: bool = False) -> None:
+        self._opened = opened
+        self._name = name
+        self._files = files
+
+    async def __aenter__(self) -> tuple[OpenRepository, str]:
+        repository = await self._opened.__aenter__()
+        if self._files:
+            try:
+                files_only(repository)
+            except Refused as error:
+                await self._opened.__aexit__(Refused, error, error.__traceback__)
+                raise
+        return repository, self._name or repository.repository.default_branch
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self._opened.__aexit__(kind, error, at)
+
+
 class Ref:
     """Of a branch what is staged is read too; `main$` reads what is committed alone. Without a name it is the default
     branch, whichever that is when it is asked."""
@@ -94,30 +123,23 @@ class Ref:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.repository_name}{'@' if self.name else ''}{self.name}>"
 
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[tuple[OpenRepository, str]]:
+    def _opened(self) -> OpenedRef:
         """The repository, and the ref's name there."""
-        async with self._session.opened(self.repository_name) as repository:
-            yield repository, self.name or repository.repository.default_branch
+        return OpenedRef(self._session.opened(self.repository_name), self.name)
 
-    @asynccontextmanager
-    async def _viewed(self) -> AsyncIterator[tuple[OpenRepository, View]]:
-        """The repository, and what a reader of the ref sees there. Raises NotFound for a ref that is not there."""
-        async with self._opened() as (repository, name):
-            yield repository, await repository.view(await repository.resolve(name, workspaces=True))
+    async def _view(self, repository: OpenRepository, name: str) -> View:
+        """What a reader of the ref sees. Raises NotFound for a ref that is not there."""
+        return await repository.view(await repository.resolve(name, workspaces=True))
 
-    @asynccontextmanager
-    async def _found(self, path: str) -> AsyncIterator[tuple[OpenRepository, Entry]]:
-        """The repository, and the object at that path. Raises NotFound."""
+    async def _entry(self, repository: OpenRepository, name: str, path: str) -> Entry:
+        """The object at that path. Raises NotFound."""
         from lochan.versioning.names import check_key
 
         check_key(path)
-        async with self._viewed() as (repository, view):
-            entry = await view.get(path)
-            if entry is None:
-                at = self.name or repository.repository.default_branch
-                raise NotFound(f"no object {path!r} at {at}").named(path)
-            yield repository, entry
+        entry = await (await self._view(repository, name)).get(path)
+        if entry is None:
+            raise NotFound(f"no object {path!r} at {name}").named(path)
+        return entry
 
     async def snapshot(self, *, stale: bool = False) -> Snapshot:
         """What it names at this moment, as a ref that goes on naming that. A branch that this process has seen before
@@ -266,13 +288,15 @@ class Ref:
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
     ) -> ObjectPage:
         """Objects and common prefixes, together at most `limit`. Raises NotFound for a ref that is not there."""
-        async with self._viewed() as (_, view):
+        async with self._opened() as (repository, name):
+            view = await self._view(repository, name)
             return _object_page(await view.list(prefix, after, delimiter, limit))
 
     async def list_pages(self, prefix: str = "", *, delimiter: str = "") -> AsyncIterator[ObjectPage]:
         """All of them, page by page, as they were at one moment; at least one page, which may be empty. Raises
         NotFound for a ref that is not there."""
-        async with self._viewed() as (_, view):
+        async with self._opened() as (repository, name):
+            view = await self._view(repository, name)
             after: str | None = ""
             while after is not None:
                 page = await view.list(prefix, after, delimiter, _PAGE)
@@ -283,24 +307,25 @@ class Ref:
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
     ) -> ObjectTable:
         """`list_page` with the objects as an Arrow table, which is quicker where a page is large."""
-        async with self._viewed() as (_, view):
+        async with self._opened() as (repository, name):
+            view = await self._view(repository, name)
             page = await view.list_columns(prefix, after, delimiter, limit)
             return ObjectTable(page.entries.select(_COLUMNS), page.prefixes, page.next)
 
     async def stat(self, path: str) -> ObjectInfo:
         """Raises NotFound."""
-        async with self._found(path) as (_, entry):
-            return ObjectInfo.of(entry)
+        async with self._opened() as (repository, name):
+            return ObjectInfo.of(await self._entry(repository, name, path))
 
     async def details(self, path: str) -> ObjectDetails:
         """All that is known of an object, with the files that its bytes lie in. Raises NotFound."""
-        async with self._found(path) as (_, entry):
-            return ObjectDetails.of(entry)
+        async with self._opened() as (repository, name):
+            return ObjectDetails.of(await self._entry(repository, name, path))
 
     async def open(self, path: str) -> OpenObject:
         """The object of this moment: whatever comes to the path later, that one is read. Raises NotFound."""
-        async with self._found(path) as (repository, entry):
-            return OpenObject(repository.reader, entry)
+        async with self._opened() as (repository, name):
+            return OpenObject(repository.reader, await self._entry(repository, name, path))
 
     async def stream(self, path: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         """Its bytes in pieces, checked against what was stored. Raises NotFound, Gone, Corrupt."""

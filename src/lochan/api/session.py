@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lochan.errors import LochanError
+from lochan.formats.record import Actor
 from lochan.journal.request_key import keyed
 
 if TYPE_CHECKING:
     import asyncio
+    from types import TracebackType
 
     from lochan.engines.spark.place import SparkPlace
-    from lochan.formats.record import Actor
     from lochan.journal.probe_batch import ProbeBatch
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
@@ -54,12 +55,17 @@ class OpenRepositories:
         self._users[found.id] = self._users.get(found.id, 0) + 1
         return repository
 
-    async def release(self, id: str) -> None:
+    def release(self, id: str) -> None:
         self._users[id] -= 1
-        if self._idle_max is None or len(self._open) <= self._idle_max:
-            return
+
+    @property
+    def are_too_many(self) -> bool:
+        return self._idle_max is not None and len(self._open) > self._idle_max
+
+    async def close_idle(self) -> None:
+        """Those used longest ago, until there are no more than may be."""
         idle = [id for id in self._open if not self._users[id]]
-        for id in idle[: len(self._open) - self._idle_max]:
+        for id in idle[: len(self._open) - (self._idle_max or 0)]:
             repository = self._open.pop(id)
             del self._users[id]
             await repository.close()
@@ -80,6 +86,34 @@ class OpenRepositories:
             self._opening = asyncio.Lock()
         async with self._opening:
             yield
+
+
+class Opened:
+    """A repository while it is used. Of errors, the commands that they advise name it. Written out as a class, since
+    every verb enters one."""
+
+    __slots__ = ("_id", "_name", "_session")
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self._name = name
+        self._id = ""
+
+    async def __aenter__(self) -> OpenRepository:
+        found = await self._session.repository(self._name)
+        repository = await self._session.repositories.open(found)
+        self._id = found.id
+        return repository
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        repositories = self._session.repositories
+        repositories.release(self._id)
+        if isinstance(error, LochanError):
+            error.hint = error.hint_about(self._name)
+        if repositories.are_too_many:
+            await repositories.close_idle()
 
 
 class Session:
@@ -120,16 +154,9 @@ class Session:
             self._names[name] = await self.lake.repository(name)
         return self._names[name]
 
-    @asynccontextmanager
-    async def opened(self, name: str) -> AsyncIterator[OpenRepository]:
+    def opened(self, name: str) -> Opened:
         """By its name of this moment: one that was renamed or deleted is not found. Raises NotFound."""
-        found = await self.repository(name)
-        repository = await self.repositories.open(found)
-        try:
-            with about(name):
-                yield repository
-        finally:
-            await self.repositories.release(found.id)
+        return Opened(self, name)
 
     async def close(self) -> None:
         """With the lake."""
@@ -142,8 +169,6 @@ class ServerSession(Session):
     looked up in that. One that is new to this process is asked for, since another may have made it since."""
 
     def __init__(self, lake: Lake, actor: Actor | None = None, repositories: OpenRepositories | None = None) -> None:
-        from lochan.formats.record import Actor
-
         who = actor or Actor("", "server", "")
         super().__init__(lake, who, repositories=repositories or OpenRepositories(lake, idle_max=None))
 
@@ -156,8 +181,6 @@ class ServerSession(Session):
 
     def of_request(self, user: str, client: str, source: str) -> ServerSession:
         """For one request: who asks, by which door, and from where."""
-        from lochan.formats.record import Actor
-
         return ServerSession(self.lake, Actor(user, client, source), self.repositories)
 
     def known(self, name: str) -> OpenRepository | None:

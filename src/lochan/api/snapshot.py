@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from lochan.api.ref import Ref
@@ -85,10 +83,8 @@ class Snapshot(Ref):
         same = self._repository.id == other._repository.id and one.commit_id == two.commit_id and only
         return same and self.kind != WORKSPACE and _layers(one) is _layers(two)
 
-    @asynccontextmanager
-    async def _viewed(self) -> AsyncIterator[tuple[OpenRepository, View]]:
-        async with self._opened() as (repository, _):
-            yield repository, await repository.view(self._resolved)
+    async def _view(self, repository: OpenRepository, name: str) -> View:
+        return await repository.view(self._resolved)
 
 
 def _kind(refs: Refs, name: str, found: ResolvedRef) -> str:

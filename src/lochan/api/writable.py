@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -15,7 +14,7 @@ from lochan.api.conditions import ANYTHING, NO_CONDITIONS, Conditions
 from lochan.api.local_files import Report, ignored
 from lochan.api.options import DEFAULT_COPY, DEFAULT_PUT, CopyOptions, PutOptions
 from lochan.api.parts import Upload
-from lochan.api.ref import NamedRef, Ref, files_only, full_name
+from lochan.api.ref import NamedRef, OpenedRef, Ref, full_name
 from lochan.api.results import ChangeCount, FolderResult, ObjectInfo, StagedChange
 from lochan.api.upload import Upload as FileUpload
 from lochan.api.upload import UploadFile, upload_files
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from lochan.formats.entry import Entry
     from lochan.versioning import copy as versioning_copy
     from lochan.versioning.objects import SizedBody
-    from lochan.versioning.open_repository import OpenRepository
 
 
 Progress = Callable[[int], None]  # is told how many more bytes, or files, are done
@@ -40,12 +38,9 @@ def _ignored(_: int) -> None:
 class WritableRef(Ref):
     """On a branch it is visible to everybody as soon as a verb returns; in a workspace, there alone."""
 
-    @asynccontextmanager
-    async def _staging(self) -> AsyncIterator[tuple[OpenRepository, str]]:
+    def _staging(self) -> OpenedRef:
         """`_opened`, for verbs that stage. Raises Refused for a pool."""
-        async with self._opened() as (repository, name):
-            files_only(repository)
-            yield repository, name
+        return OpenedRef(self._session.opened(self.repository_name), self.name, files=True)
 
     async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
         """What is staged and not committed, in path order."""

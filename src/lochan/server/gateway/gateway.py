@@ -59,12 +59,12 @@ class Gateway:
 
     async def repository(self, request: S3Request, bucket: str) -> Repository:
         """Raises NoSuchBucket, InvalidBucketName."""
-        repository = self.lake(request).repository(bucket)
+        session = self.session.of_request(request.user, CLIENT, request.source)
         try:
-            await repository.show()
+            await session.repository(bucket)
         except NotFound:
             raise S3Error("NoSuchBucket", BucketName=checked_bucket(bucket)) from None
-        return repository
+        return Repository(session, bucket)
 
     def request_id(self) -> str:
         self._requests += 1
