@@ -17,7 +17,7 @@ from lochan.lake import Lake
 from lochan.server.gateway.app import App
 from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.list_cache import ListCache
+from lochan.server.gateway.listing_page import ListCache
 from lochan.server.gateway.request import S3Request
 from lochan.server.request_log import _received
 from lochan.server.settings import S3Settings

@@ -12,8 +12,8 @@ from lochan.server.gateway.conditions import (
     read_conditions,
     write_conditions,
 )
-from lochan.server.gateway.wire.dates import http_date
 from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.header_values import http_date
 
 ETAG = "5d41402abc4b2a76b9719d911017c592"
 AT = 1_700_000_000

@@ -6,7 +6,7 @@ from typing import Any, cast
 from lochan.access.rights import Rights
 from lochan.api.snapshot import BRANCH, WORKSPACE, Snapshot
 from lochan.formats.entry import Entry
-from lochan.server.gateway.list_cache import BYTES_MAX, ListCache
+from lochan.server.gateway.listing_page import BYTES_MAX, ListCache
 from lochan.staging.layers import EMPTY, Layers
 from lochan.versioning.repositories import Repository
 from lochan.versioning.resolve import ResolvedRef

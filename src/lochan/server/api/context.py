@@ -8,7 +8,7 @@ from lochan.lake import Lake
 from lochan.server.api.query.queries import Queries
 from lochan.server.api.spark import ServerSpark
 from lochan.server.connection_guard import ConnectionGuard
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.identity import Realm
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
 from lochan.server.usage import UsageLog

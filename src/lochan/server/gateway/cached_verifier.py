@@ -17,9 +17,8 @@ from typing import Final, NamedTuple
 
 from lochan.access.state import AccessKey
 from lochan.bounded_cache import BoundedCache
-from lochan.server.gateway.wire.dates import parse_iso_basic
-from lochan.server.gateway.wire.identity import NOBODY
-from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Credential
+from lochan.server.gateway.wire.header_values import parse_iso_basic
+from lochan.server.gateway.wire.identity import NOBODY, SKEW_SECONDS_MAX, Credential
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, Signed, signing_key
 
 VERIFIERS_MAX: Final = 4096

@@ -6,9 +6,8 @@ A date that is none is ignored, but for a deletion.
 from collections.abc import Mapping
 
 from lochan.api.conditions import NO_CONDITIONS, ConditionFailed, Conditions
-from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_extended
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.etags import listed
+from lochan.server.gateway.wire.header_values import listed, parse_http_date, parse_iso_extended
 
 COPY_PREFIX = "x-amz-copy-source-"
 MATCH_MODIFIED, MATCH_SIZE = "x-amz-if-match-last-modified-time", "x-amz-if-match-size"

@@ -13,11 +13,11 @@ from lochan.ids import Ids
 from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.flow import Flows
-from lochan.server.gateway.list_cache import ListCache
+from lochan.server.gateway.listing_page import ListCache
 from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.identity import Realm
 from lochan.server.settings import ClientLimits, S3Settings
 
 CLIENT = "s3"

@@ -2,20 +2,27 @@
 
 page_of_ref      main/data/a.csv, main/data/b.csv          keys of one ref
 page_of_bucket   dev/x.csv, main/data/a.csv, …             keys of every branch, in the order of their bytes
+
+Pages of one ref are kept while nothing about it changes: clients ask for the same folder again and again.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.access.rights import VisibleObjects
+from lochan.access.rights import Rights, VisibleObjects
 from lochan.api.results import ObjectTable
-from lochan.api.snapshot import Snapshot
+from lochan.api.snapshot import WORKSPACE, Snapshot
+from lochan.bounded_cache import BoundedCache
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Content, ListingColumns
 
+BYTES_MAX: Final = 32 << 20  # of all pages that are kept
+
+_Query = tuple[str, str, str]
 _COLUMNS = ("path", "mtime", "etag", "size")
 _CHUNK = 1_000  # entries that are looked at together
 _CHUNKS_MAX = 20  # of denied ones, until a page is answered though it is empty
@@ -210,3 +217,29 @@ def _first(objects: pa.Table, prefixes: list[str], limit: int, *, more: bool) ->
     count = len(kept) - len(folders)
     next = kept[-1] if more or len(items) > limit else None
     return ObjectTable(objects.slice(0, count), [each for each in prefixes if each in folders], next)
+
+
+class _KeptPage(NamedTuple):
+    snapshot: Snapshot
+    rights: Rights | None  # that decided what is shown, and are another object once they change; None: all is shown
+    body: bytes
+
+
+class ListCache:
+    def __init__(self) -> None:
+        self._pages: BoundedCache[_Query, _KeptPage] = BoundedCache(BYTES_MAX)
+
+    def find(self, snapshot: Snapshot, request: S3Request, rights: Rights | None) -> bytes | None:
+        """Of exactly this query, by this user, who is named in it; where the ref is as it was, and what is shown."""
+        page = self._pages.get(_query(request))
+        holds = page is not None and page.rights is rights and page.snapshot.shows_same(snapshot)
+        return page.body if page is not None and holds else None
+
+    def keep(self, snapshot: Snapshot, request: S3Request, body: bytes, rights: Rights | None) -> None:
+        """One that was made of that. Files of a workspace come and go without a word, and are not kept."""
+        if snapshot.kind != WORKSPACE and len(body) <= BYTES_MAX // 4:
+            self._pages.put(_query(request), _KeptPage(snapshot, rights, body), len(body))
+
+
+def _query(request: S3Request) -> _Query:
+    return request.bucket, request.raw_query, request.user

@@ -8,8 +8,8 @@ from lochan.api.conditions import Conditions
 from lochan.server.gateway.request import Headers, S3Request
 from lochan.server.gateway.wire.body import stored_content_encoding
 from lochan.server.gateway.wire.checksums import type_of
-from lochan.server.gateway.wire.dates import http_date
 from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.header_values import http_date
 
 METADATA_BYTES_MAX = 2048
 _KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")

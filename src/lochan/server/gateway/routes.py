@@ -17,7 +17,6 @@ from lochan.server.gateway.operations import (
     delete_objects,
     get_object,
     list_objects,
-    post_object,
     put_object,
     uploads,
 )
@@ -107,7 +106,7 @@ ROUTES: dict[tuple[str, str], dict[str, Route]] = {
     (BUCKET, "DELETE"): {"": Route("DeleteBucket", buckets.delete_bucket, "fs:DeleteRepository")},
     (BUCKET, "POST"): {
         "delete": Route("DeleteObjects", delete_objects.delete_objects, DELETE),
-        "": Route("PostObject", post_object.post_object, WRITE, is_form=True),
+        "": Route("PostObject", put_object.post_object, WRITE, is_form=True),
     },
     (OBJECT, "GET"): {
         "uploadId": Route("ListParts", uploads.list_parts, READ, _names("max-parts part-number-marker encoding-type")),

@@ -9,13 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lochan.server.gateway import conditions
-from lochan.server.gateway.wire import addressing, checksums, dates, etags, ranges, xml_in, xml_out
+from lochan.server.gateway.wire import addressing, checksums, ranges, xml_in, xml_out
 from lochan.server.gateway.wire import body as chunked
+from lochan.server.gateway.wire import header_values as dates
+from lochan.server.gateway.wire import header_values as etags
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FormReader
-from lochan.server.gateway.wire.identity import Payload
+from lochan.server.gateway.wire.identity import Payload, Realm
 from lochan.server.gateway.wire.post_policy import post_claimed, post_form
-from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest
 from tests.unit.server.wire.chunks import SEED
 from tests.unit.server.wire.signers import NOW, REALM, Sent, authenticate, check, secrets, sign

@@ -6,9 +6,8 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.object_headers import StoredObject, object_headers
 from lochan.server.gateway.request import PAGE_MAX, PART_NUMBERS, PARTS_MAX, Headers, Response, S3Request, xml
 from lochan.server.gateway.wire.checksums import type_of
-from lochan.server.gateway.wire.dates import http_date
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.etags import if_range_holds
+from lochan.server.gateway.wire.header_values import http_date, if_range_holds
 from lochan.server.gateway.wire.ranges import ByteSpan, requested_span
 from lochan.server.gateway.wire.xml_uploads import ObjectParts, UploadedPart, attributes
 

@@ -2,10 +2,17 @@
 
 from collections.abc import Collection, Mapping
 
-from lochan.server.gateway.wire.dates import iso_extended, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Identity, SignatureForm, declared_payload, seedless, undeclared_payload
-from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
+from lochan.server.gateway.wire.header_values import iso_extended, parse_iso_basic
+from lochan.server.gateway.wire.identity import (
+    SKEW_SECONDS_MAX,
+    Identity,
+    Realm,
+    SignatureForm,
+    declared_payload,
+    seedless,
+    undeclared_payload,
+)
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS, SignedV2
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, Signed, refuse_unsigned
 from lochan.server.gateway.wire.signed_request import Pairs, SignedRequest, decoded, meant_name
