@@ -92,11 +92,12 @@ class Upload:
         conditions: Conditions = NO_CONDITIONS,
         key: str = "",
     ) -> PartInfo:
-        """A span of an object of any ref, which must be as the conditions say; within a repository no byte is moved.
-        Raises NotFound, Invalid, PreconditionFailed."""
+        """A span of an object of any ref, which must be as the conditions say; within a repository no byte is moved,
+        unless it is a plain file of a workspace. Raises NotFound, Invalid, PreconditionFailed."""
         from lochan.versioning.bodies.digests import digests
         from lochan.versioning.objects import stat
         from lochan.versioning.uploads import copy_part, put_part
+        from lochan.versioning.workspaces.copy import is_loose
 
         place = number, source.repository_name, source.name, path, start, stop
         actor = self._session.acting(key, "copy part", self.repository_name, self.id, *place)
@@ -107,7 +108,7 @@ class Upload:
             conditions.check(path, entry, of_source=True)
             end = entry.size if stop is None else stop
             read = other.reader.read(entry, start, end)
-            if other is not repository:
+            if other is not repository or is_loose(entry):
                 moved = put_part(repository, self.id, number, read, actor=actor, checksums=dict.fromkeys(sums))
                 return PartInfo.of(await moved)
             etag, summed = await digests(read, sums)
@@ -135,14 +136,15 @@ class Upload:
         async with self._session.opened(self.repository_name) as repository:
             await repository.refs()
             found = repository.folded().uploads.find(self.id)
-            if found is not None and not self._is_of(found):
+            if found is not None and not self._is_of(found, repository):
                 raise _no_upload(self.id)
-            if check is not None and "+" in self._ref:  # one writer's: what they look at is what is there
-                check(await find(repository, self._ref, self.path))
+            ref = self._ref or repository.repository.default_branch
+            if check is not None and "+" in ref:  # one writer's: what they look at is what is there
+                check(await find(repository, ref, self.path))
             sums = {} if found is None else self._checksums(repository, found, parts, checksum)
             made = await complete(repository, self.id, chosen, actor=actor, check=check, checksums=sums)
             if found is None:  # completed before: the object tells, as long as it is there
-                there = await find(repository, self._ref, self.path)
+                there = await find(repository, ref, self.path)
                 return ObjectInfo.of(made if there is None or there.etag != made.etag else there)
             return ObjectInfo.of(made)
 
@@ -153,7 +155,7 @@ class Upload:
         actor = self._session.acting(key, "abort upload", self.repository_name, self.id)
         async with self._session.opened(self.repository_name) as repository:
             found = await self._find(repository)
-            if found is not None and not self._is_of(found):
+            if found is not None and not self._is_of(found, repository):
                 raise _no_upload(self.id)
             await abort(repository, self.id, actor=actor)
 
@@ -164,7 +166,9 @@ class Upload:
             if fresh:
                 await repository.refs()
             found = await self._find(repository)
-            if found is None or not self._is_of(found) or repository.folded().find_branch(found.opened.branch) is None:
+            if found is None or not self._is_of(found, repository):
+                raise _no_upload(self.id)
+            if repository.folded().find_branch(found.opened.branch) is None:
                 raise _no_upload(self.id)
             yield repository, found
 
@@ -172,8 +176,8 @@ class Upload:
         """One that this process knows of is not asked for again: whatever is done with it decides."""
         return repository.folded().uploads.find(self.id) or (await repository.refs())[0].uploads.find(self.id)
 
-    def _is_of(self, found: OpenUpload) -> bool:
-        branch, _, workspace = self._ref.partition("+")
+    def _is_of(self, found: OpenUpload, repository: OpenRepository) -> bool:
+        branch, _, workspace = (self._ref or repository.repository.default_branch).partition("+")
         opened = found.opened
         return (opened.branch, opened.workspace, opened.path) == (branch, workspace, self.path)
 

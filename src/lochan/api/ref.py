@@ -171,8 +171,8 @@ class Ref:
         of them. Raises NotFound."""
         from lochan.versioning.history import history
 
-        wish = _log_wish(path, prefix, author, grep, since, until, first_parent)
-        async with self._opened() as (repository, name), aclosing(history(repository, name, wish)) as found:
+        request = _log_request(path, prefix, author, grep, since, until, first_parent)
+        async with self._opened() as (repository, name), aclosing(history(repository, name, request)) as found:
             async for id, commit in found:
                 yield Commit.of(id, commit)
 
@@ -191,8 +191,8 @@ class Ref:
         give it. Raises NotFound."""
         from lochan.versioning.history import walked
 
-        wish = _log_wish(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
-        async with self._opened() as (repository, name), aclosing(walked(repository, name, wish)) as found:
+        request = _log_request(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
+        async with self._opened() as (repository, name), aclosing(walked(repository, name, request)) as found:
             async for id, commit, matches in found:
                 yield LogEntry(commit=Commit.of(id, commit), matches=matches)
 
@@ -377,7 +377,7 @@ def _object_page(page: ViewPage) -> ObjectPage:
     return ObjectPage(objects=objects, prefixes=tuple(page.prefixes), next=page.next)
 
 
-def _log_wish(
+def _log_request(
     path: str | Sequence[str],
     prefix: str | Sequence[str],
     author: str,

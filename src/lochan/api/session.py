@@ -46,13 +46,16 @@ class OpenRepositories:
     async def open(self, found: Repository) -> OpenRepository:
         """To be released by who opened it."""
         repository = self.find(found)
-        if repository is None:
-            async with self._alone():
-                repository = self.find(found) or await self._lake.open_known(found)
-                self._open[found.id] = repository
-        elif self._idle_max is not None:
-            self._open[found.id] = self._open.pop(found.id)
-        self._users[found.id] = self._users.get(found.id, 0) + 1
+        if repository is not None:
+            return self._used(repository)
+        async with self._alone():
+            return self._used(self.find(found) or await self._lake.open_known(found))
+
+    def _used(self, repository: OpenRepository) -> OpenRepository:
+        id = repository.repository.id
+        self._open.pop(id, None)
+        self._open[id] = repository
+        self._users[id] = self._users.get(id, 0) + 1
         return repository
 
     def release(self, id: str) -> None:

@@ -233,10 +233,10 @@ class WritableRef(Ref):
         from lochan.versioning.copy import copy
         from lochan.versioning.transfer import transfer
 
-        told = _copy_options(options, content_type, metadata)
+        changes = _copy_options(options, content_type, metadata)
         check, check_source = options.conditions.checking(to), options.source_conditions.checking(path, of_source=True)
         place = source.repository_name, source.name, path, self.repository_name, self.name, to
-        actor = self._session.acting(key, "copy", *place, told.content_type, told.metadata)
+        actor = self._session.acting(key, "copy", *place, changes.content_type, changes.metadata)
         async with self._staging() as (target, name), self._session.opened(source.repository_name) as other:
             theirs = full_name(source, other)
             if other is target:
@@ -247,7 +247,7 @@ class WritableRef(Ref):
                     name,
                     to,
                     actor=actor,
-                    told=told,
+                    told=changes,
                     check=check,
                     check_source=check_source,
                 )
@@ -260,7 +260,7 @@ class WritableRef(Ref):
                     name,
                     to,
                     actor=actor,
-                    told=told,
+                    told=changes,
                     check=check,
                     check_source=check_source,
                     advance=progress or _ignored,

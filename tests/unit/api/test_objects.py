@@ -150,6 +150,15 @@ def test_parts_become_one_object(main: lochan.Branch, where: str) -> None:
         upload.show()
 
 
+def test_a_part_copied_from_a_file_of_a_workspace_has_bytes_of_its_own(lake: lochan.Lake, main: lochan.Branch) -> None:
+    work = main.workspace()
+    work.put("w", b"of the workspace")
+    upload = lake.repository("shop").branch().create_upload("big")  # on the default branch, which has no name here
+    upload.complete([upload.copy_part(1, work, "w", 3, 6)])
+    Path(work.path("w")).write_bytes(b"other bytes, and other many")
+    assert main.read("big") == b"the"
+
+
 def test_an_upload_is_of_one_object_and_is_done_once(lake: lochan.Lake, main: lochan.Branch) -> None:
     shop = lake.repository("shop")
     upload = main.create_upload("big", key="one")

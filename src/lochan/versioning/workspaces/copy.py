@@ -106,10 +106,10 @@ async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at
     async def move_bytes(pair: tuple[Entry, str]) -> None:
         await _move_bytes(target, retold(pair[0], told), pair[1])
 
-    await map_concurrently(move_bytes, [pair for pair in pairs if _is_loose(pair[0])], _WIDTH)
+    await map_concurrently(move_bytes, [pair for pair in pairs if is_loose(pair[0])], _WIDTH)
     now = target.repository.clock.wall()
     named = [
-        retold(msgspec.structs.replace(entry, path=to, mtime=now), told) for entry, to in pairs if not _is_loose(entry)
+        retold(msgspec.structs.replace(entry, path=to, mtime=now), told) for entry, to in pairs if not is_loose(entry)
     ]
     if not named:
         return
@@ -136,7 +136,7 @@ async def _move_bytes(target: CopyTarget, entry: Entry, to: str) -> None:
         )
 
 
-def _is_loose(entry: Entry) -> bool:
+def is_loose(entry: Entry) -> bool:
     """A file of a workspace that is not committed: nobody has looked into it yet."""
     return any(is_workspace_file(block.address) and not block.sha256 for block in entry.blocks)
 

@@ -72,18 +72,19 @@ def _part_span(found: StoredObject, text: str) -> tuple[ByteSpan | None, Headers
 async def get_object_attributes(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, ACTION)
     found = await open_object(address, read_conditions(request.headers))
-    wanted = {name.strip() for name in request.headers.get("x-amz-object-attributes", "").split(",") if name.strip()}
-    if not wanted or not wanted <= _KNOWN:
+    given = request.headers.get("x-amz-object-attributes", "").split(",")
+    names = {name.strip() for name in given if name.strip()}
+    if not names or not names <= _KNOWN:
         raise S3Error("InvalidArgument", "Invalid attribute name specified.", ArgumentName="x-amz-object-attributes")
     sums = found.checksums
     answer = xml(
         attributes(
-            etag=found.etag if "ETag" in wanted else None,
-            checksums=sums if "Checksum" in wanted else None,
+            etag=found.etag if "ETag" in names else None,
+            checksums=sums if "Checksum" in names else None,
             checksum_type=type_of(sums),
-            parts=_parts(found, request) if "ObjectParts" in wanted and found.parts else None,
-            size=found.size if "ObjectSize" in wanted else None,
-            storage="StorageClass" in wanted,
+            parts=_parts(found, request) if "ObjectParts" in names and found.parts else None,
+            size=found.size if "ObjectSize" in names else None,
+            storage="StorageClass" in names,
         )
     )
     answer.headers.append(("last-modified", http_date(found.mtime_us // _SECOND)))

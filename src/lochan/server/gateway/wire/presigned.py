@@ -108,12 +108,12 @@ def is_v2(names: Collection[str]) -> bool:
     return "AWSAccessKeyId" in names or "Signature" in names
 
 
-def _once(pairs: Pairs, wanted: Collection[str]) -> Mapping[str, str]:
+def _once(pairs: Pairs, names: Collection[str]) -> Mapping[str, str]:
     """The parameters of the signature itself: one that comes twice could be read in two ways."""
     found: dict[str, str] = {}
     for raw, value in pairs:
         name = meant_name(raw)
-        if name in wanted:
+        if name in names:
             if name in found:
                 raise S3Error(_CODE, f"The parameter {name} was given more than once.")
             # `+` stays: no such value holds a space, and base64 does hold pluses that some clients do not encode.
