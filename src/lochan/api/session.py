@@ -43,9 +43,10 @@ class OpenRepositories:
             repository.repository = found
         return repository
 
-    async def open(self, found: Repository) -> OpenRepository:
-        """To be released by who opened it."""
-        repository = self.find(found)
+    async def open(self, found: Repository, *, earlier: bool = False) -> OpenRepository:
+        """To be released by who opened it. One that was found `earlier` may have got another name since, and keeps
+        that."""
+        repository = self._open.get(found.id) if earlier else self.find(found)
         if repository is not None:
             return self._used(repository)
         async with self._alone():
@@ -95,16 +96,19 @@ class Opened:
     """A repository while it is used. Of errors, the commands that they advise name it. Written out as a class, since
     every verb enters one."""
 
-    __slots__ = ("_id", "_name", "_session")
+    __slots__ = ("_earlier", "_id", "_name", "_session")
 
-    def __init__(self, session: Session, name: str) -> None:
+    def __init__(self, session: Session, name: str, earlier: Repository | None = None) -> None:
+        """`earlier`: what the name meant before, and is still to mean."""
         self._session = session
         self._name = name
+        self._earlier = earlier
         self._id = ""
 
     async def __aenter__(self) -> OpenRepository:
-        found = await self._session.repository(self._name)
-        repository = await self._session.repositories.open(found)
+        earlier = self._earlier
+        found = await self._session.repository(self._name) if earlier is None else earlier
+        repository = await self._session.repositories.open(found, earlier=earlier is not None)
         self._id = found.id
         return repository
 

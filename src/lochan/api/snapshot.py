@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lochan.api.ref import Ref
-from lochan.api.session import Session
+from lochan.api.ref import OpenedRef, Ref
+from lochan.api.session import Opened, Session
 
 if TYPE_CHECKING:
     from lochan.staging.view import View
@@ -82,6 +82,9 @@ class Snapshot(Ref):
         only = (one.committed_only, one.staged_only) == (two.committed_only, two.staged_only)
         same = self._repository.id == other._repository.id and one.commit_id == two.commit_id and only
         return same and self.kind != WORKSPACE and _layers(one) is _layers(two)
+
+    def _opened(self) -> OpenedRef:
+        return OpenedRef(Opened(self._session, self.repository_name, self._repository), self.name)
 
     async def _view(self, repository: OpenRepository, name: str) -> View:
         return await repository.view(self._resolved)

@@ -115,6 +115,14 @@ def test_an_object_stays_open_and_a_snapshot_stays_as_it_was(main: lochan.Branch
         before.open("b")
 
 
+def test_a_snapshot_is_of_its_repository_whatever_gets_its_name(lake: lochan.Lake, main: lochan.Branch) -> None:
+    before = main.snapshot()
+    lake.repository("shop").rename("store")
+    lake.create_repository("shop").branch().put("a", b"of another")
+    assert before.read("a") == b"1"
+    assert lake.repository("store").ref().snapshot().repository_name == "store"
+
+
 def test_what_a_snapshot_is_of(lake: lochan.Lake, main: lochan.Branch) -> None:
     shop = lake.repository("shop")
     main.put("b", b"2")
