@@ -110,8 +110,8 @@ class _AnyRef(Blocking[Ref_co]):
         return OpenObject(self._runtime.wait(self._noun.open(path)), self._runtime)
 
     @_documented_by(ref.Ref.snapshot)
-    def snapshot(self, *, stale: bool = False) -> Snapshot:
-        return Snapshot(self._runtime.wait(self._noun.snapshot(stale=stale)), self._runtime)
+    def snapshot(self, *, stale: bool = False) -> RefSnapshot:
+        return RefSnapshot(self._runtime.wait(self._noun.snapshot(stale=stale)), self._runtime)
 
 
 class OpenObject(Blocking[open_object.OpenObject]):
@@ -126,7 +126,7 @@ class OpenObject(Blocking[open_object.OpenObject]):
         return getattr(self._noun, name)
 
 
-class Snapshot(_AnyRef[snapshot.Snapshot]):
+class RefSnapshot(_AnyRef[snapshot.RefSnapshot]):
     @property
     def kind(self) -> str:
         """What its name names: branch, workspace, tag, commit."""
@@ -288,8 +288,8 @@ class _AnyRepository(Blocking[Repository_co]):
         return Workspace(self._noun.workspace(name), self._runtime)
 
     @_documented_by(repository.Repository.snapshots)
-    def snapshots(self) -> list[Snapshot]:
-        return [Snapshot(each, self._runtime) for each in self._runtime.wait(self._noun.snapshots())]
+    def snapshots(self) -> list[RefSnapshot]:
+        return [RefSnapshot(each, self._runtime) for each in self._runtime.wait(self._noun.snapshots())]
 
     @_documented_by(repository.Repository.create_branch)
     def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:

@@ -193,10 +193,10 @@ class Branch(WritableRef):
     ) -> ObjectInfo:
         """What was put at the address of that token becomes the object; its size and MD5 must be those that are given.
         Raises NotFound, Refused for a token that was used or has expired, Invalid."""
-        from lochan.versioning.copy import CopyOptions
+        from lochan.versioning.copy import CopyChanges
         from lochan.versioning.links import LinkOptions, link
 
-        options, declared = CopyOptions(content_type, None, metadata or None), LinkOptions(size, checksum)
+        options, declared = CopyChanges(content_type, None, metadata or None), LinkOptions(size, checksum)
         actor = self._session.acting(key, "link address", self.repository_name, self.name, path, token, declared)
         async with self._staging() as (repository, at):
             return ObjectInfo.of(await link(repository, at, path, token, actor=actor, declared=declared, told=options))
@@ -212,10 +212,10 @@ class Branch(WritableRef):
     ) -> ObjectInfo:
         """A file outside the lake becomes the object, without a copy. It must stay as it is: if it changes or goes, the
         object cannot be read. Raises NotFound, Refused for what may not be named."""
-        from lochan.versioning.copy import CopyOptions
+        from lochan.versioning.copy import CopyChanges
         from lochan.versioning.links import stage
 
-        options = CopyOptions(content_type, None, metadata or None)
+        options = CopyChanges(content_type, None, metadata or None)
         actor = self._session.acting(key, "link", self.repository_name, self.name, path, url)
         async with self._staging() as (repository, at):
             return ObjectInfo.of(await stage(repository, at, path, url, actor=actor, told=options))

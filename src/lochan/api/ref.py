@@ -33,7 +33,7 @@ from lochan.errors import NotFound, Refused
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from lochan.api.snapshot import Snapshot
+    from lochan.api.snapshot import RefSnapshot
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
     from lochan.staging.listing import ViewPage
@@ -141,14 +141,14 @@ class Ref:
             raise NotFound(f"no object {path!r} at {name}").named(path)
         return entry
 
-    async def snapshot(self, *, stale: bool = False) -> Snapshot:
+    async def snapshot(self, *, stale: bool = False) -> RefSnapshot:
         """What it names at this moment, as a ref that goes on naming that. A branch that this process has seen before
         may be a `stale` one, for which nobody is asked: enough for who writes there, since the write decides. Raises
         NotFound, Invalid."""
-        from lochan.api.snapshot import Snapshot
+        from lochan.api.snapshot import RefSnapshot
 
         async with self._opened() as (repository, name):
-            return await Snapshot.taken(self._session, repository, name, stale=stale)
+            return await RefSnapshot.taken(self._session, repository, name, stale=stale)
 
     async def resolve(self) -> Commit:
         """The commit that it names now. Raises NotFound, Ambiguous, Invalid, Gone."""

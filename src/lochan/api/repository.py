@@ -24,7 +24,7 @@ from lochan.api.session import Session
 from lochan.api.workspace import Workspace, info_of
 
 if TYPE_CHECKING:
-    from lochan.api.snapshot import Snapshot
+    from lochan.api.snapshot import RefSnapshot
 
 PROTECTED = ("stage", "commit", "rewrite")  # what a rule can block
 
@@ -204,13 +204,13 @@ class Repository:
                 if refs.find_branch(each.opened.branch) is not None:
                     yield UploadInfo.of(each)
 
-    async def snapshots(self) -> list[Snapshot]:
+    async def snapshots(self) -> list[RefSnapshot]:
         """Every branch as it is at this one moment, in the order of their names."""
-        from lochan.api.snapshot import Snapshot
+        from lochan.api.snapshot import RefSnapshot
 
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            return [Snapshot.of_branch(self._session, repository, each) for each in refs.branches()]
+            return [RefSnapshot.of_branch(self._session, repository, each) for each in refs.branches()]
 
     async def is_empty(self) -> bool:
         """Whether there is no object on any branch, committed or staged."""

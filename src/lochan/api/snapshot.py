@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BRANCH, WORKSPACE, TAG, COMMIT = "branch", "workspace", "tag", "commit"
 
 
-class Snapshot(Ref):
+class RefSnapshot(Ref):
     """Its name is the one that it was asked by; `kind` tells what that names (branch, workspace, tag, commit), and
     `commit_id` where it stands. Of a workspace, files that other programs write are read as they are."""
 
@@ -29,7 +29,9 @@ class Snapshot(Ref):
         self._resolved = found
 
     @classmethod
-    async def taken(cls, session: Session, repository: OpenRepository, name: str, *, stale: bool = False) -> Snapshot:
+    async def taken(
+        cls, session: Session, repository: OpenRepository, name: str, *, stale: bool = False
+    ) -> RefSnapshot:
         """Raises NotFound, Invalid."""
         from lochan.versioning.resolve import resolve
 
@@ -41,7 +43,7 @@ class Snapshot(Ref):
         return cls(session, repository.repository, name, _kind(refs, name, found), found)
 
     @classmethod
-    def of_branch(cls, session: Session, repository: OpenRepository, branch: BranchState) -> Snapshot:
+    def of_branch(cls, session: Session, repository: OpenRepository, branch: BranchState) -> RefSnapshot:
         from lochan.versioning.resolve import ResolvedRef
 
         found = ResolvedRef(branch.head, repository.folded().commit(branch.head), branch)
@@ -75,7 +77,7 @@ class Snapshot(Ref):
         workspaces go by their own."""
         return self.name if self.kind in (BRANCH, WORKSPACE) else self.commit_id
 
-    def shows_same(self, other: Snapshot) -> bool:
+    def shows_same(self, other: RefSnapshot) -> bool:
         """Whether readers see the same in both. Layers are never changed, only replaced. Files of a workspace come and
         go without a word, so nothing is known of those."""
         one, two = self._resolved, other._resolved

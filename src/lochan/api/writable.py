@@ -16,15 +16,14 @@ from lochan.api.options import DEFAULT_COPY, DEFAULT_PUT, CopyOptions, PutOption
 from lochan.api.parts import Upload
 from lochan.api.ref import NamedRef, OpenedRef, Ref, full_name
 from lochan.api.results import ChangeCount, FolderResult, ObjectInfo, StagedChange
-from lochan.api.upload import Upload as FileUpload
-from lochan.api.upload import UploadFile, upload_files
+from lochan.api.upload import FileUpload, UploadFile, upload_files
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
     from lochan.formats.entry import Entry
-    from lochan.versioning import copy as versioning_copy
+    from lochan.versioning.copy import CopyChanges
     from lochan.versioning.objects import SizedBody
 
 
@@ -233,7 +232,7 @@ class WritableRef(Ref):
         from lochan.versioning.copy import copy
         from lochan.versioning.transfer import transfer
 
-        changes = _copy_options(options, content_type, metadata)
+        changes = _copy_changes(options, content_type, metadata)
         check, check_source = options.conditions.checking(to), options.source_conditions.checking(path, of_source=True)
         place = source.repository_name, source.name, path, self.repository_name, self.name, to
         actor = self._session.acting(key, "copy", *place, changes.content_type, changes.metadata)
@@ -345,11 +344,9 @@ def _conditions(given: Conditions, if_match: str, if_absent: bool = False) -> Co
     return replace(given, none_match=(ANYTHING,)) if if_absent else given
 
 
-def _copy_options(
-    options: CopyOptions, content_type: str | None, metadata: Mapping[str, str] | None
-) -> versioning_copy.CopyOptions:
-    from lochan.versioning.copy import CopyOptions
+def _copy_changes(options: CopyOptions, content_type: str | None, metadata: Mapping[str, str] | None) -> CopyChanges:
+    from lochan.versioning.copy import CopyChanges
 
     kind = options.content_type if content_type is None else content_type
     notes = options.metadata if metadata is None else metadata
-    return CopyOptions(kind, options.headers, notes, options.checksum)
+    return CopyChanges(kind, options.headers, notes, options.checksum)

@@ -39,7 +39,7 @@ CheckMove = Callable[[Entry | None, Entry | None], None]  # of the source and of
 _ATTEMPTS = 10
 
 
-class CopyOptions(NamedTuple):
+class CopyChanges(NamedTuple):
     """What a copy is to say otherwise than its source; None: the same."""
 
     content_type: str | None = None
@@ -48,7 +48,7 @@ class CopyOptions(NamedTuple):
     checksum: str = ""  # an algorithm of S3's, by which the copy is to have a checksum of the whole object
 
 
-SAME = CopyOptions()
+SAME = CopyChanges()
 
 
 class CopyResult(NamedTuple):
@@ -73,7 +73,7 @@ async def copy(
     target: str,
     *,
     actor: Actor,
-    told: CopyOptions = SAME,
+    told: CopyChanges = SAME,
     check: Check | None = None,
     check_source: Check | None = None,
 ) -> Entry:
@@ -223,7 +223,7 @@ async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> E
     return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
 
 
-def retold(entry: Entry, told: CopyOptions) -> Entry:
+def retold(entry: Entry, told: CopyChanges) -> Entry:
     changed = {name: value for name, value in told._asdict().items() if value is not None and name != "checksum"}
     return msgspec.structs.replace(
         entry, **{name: dict(value) if isinstance(value, Mapping) else value for name, value in changed.items()}

@@ -21,7 +21,7 @@ from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
 from lochan.versioning.bodies.outside_files import plain_etag
 from lochan.versioning.bodies.tokens import AddressToken
-from lochan.versioning.copy import SAME, CopyOptions, retold
+from lochan.versioning.copy import SAME, CopyChanges, retold
 from lochan.versioning.idempotency import entry_first, once
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
@@ -91,7 +91,7 @@ async def link(
     *,
     actor: Actor,
     declared: LinkOptions = NOTHING,
-    told: CopyOptions = SAME,
+    told: CopyChanges = SAME,
 ) -> Entry:
     """What was put at the token's address becomes the object at the path. Raises Refused for a token that is not good
     for this or was used already, NotFound while nothing is there, Invalid for bytes that are not as declared."""
@@ -114,7 +114,7 @@ async def link(
 
 @once(entry_first)
 async def stage(
-    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, told: CopyOptions = SAME
+    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, told: CopyChanges = SAME
 ) -> Entry:
     """The file at a URL outside the lake becomes the object at the path, without a copy. Raises NotFound, and Refused
     for a file of this lake or another one."""

@@ -19,7 +19,7 @@ from lochan.journal.request_key import CarriedOut, without_key
 from lochan.versioning import objects
 from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import scan
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold, with_checksum
+from lochan.versioning.copy import SAME, CopyChanges, CopyResult, retold, with_checksum
 from lochan.versioning.idempotency import check_first, count_first, entry_first
 from lochan.versioning.names import check_key
 from lochan.versioning.objects import Check
@@ -48,7 +48,7 @@ async def transfer(
     to: str,
     *,
     actor: Actor,
-    told: CopyOptions = SAME,
+    told: CopyChanges = SAME,
     check: Check | None = None,
     check_source: Check | None = None,
     advance: Advance = silent,
@@ -119,7 +119,7 @@ async def _written(
     target: OpenRepository,
     branch: str,
     pairs: Sequence[tuple[Entry, str]],
-    told: CopyOptions,
+    told: CopyChanges,
     advance: Advance,
 ) -> list[Entry]:
     for _, to in pairs:

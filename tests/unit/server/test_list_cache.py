@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from lochan.access.rights import Rights
-from lochan.api.snapshot import BRANCH, WORKSPACE, Snapshot
+from lochan.api.snapshot import BRANCH, WORKSPACE, RefSnapshot
 from lochan.formats.entry import Entry
 from lochan.server.gateway.listing_page import BYTES_MAX, ListCache
 from lochan.staging.layers import EMPTY, Layers
@@ -22,18 +22,18 @@ class Asked:
     user: str = "ada"
 
 
-def at(commit: str = "c1", layers: Layers = EMPTY, id: str = "here", **told: Any) -> Snapshot:
+def at(commit: str = "c1", layers: Layers = EMPTY, id: str = "here", **told: Any) -> RefSnapshot:
     found = ResolvedRef(commit, cast("Any", None), BranchState("main", 1, commit, layers), **told)
     repository = Repository(id, "bucket", "files", "main", 0, "ada", {})
-    return Snapshot(cast("Any", None), repository, "main", WORKSPACE if found.workspace else BRANCH, found)
+    return RefSnapshot(cast("Any", None), repository, "main", WORKSPACE if found.workspace else BRANCH, found)
 
 
-def find(pages: ListCache, asked: Asked, snapshot: Snapshot, rights: Rights | None = None) -> bytes | None:
+def find(pages: ListCache, asked: Asked, snapshot: RefSnapshot, rights: Rights | None = None) -> bytes | None:
     return pages.find(snapshot, cast("Any", asked), rights)
 
 
 def keep(
-    pages: ListCache, asked: Asked, snapshot: Snapshot, body: bytes = b"page", rights: Rights | None = None
+    pages: ListCache, asked: Asked, snapshot: RefSnapshot, body: bytes = b"page", rights: Rights | None = None
 ) -> None:
     pages.keep(snapshot, cast("Any", asked), body, rights)
 

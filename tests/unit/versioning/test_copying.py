@@ -13,7 +13,7 @@ from lochan.store.memory import MemoryStore
 from lochan.versioning import bulk, copy, objects
 from lochan.versioning.bodies.body import ready
 from lochan.versioning.commit import CommitRequest, commit
-from lochan.versioning.copy import CopyOptions, CopyResult
+from lochan.versioning.copy import CopyChanges, CopyResult
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -111,7 +111,7 @@ def test_a_copy_onto_itself_has_other_notes() -> None:
         await put(repository, "a")
         with pytest.raises(Invalid, match="are the same"):
             await copy.copy(repository, "main", "a", "main", "a", actor=ANN)
-        told = CopyOptions("text/csv", {"cache-control": "no-store"}, {"k": "v"})
+        told = CopyChanges("text/csv", {"cache-control": "no-store"}, {"k": "v"})
         entry = await copy.copy(repository, "main", "a", "main", "a", actor=ANN, told=told)
         assert (entry.content_type, entry.headers, entry.metadata) == (
             "text/csv",
@@ -120,7 +120,7 @@ def test_a_copy_onto_itself_has_other_notes() -> None:
         )
         assert await objects.stat(repository, "main", "a") == entry
         assert await there(repository) == {"a": b"a"}
-        again = await copy.copy(repository, "main", "a", "main", "b", actor=ANN, told=CopyOptions(metadata={}))
+        again = await copy.copy(repository, "main", "a", "main", "b", actor=ANN, told=CopyChanges(metadata={}))
         assert (again.content_type, again.metadata) == ("text/csv", {})
         await repository.close()
 

@@ -11,12 +11,12 @@ from lochan.access import resources
 from lochan.access.rights import Rights
 from lochan.api.conditions import ConditionFailed, Conditions
 from lochan.api.repository import Repository
-from lochan.api.snapshot import BRANCH, COMMIT, TAG, WORKSPACE, Snapshot
+from lochan.api.snapshot import BRANCH, COMMIT, TAG, WORKSPACE, RefSnapshot
 from lochan.api.writable import WritableRef
 from lochan.errors import Invalid, NotFound
 from lochan.server.gateway.conditions import failed_read
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.object_headers import RootFolder, StoredObject
+from lochan.server.gateway.object_headers import RootFolder, ServedObject
 from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.errors import S3Error
 
@@ -25,7 +25,7 @@ class ObjectAddress(NamedTuple):
     repository: Repository
     ref: str
     path: str
-    snapshot: Snapshot | None  # as of a moment after the request arrived; None: there is no such ref
+    snapshot: RefSnapshot | None  # as of a moment after the request arrived; None: there is no such ref
 
     @property
     def branch(self) -> str:
@@ -122,7 +122,7 @@ def ref_resource(address: ObjectAddress) -> str:
     return resources.branch(name, address.branch.rstrip("@$"))
 
 
-async def open_object(address: ObjectAddress, conditions: Conditions) -> StoredObject:
+async def open_object(address: ObjectAddress, conditions: Conditions) -> ServedObject:
     """The object as it is, to be read. Raises NoSuchKey, PreconditionFailed, NotModified."""
     try:
         found = await _open(address)
@@ -134,7 +134,7 @@ async def open_object(address: ObjectAddress, conditions: Conditions) -> StoredO
     return found
 
 
-async def _open(address: ObjectAddress) -> StoredObject:
+async def _open(address: ObjectAddress) -> ServedObject:
     """Raises NotFound."""
     if address.snapshot is None:
         raise NotFound(f"no ref {address.ref!r}")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lochan.access.rights import Rights, VisibleObjects
 from lochan.api.results import ObjectTable
-from lochan.api.snapshot import WORKSPACE, Snapshot
+from lochan.api.snapshot import WORKSPACE, RefSnapshot
 from lochan.bounded_cache import BoundedCache
 from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.errors import S3Error
@@ -43,7 +43,7 @@ NOTHING = ListingPage([], [], None)
 
 
 async def page_of_ref(
-    snapshot: Snapshot,
+    snapshot: RefSnapshot,
     root: str,
     path: str,
     after: str,
@@ -68,7 +68,7 @@ async def page_of_ref(
 
 
 async def page_of_bucket(
-    branches: Sequence[Snapshot],
+    branches: Sequence[RefSnapshot],
     prefix: str,
     after: str,
     delimiter: str,
@@ -173,7 +173,7 @@ def _concatenated(several: list[ListingColumns]) -> Sequence[Content] | ListingC
 
 
 async def visible_page(
-    snapshot: Snapshot, visible: VisibleObjects, prefix: str, after: str, delimiter: str, limit: int
+    snapshot: RefSnapshot, visible: VisibleObjects, prefix: str, after: str, delimiter: str, limit: int
 ) -> ObjectTable:
     for _ in range(_CHUNKS_MAX):
         found = await snapshot.list_table(prefix, after=after, delimiter=delimiter, limit=max(limit, _CHUNK))
@@ -191,7 +191,7 @@ def _shown(objects: pa.Table, visible: VisibleObjects) -> pa.Table:
     return objects.filter(visible.each(objects.column("path").combine_chunks())) if objects.num_rows else objects
 
 
-async def _is_shown(snapshot: Snapshot, visible: VisibleObjects, folder: str) -> bool:
+async def _is_shown(snapshot: RefSnapshot, visible: VisibleObjects, folder: str) -> bool:
     """Whether there is anything in it that is. Where that cannot be seen from the policies its objects are looked
     through; of a very large one it is said to be so."""
     certain = visible.below(folder)
@@ -220,7 +220,7 @@ def _first(objects: pa.Table, prefixes: list[str], limit: int, *, more: bool) ->
 
 
 class _KeptPage(NamedTuple):
-    snapshot: Snapshot
+    snapshot: RefSnapshot
     rights: Rights | None  # that decided what is shown, and are another object once they change; None: all is shown
     body: bytes
 
@@ -229,13 +229,13 @@ class ListCache:
     def __init__(self) -> None:
         self._pages: BoundedCache[_Query, _KeptPage] = BoundedCache(BYTES_MAX)
 
-    def find(self, snapshot: Snapshot, request: S3Request, rights: Rights | None) -> bytes | None:
+    def find(self, snapshot: RefSnapshot, request: S3Request, rights: Rights | None) -> bytes | None:
         """Of exactly this query, by this user, who is named in it; where the ref is as it was, and what is shown."""
         page = self._pages.get(_query(request))
         holds = page is not None and page.rights is rights and page.snapshot.shows_same(snapshot)
         return page.body if page is not None and holds else None
 
-    def keep(self, snapshot: Snapshot, request: S3Request, body: bytes, rights: Rights | None) -> None:
+    def keep(self, snapshot: RefSnapshot, request: S3Request, body: bytes, rights: Rights | None) -> None:
         """One that was made of that. Files of a workspace come and go without a word, and are not kept."""
         if snapshot.kind != WORKSPACE and len(body) <= BYTES_MAX // 4:
             self._pages.put(_query(request), _KeptPage(snapshot, rights, body), len(body))

@@ -38,7 +38,7 @@ _SECOND = 1_000_000
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a header's name is made of
 
 
-class StoredObject(Protocol):
+class ServedObject(Protocol):
     """What an open object tells, and its bytes."""
 
     @property
@@ -132,13 +132,13 @@ def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
     return ObjectHeaders(content_type, kept, metadata)
 
 
-def object_headers(found: StoredObject, request: S3Request, *, whole: bool = True) -> Headers:
+def object_headers(found: ServedObject, request: S3Request, *, whole: bool = True) -> Headers:
     """Without the length, which is of the span that is sent; a checksum is only of the whole."""
     overrides = {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
     return stored_headers(found, overrides, checksums=whole and asks_for_checksums(request.headers))
 
 
-def stored_headers(found: StoredObject, overrides: Mapping[str, str] = _NONE, *, checksums: bool) -> Headers:
+def stored_headers(found: ServedObject, overrides: Mapping[str, str] = _NONE, *, checksums: bool) -> Headers:
     headers: Headers = [
         ("etag", f'"{found.etag}"'),
         ("last-modified", http_date(found.mtime_us // _SECOND)),

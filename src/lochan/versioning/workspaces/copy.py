@@ -19,7 +19,7 @@ from lochan.journal.request_key import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
 from lochan.versioning.bulk import check_present, visible
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold, with_checksum
+from lochan.versioning.copy import SAME, CopyChanges, CopyResult, retold, with_checksum
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import resolve
@@ -39,7 +39,7 @@ async def copy(
     source_ref: str,
     source: str,
     to: str,
-    told: CopyOptions = SAME,
+    told: CopyChanges = SAME,
     check_source: objects.Check | None = None,
 ) -> Entry:
     """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
@@ -99,7 +99,7 @@ async def _read(repository: OpenRepository, ref: str, prefix: str) -> tuple[int,
     return read_at, entries_of(found)
 
 
-async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, told: CopyOptions) -> None:
+async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, told: CopyChanges) -> None:
     for _, to in pairs:
         check_key(to)
 

@@ -3,7 +3,7 @@
 from lochan.server.gateway.conditions import read_conditions
 from lochan.server.gateway.find_object import object_address, open_object
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.object_headers import StoredObject, object_headers
+from lochan.server.gateway.object_headers import ServedObject, object_headers
 from lochan.server.gateway.request import PAGE_MAX, PART_NUMBERS, PARTS_MAX, Headers, Response, S3Request, xml
 from lochan.server.gateway.wire.checksums import type_of
 from lochan.server.gateway.wire.errors import S3Error
@@ -29,7 +29,7 @@ async def head_object(gateway: Gateway, request: S3Request) -> Response:
     return Response(status, headers)
 
 
-async def _requested(gateway: Gateway, request: S3Request) -> tuple[StoredObject, ByteSpan, int, Headers]:
+async def _requested(gateway: Gateway, request: S3Request) -> tuple[ServedObject, ByteSpan, int, Headers]:
     """The object, which bytes of it, and how it is answered."""
     address = await object_address(gateway, request, ACTION, root=True)
     found = await open_object(address, read_conditions(request.headers))
@@ -41,7 +41,7 @@ async def _requested(gateway: Gateway, request: S3Request) -> tuple[StoredObject
     return found, span, 200 if part is None else 206, headers
 
 
-def _span(found: StoredObject, request: S3Request) -> tuple[ByteSpan | None, Headers]:
+def _span(found: ServedObject, request: S3Request) -> tuple[ByteSpan | None, Headers]:
     """The span that a range or a part number asks for, and the headers that say so. Raises InvalidRange."""
     if "partNumber" in request.query:
         if "range" in request.headers:
@@ -54,7 +54,7 @@ def _span(found: StoredObject, request: S3Request) -> tuple[ByteSpan | None, Hea
     return span, [] if span is None else [("content-range", span.content_range(found.size))]
 
 
-def _part_span(found: StoredObject, text: str) -> tuple[ByteSpan | None, Headers]:
+def _part_span(found: ServedObject, text: str) -> tuple[ByteSpan | None, Headers]:
     sizes = found.parts or (found.size,)
     if not text.isdecimal() or not text.isascii() or not 1 <= int(text[:6]) <= PARTS_MAX:
         raise S3Error("InvalidArgument", PART_NUMBERS, ArgumentName="partNumber", ArgumentValue=text[:64])
@@ -91,7 +91,7 @@ async def get_object_attributes(gateway: Gateway, request: S3Request) -> Respons
     return answer
 
 
-def _parts(found: StoredObject, request: S3Request) -> ObjectParts:
+def _parts(found: ServedObject, request: S3Request) -> ObjectParts:
     limit = _header(request, "x-amz-max-parts", PAGE_MAX)
     marker = _header(request, "x-amz-part-number-marker", 0)
     numbered = list(enumerate(found.parts, 1))[marker : marker + limit]
