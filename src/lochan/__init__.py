@@ -11,11 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lochan.api.blocking import Access, Branch, Lake, Pool, Ref, Repository, Workspace
+    from lochan.api.blocking import Access, Branch, Lake, Pool, Ref, Repository, Upload, Workspace
     from lochan.api.compaction import CompactOptions
+    from lochan.api.conditions import Conditions
     from lochan.api.imports import ImportSource
     from lochan.api.load import LoadOptions
-    from lochan.api.options import CommitOptions, EngineOptions
+    from lochan.api.options import CommitOptions, CopyOptions, EngineOptions, PutOptions
+    from lochan.api.parts import NamedPart
     from lochan.api.results import (
         BranchInfo,
         Change,
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
         LoadResult,
         ObjectInfo,
         ObjectPage,
+        PartInfo,
         RepositoryInfo,
         StagedChange,
         TagInfo,
+        UploadInfo,
         WorkspaceInfo,
     )
     from lochan.connection import connect
@@ -41,6 +45,8 @@ __all__ = [
     "Commit",
     "CommitOptions",
     "CompactOptions",
+    "Conditions",
+    "CopyOptions",
     "EngineOptions",
     "FolderResult",
     "ImportSource",
@@ -48,14 +54,19 @@ __all__ = [
     "LoadOptions",
     "LoadResult",
     "LochanError",
+    "NamedPart",
     "ObjectInfo",
     "ObjectPage",
+    "PartInfo",
     "Pool",
+    "PutOptions",
     "Ref",
     "Repository",
     "RepositoryInfo",
     "StagedChange",
     "TagInfo",
+    "Upload",
+    "UploadInfo",
     "Workspace",
     "WorkspaceInfo",
     "__version__",
@@ -63,11 +74,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "lochan.api.blocking": ("Access", "Branch", "Lake", "Pool", "Ref", "Repository", "Workspace"),
+    "lochan.api.blocking": ("Access", "Branch", "Lake", "Pool", "Ref", "Repository", "Upload", "Workspace"),
     "lochan.api.compaction": ("CompactOptions",),
+    "lochan.api.conditions": ("Conditions",),
     "lochan.api.imports": ("ImportSource",),
     "lochan.api.load": ("LoadOptions",),
-    "lochan.api.options": ("CommitOptions", "EngineOptions"),
+    "lochan.api.options": ("CommitOptions", "CopyOptions", "EngineOptions", "PutOptions"),
+    "lochan.api.parts": ("NamedPart",),
     "lochan.connection": ("connect",),
     "lochan.errors": ("LochanError",),
 }

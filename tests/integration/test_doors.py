@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import lochan
-from lochan.errors import NotFound
+from lochan.errors import NotFound, PreconditionFailed
 from tests.servers.lochan import LochanServer, lochan_server
 
 PART = 5 << 20
@@ -181,6 +181,73 @@ def _upload(client: Any, branch: str, path: str) -> None:
         done = client.upload_part(**_key(branch, path), **part)
         parts.append({"PartNumber": number, "ETag": done["ETag"], "ChecksumCRC32": done["ChecksumCRC32"]})
     client.complete_multipart_upload(**_key(branch, path), UploadId=upload, MultipartUpload={"Parts": parts})
+
+
+def _parts_by_python(lake: lochan.Lake, repository: str) -> None:
+    branch = lake.repository(repository).branch("main")
+    options = lochan.PutOptions(metadata=NOTES)
+    upload = branch.create_upload("parts", options, checksum="CRC32", checksum_type="COMPOSITE")
+    upload.complete([upload.put_part(number, data) for number, data in enumerate((b"a" * PART, b"b"), start=1)])
+
+
+def _act_by_python(lake: lochan.Lake, repository: str) -> list[str]:
+    branch = lake.repository(repository).branch("main")
+    branch.put("one", b"one", content_type="text/csv", metadata=NOTES, if_absent=True)
+    faults = [_code(lambda: branch.put("one", b"other", if_absent=True))]
+    faults.append(_code(lambda: branch.put("one", b"other", if_match="0" * 32)))
+    told = lochan.CopyOptions(content_type="text/x", headers={}, metadata={"n": "2"}, checksum="SHA256")
+    branch.copy(branch, "one", "copy", told)
+    source = lochan.Conditions(match=("0" * 32,))
+    faults.append(_code(lambda: branch.copy(branch, "one", "copy", lochan.CopyOptions(source_conditions=source))))
+    faults.append(_code(lambda: branch.delete_if("copy", "0" * 32)))
+    branch.delete_if("one", branch.stat("one").etag)
+    _parts_by_python(lake, repository)
+    return faults
+
+
+def _act_by_s3(client: Any, repository: str) -> list[str]:
+    one, copy = _key(f"{repository}@main", "one"), _key(f"{repository}@main", "copy")
+    client.put_object(**one, Body=b"one", ContentType="text/csv", Metadata=NOTES, IfNoneMatch="*")
+    faults = [_code(lambda: client.put_object(**one, Body=b"other", IfNoneMatch="*"))]
+    faults.append(_code(lambda: client.put_object(**one, Body=b"other", IfMatch="0" * 32)))
+    told = {"MetadataDirective": "REPLACE", "ContentType": "text/x", "Metadata": {"n": "2"}}
+    client.copy_object(**copy, CopySource=one, ChecksumAlgorithm="SHA256", **told)
+    faults.append(_code(lambda: client.copy_object(**copy, CopySource=one, CopySourceIfMatch="0" * 32)))
+    faults.append(_code(lambda: client.delete_object(**copy, IfMatch="0" * 32)))
+    client.delete_object(**one, IfMatch=client.head_object(**one)["ETag"])
+    _upload(client, f"{repository}@main", "parts")
+    return faults
+
+
+def _code(act: Callable[[], object]) -> str:
+    try:
+        act()
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    except PreconditionFailed:
+        return "PreconditionFailed"
+    return ""
+
+
+def test_conditions_directives_and_parts_leave_the_same_behind(server: LochanServer, client: Any) -> None:
+    """The same objects with the same checksums, and the same events in the journal."""
+    for repository in ("by-python", "by-s3"):
+        client.create_bucket(Bucket=repository)
+    with lochan.connect(server.lake) as lake:
+        faults = [_act_by_python(lake, "by-python"), _act_by_s3(client, "by-s3")]
+        assert faults[0] == faults[1] == ["PreconditionFailed"] * 4
+        left = [
+            [object_status(client, f"{name}@main", path) for path in ("copy", "parts")]
+            for name in ("by-python", "by-s3")
+        ]
+        assert left[0] == left[1]
+        assert left[0][0]["ChecksumSHA256"] and left[0][1]["ChecksumCRC32"].endswith("-2")
+        details = [lake.repository(name).branch("main").details("parts") for name in ("by-python", "by-s3")]
+        assert [(each.checksums, each.headers, [block.size for block in each.blocks]) for each in details[:1]] == [
+            (each.checksums, each.headers, [block.size for block in each.blocks]) for each in details[1:]
+        ]
+        events = [[each.type for each in lake.events(name)] for name in ("by-python", "by-s3")]
+        assert events[0] == events[1]
 
 
 def test_objects_outside_of_the_lake_are_read_by_every_door(server: LochanServer, client: Any, tmp_path: Path) -> None:

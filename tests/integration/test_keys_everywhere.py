@@ -150,7 +150,7 @@ def test_a_key_is_kept_through_every_verb(key: str) -> None:
         await copy.move(repository, "main", key, "moved", actor=ANN)
         assert await paths(repository, "main") == ["moved", "plain"]
         await copy.move(repository, "main", "moved", key, actor=ANN)
-        await copy.copy(repository, "main", key, "main", key, actor=ANN, options=copy.CopyOptions(metadata={"k": key}))
+        await copy.copy(repository, "main", key, "main", key, actor=ANN, options=copy.CopyChanges(metadata={"k": key}))
         assert (await objects.stat(repository, "main", key)).metadata == {"k": key}
         second, _ = await commit(repository, "main", CommitRequest("two"), actor=ANN)
         log = [id async for id, _ in history(repository, "main", LogRequest(paths=(key,)))]

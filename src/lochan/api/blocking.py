@@ -16,9 +16,22 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from lochan.api import access, branch, frames, lake, pool, ref, repository, workspace, writable
+from lochan.api import (
+    access,
+    branch,
+    frames,
+    lake,
+    open_object,
+    parts,
+    pool,
+    ref,
+    repository,
+    snapshot,
+    workspace,
+    writable,
+)
 from lochan.api.access import ActionInfo
-from lochan.api.options import DEFAULT_COMMIT, CommitOptions
+from lochan.api.options import DEFAULT_COMMIT, DEFAULT_PUT, CommitOptions, PutOptions
 from lochan.api.ref import NamedRef
 from lochan.runtime import Runtime
 
@@ -98,12 +111,62 @@ class _AnyRef(Blocking[Ref_co]):
     list = _iterates(ref.Ref.list)
     list_page = _waits(ref.Ref.list_page)
     list_pages = _iterates(ref.Ref.list_pages)
+    list_table = _waits(ref.Ref.list_table)
     stat = _waits(ref.Ref.stat)
     details = _waits(ref.Ref.details)
     stream = _iterates(ref.Ref.stream)
     read = _waits(ref.Ref.read)
     download = _waits(ref.Ref.download)
     download_folder = _waits(ref.Ref.download_folder)
+
+    @_documented_by(ref.Ref.open)
+    def open(self, path: str) -> OpenObject:
+        return OpenObject(self._runtime.wait(self._noun.open(path)), self._runtime)
+
+    @_documented_by(ref.Ref.snapshot)
+    def snapshot(self, *, stale: bool = False) -> RefSnapshot:
+        return RefSnapshot(self._runtime.wait(self._noun.snapshot(stale=stale)), self._runtime)
+
+
+class OpenObject(Blocking[open_object.OpenObject]):
+    """An object as it was when it was opened. It tells what the asynchronous one tells (`size`, `etag`, `mtime` …)."""
+
+    stream = _iterates(open_object.OpenObject.stream)
+    read = _waits(open_object.OpenObject.read)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._noun, name)
+
+
+class RefSnapshot(_AnyRef[snapshot.RefSnapshot]):
+    @property
+    def kind(self) -> str:
+        """What its name names: branch, workspace, tag, commit."""
+        return self._noun.kind
+
+    @property
+    def commit_id(self) -> str:
+        """Of a workspace, the commit that it was opened on."""
+        return self._noun.commit_id
+
+
+class Upload(Blocking[parts.Upload]):
+    @property
+    def id(self) -> str:
+        return self._noun.id
+
+    @property
+    def path(self) -> str:
+        return self._noun.path
+
+    show = _waits(parts.Upload.show)
+    put_part = _waits(parts.Upload.put_part)
+    copy_part = _waits(parts.Upload.copy_part)
+    complete = _waits(parts.Upload.complete)
+    abort = _waits(parts.Upload.abort)
+    parts = _waits(parts.Upload.parts)
 
 
 class Ref(_AnyRef[ref.Ref]):
@@ -124,6 +187,23 @@ class _AnyWritable(_AnyRef[Writable_co]):
     copy_folder = _waits(writable.WritableRef.copy_folder)
     move = _waits(writable.WritableRef.move)
     move_folder = _waits(writable.WritableRef.move_folder)
+
+    @_documented_by(writable.WritableRef.create_upload)
+    def create_upload(
+        self,
+        path: str,
+        options: PutOptions = DEFAULT_PUT,
+        *,
+        checksum: str = "",
+        checksum_type: str = "",
+        key: str = "",
+    ) -> Upload:
+        made = self._noun.create_upload(path, options, checksum=checksum, checksum_type=checksum_type, key=key)
+        return Upload(self._runtime.wait(made), self._runtime)
+
+    @_documented_by(writable.WritableRef.open_upload)
+    def open_upload(self, path: str, id: str) -> Upload:
+        return Upload(self._noun.open_upload(path, id), self._runtime)
 
 
 class Workspace(_AnyWritable[workspace.Workspace]):
@@ -204,6 +284,8 @@ class _AnyRepository(Blocking[Repository_co]):
     set_read_only = _waits(repository.Repository.set_read_only)
     stashes = _iterates(repository.Repository.stashes)
     workspaces = _iterates(repository.Repository.workspaces)
+    uploads = _iterates(repository.Repository.uploads)
+    is_empty = _waits(repository.Repository.is_empty)
     rename = _waits(repository.Repository.rename)
     delete = _waits(repository.Repository.delete)
 
@@ -218,6 +300,10 @@ class _AnyRepository(Blocking[Repository_co]):
     @_documented_by(repository.Repository.workspace)
     def workspace(self, name: str) -> Workspace:
         return Workspace(self._noun.workspace(name), self._runtime)
+
+    @_documented_by(repository.Repository.snapshots)
+    def snapshots(self) -> list[RefSnapshot]:
+        return [RefSnapshot(each, self._runtime) for each in self._runtime.wait(self._noun.snapshots())]
 
     @_documented_by(repository.Repository.create_branch)
     def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:
@@ -371,9 +457,17 @@ class Lake(Blocking[lake.Lake]):
 
     @_documented_by(lake.Lake.create_repository)
     def create_repository(
-        self, name: str, *, default_branch: str = "main", metadata: Mapping[str, str] | None = None, key: str = ""
+        self,
+        name: str,
+        *,
+        default_branch: str = "main",
+        metadata: Mapping[str, str] | None = None,
+        dotted: bool = False,
+        key: str = "",
     ) -> Repository:
-        made = self._noun.create_repository(name, default_branch=default_branch, metadata=metadata, key=key)
+        made = self._noun.create_repository(
+            name, default_branch=default_branch, metadata=metadata, dotted=dotted, key=key
+        )
         return Repository(self._runtime.wait(made), self._runtime)
 
     @_documented_by(lake.Lake.create_pool)

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeGuard, cast
 
 from lochan.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from lochan.versioning.objects import SizedBody
 
 Body = bytes | bytearray | memoryview | str | PathLike[str] | BinaryIO | Iterable[bytes] | AsyncIterable[bytes]
 
 _CHUNK_BYTES = 1 << 20
 
 
-def chunks_of(body: Body) -> AsyncIterator[bytes]:
+def chunks_of(body: Body | SizedBody) -> AsyncIterator[bytes]:
     """Texts as UTF-8; of a path the file's bytes, never more than a piece of them at a time."""
+    if is_sized(body):
+        return body.pieces()
     match body:
         case str():
             return _one(body.encode())
@@ -30,6 +35,11 @@ def chunks_of(body: Body) -> AsyncIterator[bytes]:
     if isinstance(body, Iterable):
         return _each(body)
     raise Invalid(f"{type(body).__name__} is not the bytes of an object", hint="give bytes, a text, a path or a file")
+
+
+def is_sized(body: Body | SizedBody) -> TypeGuard[SizedBody]:
+    """Whether it tells its length, and what was declared of it."""
+    return hasattr(body, "check_trailer")
 
 
 async def _one(data: bytes) -> AsyncIterator[bytes]:

@@ -44,12 +44,12 @@ class Branch(WritableRef):
         from lochan.versioning.heads.commit import CommitRequest, commit
 
         options = _with(options, message)
-        wish = CommitRequest(
+        request = CommitRequest(
             options.message, options.metadata, options.author, options.date_us, allow_empty=allow_empty, paths=paths
         )
-        actor = self._session.acting(options.key, "commit", self.repository_name, self.name, wish)
+        actor = self._session.acting(options.key, "commit", self.repository_name, self.name, request)
         async with self._staging() as (repository, at):
-            return Commit.of(*await commit(repository, at, wish, actor=actor))
+            return Commit.of(*await commit(repository, at, request, actor=actor))
 
     async def reset(self, to: NamedRef | str | None = None, *, key: str = "") -> Commit:
         """Drops all that is staged; with `to`, the branch also stands there afterwards. Raises NotFound, Protected."""
@@ -83,14 +83,14 @@ class Branch(WritableRef):
 
         async with self._opened() as (repository, at):
             name = full_name(source, repository)
-            said, chosen = said_of(options), Strategy(strategy, prefixes or {})
-            request = name, said, strategy, dict(prefixes or {}), squash, leave_staged, commit_staged
+            message, chosen = said_of(options), Strategy(strategy, prefixes or {})
+            request = name, message, strategy, dict(prefixes or {}), squash, leave_staged, commit_staged
             actor = self._session.acting(options.key, "merge", self.repository_name, at, *request)
             id = await merge(
                 repository,
                 name,
                 at,
-                said,
+                message,
                 actor=actor,
                 strategy=chosen,
                 squash=squash,
@@ -135,10 +135,10 @@ class Branch(WritableRef):
         from lochan.versioning.heads.moves import revert
 
         async with self._opened() as (repository, at):
-            name, said, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
-            request = name, said, parent, commit_staged
+            name, message, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
+            request = name, message, parent, commit_staged
             actor = self._session.acting(options.key, "revert", self.repository_name, at, *request)
-            id = await revert(repository, at, name, said, actor=actor, parent=parent, commit_first=first)
+            id = await revert(repository, at, name, message, actor=actor, parent=parent, commit_first=first)
             return await _commit(repository, id)
 
     async def cherry_pick(
@@ -153,10 +153,10 @@ class Branch(WritableRef):
         from lochan.versioning.heads.moves import cherry_pick
 
         async with self._opened() as (repository, at):
-            name, said, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
-            request = name, said, parent, commit_staged
+            name, message, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
+            request = name, message, parent, commit_staged
             actor = self._session.acting(options.key, "cherry-pick", self.repository_name, at, *request)
-            id = await cherry_pick(repository, at, name, said, actor=actor, parent=parent, commit_first=first)
+            id = await cherry_pick(repository, at, name, message, actor=actor, parent=parent, commit_first=first)
             return await _commit(repository, id)
 
     async def rebase(self, onto: NamedRef | str, *, key: str = "") -> RebaseResult:
@@ -193,13 +193,15 @@ class Branch(WritableRef):
     ) -> ObjectInfo:
         """What was put at the address of that token becomes the object; its size and MD5 must be those that are given.
         Raises NotFound, Refused for a token that was used or has expired, Invalid."""
-        from lochan.versioning.copy import CopyOptions
+        from lochan.versioning.copy import CopyChanges
         from lochan.versioning.links import LinkOptions, link
 
-        told, declared = CopyOptions(content_type, None, metadata or None), LinkOptions(size, checksum)
+        options, declared = CopyChanges(content_type, None, metadata or None), LinkOptions(size, checksum)
         actor = self._session.acting(key, "link address", self.repository_name, self.name, path, token, declared)
         async with self._staging() as (repository, at):
-            return ObjectInfo.of(await link(repository, at, path, token, actor=actor, declared=declared, options=told))
+            return ObjectInfo.of(
+                await link(repository, at, path, token, actor=actor, declared=declared, options=options)
+            )
 
     async def link(
         self,
@@ -212,13 +214,13 @@ class Branch(WritableRef):
     ) -> ObjectInfo:
         """A file outside the lake becomes the object, without a copy. It must stay as it is: if it changes or goes, the
         object cannot be read. Raises NotFound, Refused for what may not be named."""
-        from lochan.versioning.copy import CopyOptions
+        from lochan.versioning.copy import CopyChanges
         from lochan.versioning.links import stage
 
-        told = CopyOptions(content_type, None, metadata or None)
+        options = CopyChanges(content_type, None, metadata or None)
         actor = self._session.acting(key, "link", self.repository_name, self.name, path, url)
         async with self._staging() as (repository, at):
-            return ObjectInfo.of(await stage(repository, at, path, url, actor=actor, options=told))
+            return ObjectInfo.of(await stage(repository, at, path, url, actor=actor, options=options))
 
     async def import_files(
         self,
@@ -230,11 +232,11 @@ class Branch(WritableRef):
         """All files under these URLs become objects, without a copy, as one commit; they must stay where they are.
         Objects at the same paths are replaced, others stay. `progress` is told of files as they are listed. Raises
         NotFound, PathsInTheWay for paths with uncommitted changes, NothingToDo."""
-        said = said_of(options)
-        actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, said)
+        message = said_of(options)
+        actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, message)
         async with self._staging() as (repository, at):
             found = await imports.gathered(repository, sources, progress)
-            return await imports.land(repository, at, found, said, actor)
+            return await imports.land(repository, at, found, message, actor)
 
     async def try_import(
         self, sources: Sequence[ImportSource], *, progress: imports.Progress | None = None
@@ -253,12 +255,12 @@ class Branch(WritableRef):
     ) -> ImportResult:
         """Makes the prefix the same as the source: files that were added there, changed (by size and ETag) or removed
         are added, changed and removed here, as one commit, without a copy. Raises as `import_files` does."""
-        said = said_of(options)
-        request = source, keep_removed, said
+        message = said_of(options)
+        request = source, keep_removed, message
         actor = self._session.acting(options.key, "ingest", self.repository_name, self.name, *request)
         async with self._staging() as (repository, at):
             found = await imports.followed(repository, source, keep_removed, progress)
-            return await imports.land(repository, at, found, said, actor)
+            return await imports.land(repository, at, found, message, actor)
 
     async def ingest_diff(
         self, source: ImportSource, *, keep_removed: bool = False, progress: imports.Progress | None = None

@@ -78,11 +78,22 @@ class Lake:
         return Frames(self._session)
 
     async def create_repository(
-        self, name: str, *, default_branch: str = "main", metadata: Mapping[str, str] | None = None, key: str = ""
+        self,
+        name: str,
+        *,
+        default_branch: str = "main",
+        metadata: Mapping[str, str] | None = None,
+        dotted: bool = False,
+        key: str = "",
     ) -> Repository:
-        """Raises AlreadyExists, Invalid."""
+        """`dotted`: its name may have dots, as that of a bucket may. Raises AlreadyExists, Invalid."""
         await self._session.lake.create_repository(
-            name, default_branch=default_branch, metadata=metadata, actor=self._session.actor, key=key
+            name,
+            default_branch=default_branch,
+            metadata=metadata,
+            dotted=dotted,
+            actor=self._session.actor,
+            key=key,
         )
         return self.repository(name)
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lochan.api.conditions import NO_CONDITIONS, Conditions
 from lochan.api.results import microseconds, moment
+from lochan.journal.keys import KEY_LENGTH_MAX as KEY_LENGTH_MAX
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.limits import Limits
@@ -63,6 +65,30 @@ class QueryOptions(EngineOptions, frozen=True, kw_only=True):
         return super().limits._replace(spill_bytes=self.spill_bytes)
 
 
+class PutOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What `put` and an upload in parts may be told of an object besides its bytes."""
+
+    content_type: str = ""
+    headers: Mapping[str, str] = {}  # Cache-Control and its like, by lower-case name
+    metadata: Mapping[str, str] = {}
+    md5: str = ""  # in hex; the body must have it
+    checksums: Mapping[str, str | None] = {}  # S3's, in base64 by algorithm, kept and compared; None: only kept
+    conditions: Conditions = NO_CONDITIONS  # on the object that is there
+
+
+class CopyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a copy is to have otherwise than its source; None: the same."""
+
+    content_type: str | None = None
+    headers: Mapping[str, str] | None = None
+    metadata: Mapping[str, str] | None = None
+    checksum: str = ""  # an algorithm of S3's: the copy has a checksum of the whole object by it
+    conditions: Conditions = NO_CONDITIONS  # on the object that is there
+    source_conditions: Conditions = NO_CONDITIONS
+
+
+DEFAULT_PUT = PutOptions()
+DEFAULT_COPY = CopyOptions()
 DEFAULT_COMMIT = CommitOptions()
 DEFAULT_ENGINE = EngineOptions()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lochan.api.download import Download
 from lochan.api.download import Progress as DownloadProgress
 from lochan.api.local_files import Report, ignored
+from lochan.api.open_object import OpenObject
 from lochan.api.results import (
     BlameResult,
     Change,
@@ -23,18 +24,25 @@ from lochan.api.results import (
     ObjectDetails,
     ObjectInfo,
     ObjectPage,
+    ObjectTable,
     microseconds,
 )
-from lochan.api.session import Session
-from lochan.errors import Refused
+from lochan.api.session import Opened, Session
+from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from lochan.api.snapshot import RefSnapshot
+    from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
     from lochan.staging.listing import ViewPage
+    from lochan.staging.view import View
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.revisions.log import LogRequest
 
 _PAGE = 1_000
+_COLUMNS = ["path", "size", "mtime", "checksum", "etag", "content_type"]
 _BLAME_PAGE = 100_000  # each is a walk through history
 
 
@@ -75,6 +83,33 @@ def files_only(repository: OpenRepository) -> None:
         raise no_staging()
 
 
+class OpenedRef:
+    """A repository while it is used, and the full name of a ref in it. Raises Refused for a pool where `files` are
+    meant."""
+
+    __slots__ = ("_files", "_name", "_opened")
+
+    def __init__(self, opened: Opened, name: str, *, files: bool = False) -> None:
+        self._opened = opened
+        self._name = name
+        self._files = files
+
+    async def __aenter__(self) -> tuple[OpenRepository, str]:
+        repository = await self._opened.__aenter__()
+        if self._files:
+            try:
+                files_only(repository)
+            except Refused as error:
+                await self._opened.__aexit__(Refused, error, error.__traceback__)
+                raise
+        return repository, self._name or repository.repository.default_branch
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self._opened.__aexit__(kind, error, at)
+
+
 class Ref:
     """Of a branch what is staged is read too; `main$` reads what is committed alone. Without a name it is the default
     branch, whichever that is when it is asked."""
@@ -88,11 +123,32 @@ class Ref:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.repository_name}{'@' if self.name else ''}{self.name}>"
 
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[tuple[OpenRepository, str]]:
+    def _opened(self) -> OpenedRef:
         """The repository, and the ref's name there."""
-        async with self._session.opened(self.repository_name) as repository:
-            yield repository, self.name or repository.repository.default_branch
+        return OpenedRef(self._session.opened(self.repository_name), self.name)
+
+    async def _view(self, repository: OpenRepository, name: str) -> View:
+        """What a reader of the ref sees. Raises NotFound for a ref that is not there."""
+        return await repository.view(await repository.resolve(name, workspaces=True))
+
+    async def _entry(self, repository: OpenRepository, name: str, path: str) -> Entry:
+        """The object at that path. Raises NotFound."""
+        from lochan.versioning.names import check_key
+
+        check_key(path)
+        entry = await (await self._view(repository, name)).get(path)
+        if entry is None:
+            raise NotFound(f"no object {path!r} at {name}").named(path)
+        return entry
+
+    async def snapshot(self, *, stale: bool = False) -> RefSnapshot:
+        """What it names at this moment, as a ref that goes on naming that. A branch that this process has seen before
+        may be a `stale` one, for which nobody is asked: enough for who writes there, since the write decides. Raises
+        NotFound, Invalid."""
+        from lochan.api.snapshot import RefSnapshot
+
+        async with self._opened() as (repository, name):
+            return await RefSnapshot.taken(self._session, repository, name, stale=stale)
 
     async def resolve(self) -> Commit:
         """The commit that it names now. Raises NotFound, Ambiguous, Invalid, Gone."""
@@ -115,8 +171,8 @@ class Ref:
         of them. Raises NotFound."""
         from lochan.versioning.revisions.log import history
 
-        wish = _log_wish(path, prefix, author, grep, since, until, first_parent)
-        async with self._opened() as (repository, name), aclosing(history(repository, name, wish)) as found:
+        request = _log_request(path, prefix, author, grep, since, until, first_parent)
+        async with self._opened() as (repository, name), aclosing(history(repository, name, request)) as found:
             async for id, commit in found:
                 yield Commit.of(id, commit)
 
@@ -135,8 +191,8 @@ class Ref:
         give it. Raises NotFound."""
         from lochan.versioning.revisions.log import walked
 
-        wish = _log_wish(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
-        async with self._opened() as (repository, name), aclosing(walked(repository, name, wish)) as found:
+        request = _log_request(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
+        async with self._opened() as (repository, name), aclosing(walked(repository, name, request)) as found:
             async for id, commit, matches in found:
                 yield LogEntry(commit=Commit.of(id, commit), matches=matches)
 
@@ -232,45 +288,51 @@ class Ref:
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
     ) -> ObjectPage:
         """Objects and common prefixes, together at most `limit`. Raises NotFound for a ref that is not there."""
-        from lochan.versioning.objects import list_objects
-
         async with self._opened() as (repository, name):
-            return _object_page(await list_objects(repository, name, prefix, after, delimiter, limit))
+            view = await self._view(repository, name)
+            return _object_page(await view.list(prefix, after, delimiter, limit))
 
     async def list_pages(self, prefix: str = "", *, delimiter: str = "") -> AsyncIterator[ObjectPage]:
         """All of them, page by page, as they were at one moment; at least one page, which may be empty. Raises
         NotFound for a ref that is not there."""
         async with self._opened() as (repository, name):
-            view = await repository.view(await repository.resolve(name, workspaces=True))
+            view = await self._view(repository, name)
             after: str | None = ""
             while after is not None:
                 page = await view.list(prefix, after, delimiter, _PAGE)
                 yield _object_page(page)
                 after = page.next
 
+    async def list_table(
+        self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
+    ) -> ObjectTable:
+        """`list_page` with the objects as an Arrow table, which is quicker where a page is large."""
+        async with self._opened() as (repository, name):
+            view = await self._view(repository, name)
+            page = await view.list_columns(prefix, after, delimiter, limit)
+            return ObjectTable(page.entries.select(_COLUMNS), page.prefixes, page.next)
+
     async def stat(self, path: str) -> ObjectInfo:
         """Raises NotFound."""
-        from lochan.versioning.objects import stat
-
         async with self._opened() as (repository, name):
-            return ObjectInfo.of(await stat(repository, name, path))
+            return ObjectInfo.of(await self._entry(repository, name, path))
 
     async def details(self, path: str) -> ObjectDetails:
         """All that is known of an object, with the files that its bytes lie in. Raises NotFound."""
-        from lochan.versioning.objects import stat
-
         async with self._opened() as (repository, name):
-            return ObjectDetails.of(await stat(repository, name, path))
+            return ObjectDetails.of(await self._entry(repository, name, path))
+
+    async def open(self, path: str) -> OpenObject:
+        """The object of this moment: whatever comes to the path later, that one is read. Raises NotFound."""
+        async with self._opened() as (repository, name):
+            return OpenObject(repository.reader, await self._entry(repository, name, path))
 
     async def stream(self, path: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         """Its bytes in pieces, checked against what was stored. Raises NotFound, Gone, Corrupt."""
-        from lochan.versioning.objects import read, stat
-
-        async with self._opened() as (repository, name):
-            pieces = read(repository, await stat(repository, name, path), start, stop)
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    yield piece
+        found = await self.open(path)
+        async with aclosing(found.stream(start, stop)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def download(
         self,
@@ -315,7 +377,7 @@ def _object_page(page: ViewPage) -> ObjectPage:
     return ObjectPage(objects=objects, prefixes=tuple(page.prefixes), next=page.next)
 
 
-def _log_wish(
+def _log_request(
     path: str | Sequence[str],
     prefix: str | Sequence[str],
     author: str,

@@ -15,6 +15,7 @@ from lochan.api.results import (
     RepositoryInfo,
     StashInfo,
     TagInfo,
+    UploadInfo,
     WorkspaceInfo,
     moment,
 )
@@ -22,6 +23,7 @@ from lochan.api.session import Session
 from lochan.api.workspace import Workspace, info_of
 
 if TYPE_CHECKING:
+    from lochan.api.snapshot import RefSnapshot
     from lochan.versioning.open_repository import OpenRepository
 
 PROTECTED = ("stage", "commit", "rewrite")  # what a rule can block
@@ -192,6 +194,30 @@ class Repository:
         async with self._session.opened(self.name) as repository:
             for each in await opened(repository, branch):
                 yield info_of(repository, each)
+
+    async def uploads(self) -> AsyncIterator[UploadInfo]:
+        """Uploads in parts that are open, to branches and workspaces that are there; by path, and then as they were
+        created."""
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            for each in refs.uploads.all():
+                if refs.find_branch(each.opened.branch) is not None:
+                    yield UploadInfo.of(each)
+
+    async def snapshots(self) -> list[RefSnapshot]:
+        """Every branch as it is at this one moment, in the order of their names."""
+        from lochan.api.snapshot import RefSnapshot
+
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            return [RefSnapshot.of_branch(self._session, repository, each) for each in refs.branches()]
+
+    async def is_empty(self) -> bool:
+        """Whether there is no object on any branch, committed or staged."""
+        for each in await self.snapshots():
+            if (await each.list_page(limit=1)).objects:
+                return False
+        return True
 
     async def rename(self, to: str, *, key: str = "") -> None:
         """When it returns, nobody finds it by its old name. This handle goes on with the new one. Raises AlreadyExists,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
+    from pyarrow import Table
+
     from lochan.engines.duckdb.load.load import LoadCommit
     from lochan.formats import commit as stored
     from lochan.formats.entry import Entry
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from lochan.versioning.revisions.diff import Uncommitted
     from lochan.versioning.state.branch import BranchState as StoredBranch
     from lochan.versioning.state.branch import Stash
+    from lochan.versioning.state.uploads import OpenUpload, UploadPart
     from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,6 +42,14 @@ class ObjectInfo(Result, frozen=True, kw_only=True):
     etag: str
     content_type: str
     metadata: Mapping[str, str]
+    checksums: Mapping[str, str] = {}  # S3's additional ones, in base64 by algorithm
+
+    def as_json(self) -> dict[str, Any]:
+        """Without `checksums` where there are none."""
+        found = super().as_json()
+        if not self.checksums:
+            del found["checksums"]
+        return found
 
     @classmethod
     def of(cls, entry: Entry) -> ObjectInfo:
@@ -52,7 +63,17 @@ class ObjectInfo(Result, frozen=True, kw_only=True):
             etag=entry.etag,
             content_type=entry.content_type,
             metadata=users_metadata(entry),
+            checksums=object_checksums(entry),
         )
+
+
+def object_checksums(entry: Entry) -> Mapping[str, str]:
+    """Without what an entry knows of its file besides."""
+    if not entry.checksums:
+        return entry.checksums
+    from lochan.versioning.bodies.checksums import ALGORITHMS
+
+    return {name: value for name, value in entry.checksums.items() if name in ALGORITHMS}
 
 
 class Address(Result, frozen=True, kw_only=True):
@@ -92,6 +113,58 @@ class ObjectPage(Result, frozen=True, kw_only=True):
     objects: tuple[ObjectInfo, ...]
     prefixes: tuple[str, ...]  # what objects have in common up to the delimiter, each once
     next: str | None  # the `after` of the next page; None: that was all
+
+
+class ObjectTable(NamedTuple):
+    """A page as an Arrow table, for who needs a few columns of many objects: path, size, mtime (microseconds since
+    1970), checksum, etag, content_type."""
+
+    objects: Table
+    prefixes: Sequence[str]
+    next: str | None
+
+
+class UploadInfo(Result, frozen=True, kw_only=True):
+    """An upload in parts that is open."""
+
+    id: str
+    ref: str  # a branch, or a workspace as `branch+id`
+    path: str
+    user: str
+    date: datetime
+    checksum: str  # the algorithm that parts are summed by; empty: none
+    checksum_type: str  # COMPOSITE, FULL_OBJECT
+
+    @classmethod
+    def of(cls, found: OpenUpload) -> UploadInfo:
+        opened = found.opened
+        return cls(
+            id=found.id,
+            ref=f"{opened.branch}+{opened.workspace}" if opened.workspace else opened.branch,
+            path=opened.path,
+            user=found.user,
+            date=moment(found.time),
+            checksum=opened.checksum,
+            checksum_type=opened.checksum_type,
+        )
+
+
+class PartInfo(Result, frozen=True, kw_only=True):
+    number: int
+    size: int
+    etag: str
+    date: datetime
+    checksums: Mapping[str, str]
+
+    @classmethod
+    def of(cls, found: UploadPart) -> PartInfo:
+        return cls(
+            number=found.number,
+            size=found.size,
+            etag=found.etag,
+            date=moment(found.time),
+            checksums=found.checksums,
+        )
 
 
 class Commit(Result, frozen=True, kw_only=True):

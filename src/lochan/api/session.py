@@ -6,22 +6,123 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lochan.errors import LochanError, Refused
+from lochan.formats.record import Actor
 from lochan.journal.keys import keyed
 
 if TYPE_CHECKING:
     import asyncio
+    from types import TracebackType
 
     from lochan.api.doctor import DoctorTarget
     from lochan.engines.spark.place import SparkPlace
-    from lochan.formats.record import Actor
+    from lochan.journal.probe_batch import ProbeBatch
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
 _IDLE_MAX = 32  # repositories that stay open though nobody uses them just now
+
+
+class OpenRepositories:
+    """The open repositories of a lake, by id: a name may come to mean another. With `idle_max`, no more than so many
+    stay open that nobody uses just now; without, all do."""
+
+    def __init__(self, lake: Lake, idle_max: int | None = _IDLE_MAX) -> None:
+        self._lake = lake
+        self._idle_max = idle_max
+        self._open: dict[str, OpenRepository] = {}  # the one used longest ago first
+        self._users: dict[str, int] = {}
+        self._opening: asyncio.Lock | None = None
+
+    def find(self, found: Repository) -> OpenRepository | None:
+        """If it is open. It may have another name by now, by which policies judge it."""
+        repository = self._open.get(found.id)
+        if repository is not None and repository.repository is not found:
+            repository.repository = found
+        return repository
+
+    async def open(self, found: Repository, *, earlier: bool = False) -> OpenRepository:
+        """To be released by who opened it. One that was found `earlier` may have got another name since, and keeps
+        that."""
+        repository = self._open.get(found.id) if earlier else self.find(found)
+        if repository is not None:
+            return self._used(repository)
+        async with self._alone():
+            return self._used(self.find(found) or await self._lake.open_known(found))
+
+    def _used(self, repository: OpenRepository) -> OpenRepository:
+        id = repository.repository.id
+        self._open.pop(id, None)
+        self._open[id] = repository
+        self._users[id] = self._users.get(id, 0) + 1
+        return repository
+
+    def release(self, id: str) -> None:
+        self._users[id] -= 1
+
+    @property
+    def are_too_many(self) -> bool:
+        return self._idle_max is not None and len(self._open) > self._idle_max
+
+    async def close_idle(self) -> None:
+        """Those used longest ago, until there are no more than may be."""
+        idle = [id for id in self._open if not self._users[id]]
+        for id in idle[: len(self._open) - (self._idle_max or 0)]:
+            repository = self._open.pop(id)
+            del self._users[id]
+            await repository.close()
+
+    async def close(self) -> None:
+        for repository in self._open.values():
+            await repository.close()
+        self._open.clear()
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """One at a time. Where nobody has imported an event loop there is no other to wait for."""
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is None:
+            yield
+            return
+        if self._opening is None:
+            self._opening = asyncio.Lock()
+        async with self._opening:
+            yield
+
+
+class Opened:
+    """A repository while it is used. Of errors, the commands that they advise name it. Written out as a class, since
+    every verb enters one."""
+
+    __slots__ = ("_earlier", "_id", "_name", "_session")
+
+    def __init__(self, session: Session, name: str, earlier: Repository | None = None) -> None:
+        """`earlier`: what the name meant before, and is still to mean."""
+        self._session = session
+        self._name = name
+        self._earlier = earlier
+        self._id = ""
+
+    async def __aenter__(self) -> OpenRepository:
+        earlier = self._earlier
+        found = await self._session.repository(self._name) if earlier is None else earlier
+        repository = await self._session.repositories.open(found, earlier=earlier is not None)
+        self._id = found.id
+        return repository
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        repositories = self._session.repositories
+        repositories.release(self._id)
+        if isinstance(error, LochanError):
+            error.hint = error.hint_about(self._name)
+        if repositories.are_too_many:
+            await repositories.close_idle()
 
 
 class Session:
@@ -35,13 +136,14 @@ class Session:
         doctor: Callable[[], DoctorTarget] | None = None,
         *,
         one_request: bool = False,
+        repositories: OpenRepositories | None = None,
     ) -> None:
         self.lake = lake
         self.actor = actor
+        self.repositories = OpenRepositories(lake) if repositories is None else repositories
         self._spark = spark
         self._doctor = doctor
         self._names: dict[str, Repository] | None = {} if one_request else None
-        self._repositories = _OpenRepositories(lake)
 
     def acting(self, key: str, *request: object) -> Actor:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
@@ -49,8 +151,6 @@ class Session:
 
     def acting_as(self, user: str, client: str, source: str = "") -> Session:
         """The same for somebody else; the repositories that are open are shared. Closing it closes this one too."""
-        from lochan.formats.record import Actor
-
         other = copy(self)
         other.actor = Actor(user, client, source)
         return other
@@ -77,71 +177,46 @@ class Session:
             self._names[name] = await self.lake.repository(name)
         return self._names[name]
 
-    @asynccontextmanager
-    async def opened(self, name: str) -> AsyncIterator[OpenRepository]:
+    def opened(self, name: str) -> Opened:
         """By its name of this moment: one that was renamed or deleted is not found. Raises NotFound."""
-        found = await self.repository(name)
-        async with self._repositories.opened(found) as repository:
-            with about(name):
-                yield repository
+        return Opened(self, name)
 
     async def close(self) -> None:
         """With the lake."""
-        await self._repositories.close()
+        await self.repositories.close()
         await self.lake.close()
 
 
-class _OpenRepositories:
-    """Those that somebody uses, and some that were used last."""
+class ServerSession(Session):
+    """Of a server, or of one of its requests, for which it has just made sure of the lake's state (A1): names are
+    looked up in that. One that is new to this process is asked for, since another may have made it since."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
-        self._open: dict[str, OpenRepository] = {}  # by id, the one used longest ago first
-        self._users: dict[str, int] = {}
-        self._opening: asyncio.Lock | None = None
+    def __init__(self, lake: Lake, actor: Actor | None = None, repositories: OpenRepositories | None = None) -> None:
+        who = actor or Actor("", "server", "")
+        super().__init__(lake, who, repositories=repositories or OpenRepositories(lake, idle_max=None))
 
-    @asynccontextmanager
-    async def opened(self, found: Repository) -> AsyncIterator[OpenRepository]:
-        id = found.id
-        async with self._alone():
-            repository = self._open.pop(id, None) or await self._lake.open_known(found)
-            self._open[id] = repository
-            self._users[id] = self._users.get(id, 0) + 1
-        try:
-            yield repository
-        finally:
-            self._users[id] -= 1
-            await self._close_idle()
+    @cached_property
+    def probes(self) -> ProbeBatch:
+        """One look at the journals for all requests of a moment."""
+        from lochan.journal.probe_batch import ProbeBatch
 
-    async def close(self) -> None:
-        for repository in self._open.values():
-            await repository.close()
-        self._open.clear()
+        return ProbeBatch()
 
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """One at a time. Where nobody has imported an event loop there is no other to wait for."""
-        asyncio = sys.modules.get("asyncio")
-        if asyncio is None:
-            yield
-            return
-        if self._opening is None:
-            self._opening = asyncio.Lock()
-        async with self._opening:
-            yield
+    def of_request(self, user: str, client: str, source: str) -> ServerSession:
+        """For one request: who asks, by which door, and from where."""
+        return ServerSession(self.lake, Actor(user, client, source), self.repositories)
 
-    async def _close_idle(self) -> None:
-        idle = [id for id in self._open if not self._users[id]]
-        for id in idle[: max(0, len(self._open) - _IDLE_MAX)]:
-            repository = self._open.pop(id)
-            del self._users[id]
-            await repository.close()
+    def known(self, name: str) -> OpenRepository | None:
+        """A repository that is open already, without asking anybody."""
+        found = self.lake.known_repository(name)
+        return None if found is None else self.repositories.find(found)
+
+    async def repository(self, name: str) -> Repository:
+        return self.lake.known_repository(name) or await self.lake.repository(name)
 
 
 def server_session(lake: Lake) -> Session:
     """Of a server, for what it does by itself; its users have sessions of their own: see `acting_as`."""
-    from lochan.formats.record import Actor
-
     return Session(lake, Actor("lochan", "server", ""))
 
 

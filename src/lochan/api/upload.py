@@ -84,7 +84,7 @@ def _found(
         yield UploadFile(each, prefix + each.relative_to(file).as_posix(), each.stat().st_size)
 
 
-class Upload:
+class FileUpload:
     def __init__(
         self,
         repository: OpenRepository,

@@ -41,7 +41,9 @@ class Verb(NamedTuple):
     route: str = ""  # method and path below that of the noun; empty: it is not served
     needs: tuple[str, ...] = ()  # rights that are checked before it is called; all of them are needed
     shows: tuple[str, ...] = ()  # rights to each item of its result; an item without them is left out
-    local: str = ""  # the argument that may name files of this machine, which no user of a server may; `*`: always
+    # The argument that may name files of this machine, which no user of a server may; `*`: the verb is for this process
+    # alone, since its arguments or its results are.
+    local: str = ""
 
     @property
     def path(self) -> str:
@@ -59,7 +61,9 @@ NOUN_PATHS = {
     "WritableRef": f"{_REPOSITORY}/refs/{{ref}}",
     "Branch": f"{_REPOSITORY}/branches/{{branch}}",
     "Workspace": f"{_REPOSITORY}/workspaces/{{workspace}}",
+    "Upload": f"{_REPOSITORY}/uploads/{{upload}}",
     "Access": "/api/v1/auth",
+    "Frames": "/api/v1/frames",
 }
 
 _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
@@ -197,6 +201,9 @@ VERBS = (
         ("fs:DeleteRepository {self}", "fs:CreateRepository repository/{to}"),
     ),
     Verb("Repository", "delete", _W, "repo delete", "DELETE", ("fs:DeleteRepository {self}",)),
+    Verb("Repository", "uploads", _R, local="*"),
+    Verb("Repository", "snapshots", _R, local="*"),
+    Verb("Repository", "is_empty", _R, local="*"),
     Verb("Pool", "load", _W, "load", "POST rows", _WRITE_ROWS, local="rows"),
     Verb("Pool", "load_engine", _R, "load", local="*"),
     Verb("Pool", "load_files", _W, "load", local="*"),
@@ -227,6 +234,9 @@ VERBS = (
     Verb("Ref", "list", _R, "fs ls", "GET objects", _LIST, _VISIBLE),
     Verb("Ref", "list_page", _R, "fs ls", "GET objects/page", _LIST, _VISIBLE),
     Verb("Ref", "list_pages", _R, "fs ls", "GET objects/pages", _LIST, _VISIBLE),
+    Verb("Ref", "list_table", _R, local="*"),
+    Verb("Ref", "snapshot", _R, local="*"),
+    Verb("Ref", "open", _R, local="*"),
     Verb("Ref", "stat", _R, "fs stat", "GET objects/stat", _READ),
     Verb("Ref", "details", _R, "fs stat", "GET objects/details", _READ),
     Verb("Ref", "stream", _R, "fs cat", "GET objects/stream", _READ),
@@ -285,6 +295,8 @@ VERBS = (
             "fs:WriteObject {self}/object/{to}*",
         ),
     ),
+    Verb("WritableRef", "create_upload", _W, local="*"),
+    Verb("WritableRef", "open_upload", _H),
     Verb("Branch", "show", _R, "status", "GET", _READ_BRANCH),
     Verb("Branch", "commit", _W, "commit", "POST commits", ("fs:CreateCommit {self}",)),
     Verb("Branch", "reset", _W, "reset", "POST reset", ("fs:ResetBranch {self}", "fs:ReadCommit {to?}")),
@@ -349,6 +361,12 @@ VERBS = (
     Verb("Workspace", "revert", _W, "workspace revert", "POST revert", _CREATE_WORKSPACE),
     Verb("Workspace", "commit", _W, "workspace commit", "POST commits", ("fs:CreateCommit {self}",)),
     Verb("Workspace", "drop", _W, "workspace drop", "DELETE", _CREATE_WORKSPACE),
+    Verb("Upload", "show", _R, local="*"),
+    Verb("Upload", "parts", _R, local="*"),
+    Verb("Upload", "put_part", _W, local="*"),
+    Verb("Upload", "copy_part", _W, local="*"),
+    Verb("Upload", "complete", _W, local="*"),
+    Verb("Upload", "abort", _W, local="*"),
     Verb("Frames", "read", _R, local="*"),
     Verb("Frames", "parts", _R, local="*"),
     Verb("Frames", "diff", _R, local="*"),

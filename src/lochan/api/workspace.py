@@ -95,12 +95,12 @@ class Workspace(WritableRef):
 
         if message:
             options = msgspec.structs.replace(options, message=message)
-        wish = CommitRequest(options.message, options.metadata, options.author, options.date_us, paths=paths)
+        request = CommitRequest(options.message, options.metadata, options.author, options.date_us, paths=paths)
         async with self._session.opened(self.repository_name) as repository:
             made = await commit(
                 repository,
                 self.id,
-                wish,
+                request,
                 actor=self._session.actor,
                 everything=not paths and not added,
                 key=options.key,

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from lochan.api.bodies import Body, chunks_of
+from msgspec.structs import replace
+
+from lochan.api.bodies import Body, chunks_of, is_sized
+from lochan.api.conditions import ANYTHING, NO_CONDITIONS, Conditions
 from lochan.api.local_files import Report, ignored
-from lochan.api.ref import NamedRef, Ref, files_only, full_name
+from lochan.api.options import DEFAULT_COPY, DEFAULT_PUT, CopyOptions, PutOptions
+from lochan.api.parts import Upload
+from lochan.api.ref import NamedRef, OpenedRef, Ref, full_name
 from lochan.api.results import ChangeCount, FolderResult, ObjectInfo, StagedChange, UploadResult
-from lochan.api.upload import Upload, UploadFile, upload_files
-from lochan.errors import Invalid, PreconditionFailed
+from lochan.api.upload import FileUpload, UploadFile, upload_files
+from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
     from lochan.formats.entry import Entry
-    from lochan.versioning.objects import Check
-    from lochan.versioning.open_repository import OpenRepository
+    from lochan.versioning.copy import CopyChanges
+    from lochan.versioning.objects import SizedBody
 
 
 Progress = Callable[[int], None]  # is told how many more bytes, or files, are done
@@ -33,12 +37,9 @@ def _ignored(_: int) -> None:
 class WritableRef(Ref):
     """On a branch it is visible to everybody as soon as a verb returns; in a workspace, there alone."""
 
-    @asynccontextmanager
-    async def _staging(self) -> AsyncIterator[tuple[OpenRepository, str]]:
+    def _staging(self) -> OpenedRef:
         """`_opened`, for verbs that stage. Raises Refused for a pool."""
-        async with self._opened() as (repository, name):
-            files_only(repository)
-            yield repository, name
+        return OpenedRef(self._session.opened(self.repository_name), self.name, files=True)
 
     async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
         """What is staged and not committed, in path order."""
@@ -73,7 +74,8 @@ class WritableRef(Ref):
     async def put(
         self,
         path: str,
-        body: Body,
+        body: Body | SizedBody,
+        options: PutOptions = DEFAULT_PUT,
         *,
         content_type: str = "",
         metadata: Mapping[str, str] | None = None,
@@ -81,27 +83,44 @@ class WritableRef(Ref):
         if_absent: bool = False,
         key: str = "",
     ) -> ObjectInfo:
-        """Durable and visible when it returns. `if_match` is the ETag that the object there must have, `if_absent` says
-        that there must be none. Raises PreconditionFailed, NotFound for the branch, Invalid, Refused."""
-        from lochan.versioning.objects import put
+        """Durable and visible when it returns. `content_type` and `metadata` may stand alone or in the options.
+        `if_match` is the ETag that the object there must have, `if_absent` says that there must be none. The key of a
+        `SizedBody`, which tells its own checksums, is of its very bytes. Raises PreconditionFailed, BadDigest, NotFound
+        for the branch, Invalid, Refused."""
+        from lochan.versioning.objects import put as put_stream
+        from lochan.versioning.objects import put_sized
 
-        notes = dict(metadata or {})
-        check = condition(path, if_match, if_absent)
-        actor = self._session.acting(key, "put", self.repository_name, self.name, path, content_type, notes)
+        kind, notes = content_type or options.content_type, dict(options.metadata if metadata is None else metadata)
+        check = _conditions(options.conditions, if_match, if_absent).checking(path)
+        place = "put", self.repository_name, self.name, path, kind, notes
         async with self._staging() as (repository, name):
-            chunks = chunks_of(body)
-            return ObjectInfo.of(
-                await put(
+            if is_sized(body):
+                put = put_sized(
                     repository,
                     name,
                     path,
-                    chunks,
-                    actor=actor,
-                    content_type=content_type,
+                    body,
+                    actor=lambda entry: self._session.acting(key, *place, entry.etag),
+                    content_type=kind,
+                    headers=options.headers,
                     metadata=notes,
                     check=check,
                 )
-            )
+            else:
+                put = put_stream(
+                    repository,
+                    name,
+                    path,
+                    chunks_of(body),
+                    actor=self._session.acting(key, *place),
+                    content_type=kind,
+                    headers=options.headers,
+                    metadata=notes,
+                    expected_md5=options.md5 or None,
+                    checksums=options.checksums,
+                    check=check,
+                )
+            return ObjectInfo.of(await put)
 
     async def upload(
         self,
@@ -130,7 +149,7 @@ class WritableRef(Ref):
         about = [(each.path, each.size) for each in files], content_type, dict(metadata or {})
         actor = self._session.acting(key, "upload", self.repository_name, self.name, *about)
         async with self._staging() as (repository, name):
-            upload = Upload(repository, name, actor, dict(metadata or {}), content_type, progress)
+            upload = FileUpload(repository, name, actor, dict(metadata or {}), content_type, progress)
             return await (upload.rest(files) if resume else upload.all(files))
 
     async def delete(self, *paths: str, key: str = "") -> list[str]:
@@ -141,16 +160,53 @@ class WritableRef(Ref):
         async with self._staging() as (repository, name):
             return await delete(repository, name, paths, actor=actor)
 
-    async def delete_if(self, path: str, if_match: str, *, key: str = "") -> None:
-        """The object, if it has this ETag at that very moment. Raises PreconditionFailed, Invalid."""
+    async def delete_if(self, path: str, if_match: str | Conditions, *, key: str = "") -> None:
+        """The object, if it has this ETag, or is as the conditions say, at that very moment. Raises PreconditionFailed,
+        Invalid."""
         from lochan.versioning.objects import delete_if
 
-        check = condition(path, if_match)
+        check = (if_match if isinstance(if_match, Conditions) else _conditions(NO_CONDITIONS, if_match)).checking(path)
         if check is None:
             raise Invalid("if_match is empty", hint="give the object's ETag, as `stat` tells it")
         actor = self._session.acting(key, "delete if", self.repository_name, self.name, path, if_match)
         async with self._staging() as (repository, name):
             await delete_if(repository, name, path, check, actor=actor)
+
+    async def create_upload(
+        self,
+        path: str,
+        options: PutOptions = DEFAULT_PUT,
+        *,
+        checksum: str = "",
+        checksum_type: str = "",
+        key: str = "",
+    ) -> Upload:
+        """An upload in parts. `checksum` is the algorithm that its parts are summed by, `checksum_type` whether that
+        makes one of the whole object (FULL_OBJECT) or of the parts' digests (COMPOSITE). Raises NotFound for the
+        branch, Invalid, Refused."""
+        from lochan.versioning.uploads import open_upload
+
+        about = path, options.content_type, options.headers, options.metadata, checksum, checksum_type
+        actor = self._session.acting(key, "create upload", self.repository_name, self.name, *about)
+        async with self._staging() as (repository, name):
+            branch, _, workspace = name.partition("+")
+            id = await open_upload(
+                repository,
+                branch,
+                path,
+                actor=actor,
+                content_type=options.content_type,
+                headers=options.headers,
+                metadata=options.metadata,
+                checksum=checksum,
+                checksum_type=checksum_type,
+                workspace=workspace,
+            )
+        return self.open_upload(path, id)
+
+    def open_upload(self, path: str, id: str) -> Upload:
+        """One that was created before."""
+        return Upload(self._session, self.repository_name, self.name, path, id)
 
     async def delete_folder(self, prefix: str, *, key: str = "") -> FolderResult:
         """Everything whose path begins with the prefix, in one event; perhaps nothing."""
@@ -166,28 +222,52 @@ class WritableRef(Ref):
         source: NamedRef,
         path: str,
         to: str,
+        options: CopyOptions = DEFAULT_COPY,
         *,
         content_type: str | None = None,
         metadata: Mapping[str, str] | None = None,
         key: str = "",
         progress: Progress | None = None,
     ) -> ObjectInfo:
-        """An object of any ref, to here. Within a repository no byte is moved. `progress` is told how many bytes came
-        from another one. Raises NotFound, Gone, and Invalid for a copy onto itself that changes nothing."""
-        from lochan.versioning.copy import CopyOptions, copy
+        """An object of any ref, to here. Within a repository no byte is moved. `content_type` and `metadata` may stand
+        alone or in the options. `progress` is told how many bytes came from another repository. Raises NotFound, Gone,
+        PreconditionFailed, and Invalid for a copy onto itself that changes nothing."""
+        from lochan.versioning.copy import copy
         from lochan.versioning.transfer import transfer
 
-        told = CopyOptions(content_type, None, metadata)
+        changes = _copy_changes(options, content_type, metadata)
+        check, check_source = options.conditions.checking(to), options.source_conditions.checking(path, of_source=True)
         place = source.repository_name, source.name, path, self.repository_name, self.name, to
-        actor = self._session.acting(key, "copy", *place, content_type, metadata)
-        async with self._staging() as (target, name):
-            if source.repository_name == self.repository_name:
-                theirs = full_name(source, target)
-                return ObjectInfo.of(await copy(target, theirs, path, name, to, actor=actor, options=told))
-            async with self._session.opened(source.repository_name) as other:
-                at = full_name(source, other), path, target, name, to
-                made = await transfer(other, *at, actor=actor, options=told, advance=progress or _ignored)
-                return ObjectInfo.of(made)
+        actor = self._session.acting(key, "copy", *place, changes.content_type, changes.metadata)
+        async with self._staging() as (target, name), self._session.opened(source.repository_name) as other:
+            theirs = full_name(source, other)
+            if other is target:
+                made = copy(
+                    target,
+                    theirs,
+                    path,
+                    name,
+                    to,
+                    actor=actor,
+                    options=changes,
+                    check=check,
+                    check_source=check_source,
+                )
+            else:
+                made = transfer(
+                    other,
+                    theirs,
+                    path,
+                    target,
+                    name,
+                    to,
+                    actor=actor,
+                    options=changes,
+                    check=check,
+                    check_source=check_source,
+                    advance=progress or _ignored,
+                )
+            return ObjectInfo.of(await made)
 
     async def copy_folder(
         self, source: NamedRef, prefix: str, to: str, *, key: str = "", progress: Progress | None = None
@@ -211,13 +291,28 @@ class WritableRef(Ref):
                     done = await transfer_folder(other, *at, actor=actor, advance=advance)
         return FolderResult(objects=done.objects, bytes=done.bytes)
 
-    async def move(self, path: str, to: str, *, key: str = "") -> ObjectInfo:
-        """One event: nobody sees both, or neither. Raises NotFound, Invalid."""
+    async def move(
+        self,
+        path: str,
+        to: str,
+        *,
+        conditions: Conditions = NO_CONDITIONS,
+        source_conditions: Conditions = NO_CONDITIONS,
+        key: str = "",
+    ) -> ObjectInfo:
+        """One event: nobody sees both, or neither. `conditions` are on what stands at `to`. Raises NotFound, Invalid,
+        PreconditionFailed."""
         from lochan.versioning.copy import move
 
+        def check(source: Entry | None, target: Entry | None) -> None:
+            source_conditions.check(path, source, of_source=True)
+            conditions.check(to, target)
+
+        is_plain = conditions == source_conditions == NO_CONDITIONS
         actor = self._session.acting(key, "move", self.repository_name, self.name, path, to)
         async with self._staging() as (repository, name):
-            return ObjectInfo.of(await move(repository, name, path, to, actor=actor))
+            made = await move(repository, name, path, to, actor=actor, check=None if is_plain else check)
+            return ObjectInfo.of(made)
 
     async def move_folder(self, prefix: str, to: str, *, key: str = "") -> FolderResult:
         """One event. Raises NotFound where there is nothing, Invalid."""
@@ -243,19 +338,18 @@ def _files(
     )
 
 
-def condition(path: str, if_match: str, if_absent: bool = False) -> Check | None:
-    """What the object at a path must be. Raises Invalid where it would have to be two things."""
+def _conditions(given: Conditions, if_match: str, if_absent: bool = False) -> Conditions:
+    """Raises Invalid where the object would have to be two things."""
     if if_match and if_absent:
         raise Invalid("an object cannot have an ETag and be absent", hint="give if_match or if_absent")
-    if not (if_match or if_absent):
-        return None
+    if if_match:
+        given = replace(given, match=(if_match.strip('"'),))
+    return replace(given, none_match=(ANYTHING,)) if if_absent else given
 
-    def check(there: Entry | None) -> None:
-        if if_absent and there is not None:
-            raise PreconditionFailed(f"there is an object {path!r} already")
-        if if_match and there is None:
-            raise PreconditionFailed(f"there is no object {path!r} any more")
-        if if_match and there is not None and there.etag != if_match.strip('"'):
-            raise PreconditionFailed(f"the object {path!r} was changed: its ETag is {there.etag}")
 
-    return check
+def _copy_changes(options: CopyOptions, content_type: str | None, metadata: Mapping[str, str] | None) -> CopyChanges:
+    from lochan.versioning.copy import CopyChanges
+
+    kind = options.content_type if content_type is None else content_type
+    notes = options.metadata if metadata is None else metadata
+    return CopyChanges(kind, options.headers, notes, options.checksum)

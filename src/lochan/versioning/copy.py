@@ -20,10 +20,14 @@ from lochan.formats.run import RunRef
 from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import Fresh, Layers
 from lochan.tree.rows import PathSpan, encoded, span
-from lochan.versioning import bulk
+from lochan.versioning import bulk, objects
+from lochan.versioning.bodies.checksums import ALGORITHMS
+from lochan.versioning.bodies.digests import digests
+from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bulk import Seen, check_present, silent, visible
 from lochan.versioning.idempotency import count_first, entry_first, once, staged_first
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
+from lochan.versioning.objects import Check
 from lochan.versioning.open_repository import Decide, OpenRepository
 from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.branch import BranchState, moved_underneath
@@ -35,15 +39,16 @@ CheckMove = Callable[[Entry | None, Entry | None], None]  # called with the curr
 _ATTEMPTS = 10
 
 
-class CopyOptions(NamedTuple):
-    """What a copy has instead of its source's values. None: the same."""
+class CopyChanges(NamedTuple):
+    """What a copy is to say otherwise than its source; None: the same."""
 
     content_type: str | None = None
     headers: Mapping[str, str] | None = None
     metadata: Mapping[str, str] | None = None
+    checksum: str = ""  # an algorithm of S3's, by which the copy is to have a checksum of the whole object
 
 
-SAME = CopyOptions()
+SAME = CopyChanges()
 
 
 class CopyResult(NamedTuple):
@@ -68,23 +73,33 @@ async def copy(
     target: str,
     *,
     actor: Actor,
-    options: CopyOptions = SAME,
+    options: CopyChanges = SAME,
+    check: Check | None = None,
+    check_source: Check | None = None,
 ) -> Entry:
-    """Raises NotFound, Gone if the bytes have vanished, and Invalid for a copy onto itself that changes nothing."""
+    """`check` may refuse what stands at the target at the very moment of the copy, `check_source` the source. Raises
+    NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
     check_key(target)
     if _is_workspace(source_ref, branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
-        return await workspace_copy.copy(
-            workspace_copy.CopyTarget(repository, branch, actor), source_ref, source, target, options
-        )
+        if check is not None:  # a workspace is one writer's: what they look at is what is there
+            check(await objects.find(repository, branch, target))
+        at = workspace_copy.CopyTarget(repository, branch, actor)
+        return await workspace_copy.copy(at, source_ref, source, target, options, check_source)
 
     async def attempt() -> Entry:
         read_at, found, entry = await _read_one(repository, source_ref, source)
+        if check_source is not None:
+            check_source(entry)
         if (found.branch and found.branch.name, source) == (branch, target) and options == SAME:
-            raise Invalid("source and target are the same", hint="a copy onto itself must change the metadata")
+            raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
         copied = with_options(await present_copy(repository, entry, target), options)
-        await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
+        copied = await with_checksum(repository.reader, entry, copied, options.checksum)
+        if check is None:
+            await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
+        else:
+            await objects.append_one(repository, branch, copied, actor=actor, check=check, read_at=read_at)
         return copied
 
     return await retry_race(attempt)
@@ -100,9 +115,8 @@ async def move(
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
-        if check is not None:  # a workspace has one writer, so nothing changes meanwhile
-            view = await repository.view(await repository.resolve(branch, workspaces=True))
-            check(await view.get(source), await view.get(target))
+        if check is not None:  # a workspace is one writer's: what they look at is what is there
+            check(await objects.find(repository, branch, source), await objects.find(repository, branch, target))
         return await workspace_copy.move(workspace_copy.CopyTarget(repository, branch, actor), source, target)
     if source == target:
         raise Invalid("source and target are the same")
@@ -209,21 +223,30 @@ async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> E
     return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
 
 
-def with_options(entry: Entry, options: CopyOptions) -> Entry:
-    changed = {name: value for name, value in options._asdict().items() if value is not None}
+def with_options(entry: Entry, options: CopyChanges) -> Entry:
+    changed = {name: value for name, value in options._asdict().items() if value is not None and name != "checksum"}
     return msgspec.structs.replace(
         entry, **{name: dict(value) if isinstance(value, Mapping) else value for name, value in changed.items()}
     )
 
 
-async def retry_race(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Starts over if the state that was read is out of date: garbage was collected, or the source changed."""
+async def with_checksum(reader: BodyReader, source: Entry, copied: Entry, checksum: str) -> Entry:
+    """The copy with this checksum, of the whole object. The source is read unless it has that already."""
+    if not checksum or "-" not in copied.checksums.get(checksum, "-"):
+        return copied
+    _, found = await digests(reader.read(source), (checksum,))
+    others = {name: value for name, value in copied.checksums.items() if name not in ALGORITHMS}
+    return msgspec.structs.replace(copied, checksums={**others, **found})
+
+
+async def retry_race(once: Callable[[], Awaitable[T]]) -> T:
+    """From the start where the state it was read from has passed: garbage was collected, or the source changed."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return await attempt()
+            return await once()
         except ConcurrentCommit:
             continue
-    return await attempt()
+    return await once()
 
 
 async def _read_one(repository: OpenRepository, ref: str, path: str) -> tuple[int, ResolvedRef, Entry]:

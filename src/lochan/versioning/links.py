@@ -21,7 +21,7 @@ from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
 from lochan.versioning.bodies.outside_files import plain_etag
 from lochan.versioning.bodies.tokens import AddressToken
-from lochan.versioning.copy import SAME, CopyOptions, with_options
+from lochan.versioning.copy import SAME, CopyChanges, with_options
 from lochan.versioning.idempotency import entry_first, once
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
@@ -91,7 +91,7 @@ async def link(
     *,
     actor: Actor,
     declared: LinkOptions = NOTHING,
-    options: CopyOptions = SAME,
+    options: CopyChanges = SAME,
 ) -> Entry:
     """Makes the bytes at the token's address the object at the path. Raises Refused for a token that is not valid here
     or was used before, NotFound if nothing is there yet, and Invalid for bytes that are not as declared."""
@@ -114,7 +114,7 @@ async def link(
 
 @once(entry_first)
 async def stage(
-    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, options: CopyOptions = SAME
+    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, options: CopyChanges = SAME
 ) -> Entry:
     """Makes the file at a URL outside the lake the object at the path, without a copy. Raises NotFound, and Refused for
     a file of this lake or another one."""

@@ -6,9 +6,9 @@ beginning. Looking the object up may read from the store, so it is done before t
 memory is looked at again; if more than that has changed, the look-up is repeated.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from lochan.errors import ConcurrentCommit, NotFound, Refused
 from lochan.formats.entry import Change, Entry, Tombstone
@@ -19,6 +19,7 @@ from lochan.journal.keys import CarriedOut
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
 from lochan.staging.listing import ViewPage
+from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
 from lochan.versioning.idempotency import entry_first, nothing, once, staged_first
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
@@ -27,7 +28,35 @@ from lochan.versioning.state.refs import Refs
 from lochan.versioning.workspaces import write
 
 _NONE: Mapping[str, str] = {}
-Check = Callable[[Entry | None], None]  # raises PreconditionFailed or another error to refuse
+
+
+class SizedBody(Protocol):
+    """Bytes on their way in, of a known length, with what was declared of them."""
+
+    @property
+    def length(self) -> int:
+        """At most."""
+
+    @property
+    def expected_md5(self) -> str | None: ...
+
+    @property
+    def checksums(self) -> Mapping[str, str | None]:
+        """To be computed on the way, and compared where a value is given."""
+
+    async def whole(self) -> bytes: ...
+
+    def pieces(self) -> AsyncIterator[bytes]: ...
+
+    def hand_over(self) -> Callable[[bytes], None] | None:
+        """What the SHA-256 is to be shown to, if anything, before anybody can see the body; it raises where that is not
+        what was signed."""
+
+    def check_trailer(self, found: Mapping[str, str]) -> None:
+        """Raises BadDigest where checksums that came behind the body are not those that were found."""
+
+
+Check = Callable[[Entry | None], None]  # raises PreconditionFailed or whatever the answer is to be
 _TRIES_MAX = 100
 
 
@@ -47,13 +76,16 @@ async def put(
     headers: Mapping[str, str] = _NONE,
     metadata: Mapping[str, str] = _NONE,
     expected_md5: str | None = None,
+    checksums: Mapping[str, str | None] = _NONE,
     check: Check | None = None,
 ) -> Entry:
-    """Durable and visible to everybody when it returns."""
+    """Durable and visible to everybody when it returns. What is known of the body besides its bytes is kept in an
+    entry; in a workspace a body of which nothing is known is a plain file."""
     check_key(path)
     if check is not None:
-        check(await _there(repository, branch, path))  # before the bytes are sent, and again when it is staged
-    if workspace := await write.named(repository, branch):
+        check(await find(repository, branch, path))  # before the bytes are sent, and again when it is staged
+    workspace = await write.named(repository, branch)
+    if workspace and not checksums:
         return await write.put(
             repository,
             workspace,
@@ -66,7 +98,8 @@ async def put(
             expected_md5=expected_md5,
         )
     refs, mint = await repository.refs()
-    refs.branch(branch)  # before the bytes are sent
+    if not workspace:
+        refs.branch(branch)  # before the bytes are sent
     entry = await repository.bodies.write(
         path,
         chunks,
@@ -75,38 +108,57 @@ async def put(
         headers=headers,
         metadata=metadata,
         expected_md5=expected_md5,
+        checksums=checksums,
     )
-    await _stage(repository, actor, Staged(branch, puts=(entry,)), path, check)
+    await append_one(repository, branch, entry, actor=actor, check=check)
     return entry
 
 
-async def write_body(
+async def put_sized(
     repository: OpenRepository,
+    branch: str,
     path: str,
-    chunks: AsyncIterable[bytes],
+    body: SizedBody,
     *,
+    actor: Callable[[Entry], Actor],
     content_type: str = "",
     headers: Mapping[str, str] = _NONE,
     metadata: Mapping[str, str] = _NONE,
-    expected_md5: str | None = None,
-    checksums: Mapping[str, str | None] = _NONE,
-    whole: Callable[[bytes], None] | None = None,
-    size: int = 0,
+    check: Check | None = None,
 ) -> Entry:
-    """For callers that stage the entry themselves. `whole` gets the SHA-256 before anybody can see the body, and may
-    raise."""
-    return await repository.bodies.write(
-        path,
-        chunks,
-        mint=repository.journal.tail.state.number,  # G1: what was folded before the first byte
-        content_type=content_type,
-        headers=headers,
-        metadata=metadata,
-        expected_md5=expected_md5,
-        checksums=checksums,
-        whole=whole,
-        size=size,
-    )
+    """A body whose sender waits: the store is asked nothing before its bytes are written, and the append decides. A
+    small one shares a file and a sync with others that come at the same time. In a workspace it is staged, and no plain
+    file, for what was declared of it is kept. `actor` is options what was written, so that an idempotency key may be of
+    the very bytes: sent again it was carried out, and what came to the path since stays. Raises BadDigest and its like
+    with nothing staged."""
+    if body.length <= PACKED_BYTES_MAX:
+        small = ready(
+            path,
+            await body.whole(),
+            content_type=content_type,
+            headers=headers,
+            metadata=metadata,
+            expected_md5=body.expected_md5,
+            checksums=body.checksums,
+        )
+        body.check_trailer(small.entry.checksums)
+        entry = await repository.packing.write(small)
+    else:
+        entry = await repository.bodies.write(
+            path,
+            body.pieces(),
+            mint=repository.journal.tail.state.number,  # G1: what was folded before the first byte
+            content_type=content_type,
+            headers=headers,
+            metadata=metadata,
+            expected_md5=body.expected_md5,
+            checksums=body.checksums,
+            whole=body.hand_over(),
+            size=body.length,
+        )
+        body.check_trailer(entry.checksums)
+    await stage(repository, branch, entry, actor=actor(entry), check=check)
+    return entry
 
 
 @once(nothing)
@@ -119,13 +171,20 @@ async def stage(
     check: Check | None = None,
     read_at: int = 0,
 ) -> None:
-    """Stages an entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
+    """An entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
+    await append_one(repository, branch, entry, actor=actor, check=check, read_at=read_at)
+
+
+async def append_one(
+    repository: OpenRepository, branch: str, entry: Entry, *, actor: Actor, check: Check | None = None, read_at: int = 0
+) -> None:
+    """`stage`, for verbs that answer for the idempotency key themselves."""
     if workspace := await write.named(repository, branch):
         if check is not None:
-            check(await _there(repository, branch, entry.path))
+            check(await find(repository, branch, entry.path))
         await write.stage(repository, workspace, [entry], actor=actor, read_at=read_at)
         return
-    await _stage(repository, actor, Staged(branch, puts=(entry,), read_at=read_at), entry.path, check)
+    await append_staged(repository, actor, Staged(branch, puts=(entry,), read_at=read_at), entry.path, check)
 
 
 async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
@@ -133,17 +192,20 @@ async def put_many(repository: OpenRepository, branch: str, entries: Sequence[En
     if workspace := await write.named(repository, branch):
         await write.stage(repository, workspace, entries, actor=actor)
         return
-    await _stage(repository, actor, Staged(branch, puts=tuple(entries)))
+    await append_staged(repository, actor, Staged(branch, puts=tuple(entries)))
 
 
 async def stat(repository: OpenRepository, ref: str, path: str) -> Entry:
     """Raises NotFound."""
     check_key(path)
-    view = await repository.view(await repository.resolve(ref, workspaces=True))
-    entry = await view.get(path)
+    entry = await find(repository, ref, path)
     if entry is None:
         raise NotFound(f"no object {path!r} at {ref}").named(path)
     return entry
+
+
+async def find(repository: OpenRepository, ref: str, path: str) -> Entry | None:
+    return await (await repository.view(await repository.resolve(ref, workspaces=True))).get(path)
 
 
 def read(
@@ -172,7 +234,7 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
     view = await repository.view(resolved)
     visible = [path for path in dict.fromkeys(paths) if await view.get(path) is not None]
     if visible:
-        await _stage(repository, actor, Staged(resolved.branch.name, deletes=tuple(visible)))
+        await append_staged(repository, actor, Staged(resolved.branch.name, deletes=tuple(visible)))
     return visible
 
 
@@ -181,19 +243,16 @@ async def delete_if(repository: OpenRepository, branch: str, path: str, check: C
     """Deletes the object if `check` allows it. A missing object is no error, unless `check` raises one."""
     check_key(path)
     if workspace := await write.named(repository, branch):
-        check(await _there(repository, branch, path))
+        check(await find(repository, branch, path))
         await write.delete(repository, workspace, [path], actor=actor)
         return
-    await _stage(repository, actor, Staged(branch, deletes=(path,)), path, check)
+    await append_staged(repository, actor, Staged(branch, deletes=(path,)), path, check)
 
 
-async def _there(repository: OpenRepository, branch: str, path: str) -> Entry | None:
-    return await (await repository.view(await repository.resolve(branch, workspaces=True))).get(path)
-
-
-async def _stage(
+async def append_staged(
     repository: OpenRepository, actor: Actor, event: Staged, path: str = "", check: Check | None = None
 ) -> None:
+    """On a branch, while `check` does not object to the object at that path."""
     if check is None:
         await repository.submit(actor, event)
     else:

@@ -19,9 +19,10 @@ from lochan.journal.keys import CarriedOut, without_key
 from lochan.versioning import objects
 from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import scan
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, present_copy, with_options
+from lochan.versioning.copy import SAME, CopyChanges, CopyResult, with_checksum, with_options
 from lochan.versioning.idempotency import check_first, count_first, entry_first
 from lochan.versioning.names import check_key
+from lochan.versioning.objects import Check
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces.write import named
 
@@ -47,15 +48,24 @@ async def transfer(
     to: str,
     *,
     actor: Actor,
-    options: CopyOptions = SAME,
+    options: CopyChanges = SAME,
+    check: Check | None = None,
+    check_source: Check | None = None,
     advance: Advance = silent,
 ) -> Entry:
-    """Raises NotFound, and Gone if the bytes have vanished."""
+    """`check` may refuse what stands at the target, before bytes are moved and at the very moment of the copy;
+    `check_source` may refuse the source. Raises NotFound, Gone for bytes that have vanished."""
     check_key(to)
     try:
         await check_first(target, actor)
         entry = await objects.stat(source, source_ref, path)
-        [written] = await _batch(source, target, branch, [(entry, to)], actor, options, advance)
+        if check_source is not None:
+            check_source(entry)
+        if check is not None:
+            check(await objects.find(target, branch, to))
+        entry = await with_checksum(source.reader, entry, entry, options.checksum)
+        [written] = await _written(source, target, branch, [(entry, to)], options, advance)
+        await objects.append_one(target, branch, written, actor=actor, check=check)
     except CarriedOut as before:
         return await entry_first(target, before)
     return written
@@ -96,20 +106,20 @@ async def _transfer_folder(
     async for batch, is_last in with_last(_batches(scan(source, resolved, prefix))):
         pairs = [(entry, to + entry.path[len(prefix) :]) for entry in batch]
         by = actor if is_last else without_key(actor)  # the last append decides
-        for entry in await _batch(source, target, branch, pairs, by, SAME, advance):
-            count, size = count + 1, size + entry.size
+        written = await _written(source, target, branch, pairs, SAME, advance)
+        await objects.put_many(target, branch, written, actor=by)
+        count, size = count + len(written), size + sum(entry.size for entry in written)
     if not count:
         raise NotFound(f"no objects in {prefix or '/'!r} at {source_ref}")
     return CopyResult(count, size)
 
 
-async def _batch(
+async def _written(
     source: OpenRepository,
     target: OpenRepository,
     branch: str,
     pairs: Sequence[tuple[Entry, str]],
-    actor: Actor,
-    options: CopyOptions,
+    options: CopyChanges,
     advance: Advance,
 ) -> list[Entry]:
     for _, to in pairs:
@@ -132,19 +142,7 @@ async def _batch(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     sources = {to: with_options(entry, options) for entry, to in pairs}
-    written = [moved(sources[each.path], each) for each in await batch.finish()]
-    await objects.put_many(target, branch, written, actor=actor)
-    return written
-
-
-async def copied_entry(source: OpenRepository, entry: Entry, target: OpenRepository, to: str) -> Entry:
-    """For callers that stage the entry themselves. Within a repository the bytes stay where they are; for another one
-    they are written again. Raises Gone if the bytes have vanished."""
-    if source is target:
-        return await present_copy(target, entry, to)
-    _, mint = await target.refs()
-    async with aclosing(source.reader.read(entry)) as pieces:
-        return moved(entry, await target.bodies.write(to, pieces, mint=mint))
+    return [moved(sources[each.path], each) for each in await batch.finish()]
 
 
 def moved(entry: Entry, written: Entry) -> Entry:

@@ -16,6 +16,7 @@ from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import PartPut, Staged, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import WorkspaceStaged
+from lochan.versioning.idempotency import nothing, once, same
 from lochan.versioning.names import check_key
 from lochan.versioning.objects import Check, submit_if
 from lochan.versioning.open_repository import OpenRepository
@@ -38,6 +39,7 @@ class PartRequest(NamedTuple):
     checksums: Mapping[str, str] = _NONE
 
 
+@once(same)
 async def open_upload(
     repository: OpenRepository,
     branch: str,
@@ -163,6 +165,7 @@ async def _into_workspace(
     return entry
 
 
+@once(nothing)
 async def abort(repository: OpenRepository, id: str, *, actor: Actor) -> None:
     await repository.submit(actor, UploadAborted(id))
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 import lochan
-from lochan.api import access, blocking, branch, frames, lake, pool, ref, repository, workspace, writable
+from lochan.api import access, blocking, branch, frames, lake, parts, pool, ref, repository, workspace, writable
 from lochan.api.options import CommitOptions
 from lochan.api.verbs import VERBS, Kind, Verb
 from lochan.cli.root import cli
@@ -22,6 +22,7 @@ CLASSES: dict[str, type] = {
     "WritableRef": writable.WritableRef,
     "Branch": branch.Branch,
     "Workspace": workspace.Workspace,
+    "Upload": parts.Upload,
     "Access": access.Access,
     "Frames": frames.Frames,
 }

@@ -22,6 +22,7 @@ from lochan.api.imports import ImportSource
 from lochan.api.lake import Lake
 from lochan.api.options import CommitOptions
 from lochan.api.session import Session
+from lochan.api.streams import FolderSource
 from lochan.api.verbs import VERBS, Kind
 from lochan.api.wrappers.records import AuditLine, Use
 from lochan.api.wrappers.stack import Caller, serve_lake
@@ -57,6 +58,10 @@ def shop(lake: Lake) -> Any:
 
 def logs(lake: Lake) -> Any:
     return lake.pool("logs")
+
+
+def upload(lake: Lake) -> Any:
+    return main(lake).open_upload("big", "1")
 
 
 def workspace(lake: Lake) -> Any:
@@ -332,6 +337,26 @@ CASES = {
     "Access.can": Case(
         lambda it: it.access.can("ada", "fs:ReadObject", SHOP), "auth:ReadUser user/ada\nauth:ReadPolicy policy/*"
     ),
+    "Lake.doctor": Case(lambda it: it.doctor(), "", local=True),
+    "Pool.ingest_stream": Case(lambda it: logs(it).ingest_stream(FolderSource(folder="/etc")), "", local=True),
+    "Frames.read": Case(lambda it: it.frames.read("logs"), "", local=True),
+    "Frames.parts": Case(lambda it: it.frames.parts("logs"), "", local=True),
+    "Frames.diff": Case(lambda it: it.frames.diff("logs@main~", "logs@main"), "", local=True),
+    "Frames.write": Case(lambda it: it.frames.write("logs"), "", local=True),
+    "Frames.stream": Case(lambda it: it.frames.stream("logs", frames=None), "", local=True),
+    "Repository.uploads": Case(lambda it: shop(it).uploads(), "", local=True),
+    "Repository.snapshots": Case(lambda it: shop(it).snapshots(), "", local=True),
+    "Repository.is_empty": Case(lambda it: shop(it).is_empty(), "", local=True),
+    "Ref.list_table": Case(lambda it: main(it).list_table(), "", local=True),
+    "Ref.snapshot": Case(lambda it: main(it).snapshot(), "", local=True),
+    "Ref.open": Case(lambda it: main(it).open("b.txt"), "", local=True),
+    "WritableRef.create_upload": Case(lambda it: main(it).create_upload("big"), "", local=True),
+    "Upload.show": Case(lambda it: upload(it).show(), "", local=True),
+    "Upload.parts": Case(lambda it: upload(it).parts(), "", local=True),
+    "Upload.put_part": Case(lambda it: upload(it).put_part(1, b"x"), "", local=True),
+    "Upload.copy_part": Case(lambda it: upload(it).copy_part(1, main(it), "b.txt"), "", local=True),
+    "Upload.complete": Case(lambda it: upload(it).complete([]), "", local=True),
+    "Upload.abort": Case(lambda it: upload(it).abort(), "", local=True),
 }
 NAMES = sorted(CASES)
 WITH_NEEDS = [name for name in NAMES if CASES[name].needs]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from lochan.access.users import NewAccessKey
+from lochan.api.session import ServerSession
 from lochan.clock import SystemClock
 from lochan.formats.record import Actor
 from lochan.ids import Ids
@@ -16,7 +17,7 @@ from lochan.lake import Lake
 from lochan.server.gateway.app import App
 from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.list_cache import ListCache
+from lochan.server.gateway.listing_page import ListCache
 from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.request_log import _received
 from lochan.server.settings import S3Settings
@@ -147,7 +148,7 @@ class Place:
         return protocol.answer
 
     async def _open(self) -> Gateway:
-        gateway = Gateway(self.lake, self._settings, SystemClock(), Ids())
+        gateway = Gateway(ServerSession(self.lake), self._settings, SystemClock(), Ids())
         if not self._fastpath:
             gateway.verifiers, gateway.list_cache = NoVerifiers(), NoListCache()
         return gateway

@@ -5,8 +5,8 @@ from typing import Any, cast
 import pytest
 
 from lochan.access.state import AccessKey
-from lochan.server.gateway.fastpath import cached_objects as answers
-from lochan.server.gateway.fastpath.cached_objects import AnswerCache, CachedAnswer
+from lochan.server.gateway.fastpath import reads as answers
+from lochan.server.gateway.fastpath.reads import AnswerCache, CachedAnswer
 
 
 def answer(key: AccessKey, inside: str) -> CachedAnswer:

@@ -246,7 +246,7 @@ async def _at_once(folder: Path) -> None:
 def _counted_looks(world: World) -> list[int]:
     gateway = world.short.app._gateway
     assert gateway is not None
-    repository = gateway.opened("bucket")
+    repository = gateway.session.known("bucket")
     assert repository is not None
     looks: list[int] = []
     for journal in (gateway.access.journal, repository.journal):

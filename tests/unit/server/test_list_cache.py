@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from lochan.access.rights import Rights
+from lochan.api.snapshot import BRANCH, WORKSPACE, RefSnapshot
 from lochan.formats.entry import Entry
-from lochan.server.gateway.list_cache import BYTES_MAX, ListCache
+from lochan.server.gateway.listing_page import BYTES_MAX, ListCache
 from lochan.staging.layers import EMPTY, Layers
+from lochan.versioning.repositories import Repository
 from lochan.versioning.revisions.resolve import ResolvedRef
 from lochan.versioning.state.branch import BranchState
 
-HERE, THERE = cast("Any", object()), cast("Any", object())  # repositories
 CHANGED = EMPTY.put(Entry("a", (), 0, "", "", 0))
 
 
@@ -21,20 +22,20 @@ class Asked:
     user: str = "ada"
 
 
-def at(commit: str = "c1", layers: Layers = EMPTY, **fields: Any) -> ResolvedRef:
-    return ResolvedRef(commit, cast("Any", None), BranchState("main", 1, commit, layers), **fields)
+def at(commit: str = "c1", layers: Layers = EMPTY, id: str = "here", **fields: Any) -> RefSnapshot:
+    found = ResolvedRef(commit, cast("Any", None), BranchState("main", 1, commit, layers), **fields)
+    repository = Repository(id, "bucket", "files", "main", 0, "ada", {})
+    return RefSnapshot(cast("Any", None), repository, "main", WORKSPACE if found.workspace else BRANCH, found)
 
 
-def find(
-    pages: ListCache, asked: Asked, resolved: ResolvedRef, repository: Any = HERE, rights: Rights | None = None
-) -> bytes | None:
-    return pages.find(repository, resolved, cast("Any", asked), rights)
+def find(pages: ListCache, asked: Asked, snapshot: RefSnapshot, rights: Rights | None = None) -> bytes | None:
+    return pages.find(snapshot, cast("Any", asked), rights)
 
 
 def keep(
-    pages: ListCache, asked: Asked, resolved: ResolvedRef, body: bytes = b"page", rights: Rights | None = None
+    pages: ListCache, asked: Asked, snapshot: RefSnapshot, body: bytes = b"page", rights: Rights | None = None
 ) -> None:
-    pages.keep(HERE, resolved, cast("Any", asked), body, rights)
+    pages.keep(snapshot, cast("Any", asked), body, rights)
 
 
 def test_a_page_is_found_while_nothing_has_changed() -> None:
@@ -44,7 +45,7 @@ def test_a_page_is_found_while_nothing_has_changed() -> None:
     assert find(pages, Asked("list-type=2&prefix=a"), at()) is None
     assert find(pages, Asked(user="bob"), at()) is None
     assert find(pages, Asked(bucket="other"), at()) is None
-    assert find(pages, Asked(), at(), THERE) is None
+    assert find(pages, Asked(), at(id="there")) is None
     assert find(pages, Asked(), at("c2")) is None
     assert find(pages, Asked(), at(layers=CHANGED)) is None
     keep(pages, Asked(), at(layers=CHANGED), b"another")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from lochan.access.rights import Rights, VisibleObjects
 from lochan.access.state import AccessPolicy
-from lochan.formats.entry_table import entries_of
+from lochan.api.lake import Lake as ApiLake
+from lochan.api.session import ServerSession
 from lochan.formats.lake_events import Statement
 from lochan.formats.record import Actor
 from lochan.lake import Lake
@@ -50,12 +51,12 @@ def test_all_pages_together(
         repository = await lake.open_repository("demo-repo")
         for path in sorted(paths):
             await objects.put(repository, "main", path, _once(), actor=ANN)
-        view = await repository.view(await repository.resolve("main"))
+        snapshot = await ApiLake(ServerSession(lake)).repository("demo-repo").ref("main").snapshot()
         found: list[str] = []
         after: str | None = ""
         while after is not None:
-            page = await visible_page.visible_page(view, shown, prefix, after, delimiter, limit)
-            names = [entry.path for entry in entries_of(page.entries)] + page.prefixes
+            page = await visible_page.visible_page(snapshot, shown, prefix, after, delimiter, limit)
+            names = [*page.objects["path"].to_pylist(), *page.prefixes]
             assert len(names) <= limit
             found += sorted(names, key=str.encode)
             assert page.next is None or page.next > after, "it goes on"

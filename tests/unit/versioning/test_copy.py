@@ -12,7 +12,7 @@ from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.versioning import bulk, copy, objects
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.copy import CopyOptions, CopyResult
+from lochan.versioning.copy import CopyChanges, CopyResult
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
@@ -111,8 +111,8 @@ def test_a_copy_onto_itself_has_other_notes() -> None:
         await put(repository, "a")
         with pytest.raises(Invalid, match="are the same"):
             await copy.copy(repository, "main", "a", "main", "a", actor=ANN)
-        told = CopyOptions("text/csv", {"cache-control": "no-store"}, {"k": "v"})
-        entry = await copy.copy(repository, "main", "a", "main", "a", actor=ANN, options=told)
+        changes = CopyChanges("text/csv", {"cache-control": "no-store"}, {"k": "v"})
+        entry = await copy.copy(repository, "main", "a", "main", "a", actor=ANN, options=changes)
         assert (entry.content_type, entry.headers, entry.metadata) == (
             "text/csv",
             {"cache-control": "no-store"},
@@ -120,7 +120,7 @@ def test_a_copy_onto_itself_has_other_notes() -> None:
         )
         assert await objects.stat(repository, "main", "a") == entry
         assert await there(repository) == {"a": b"a"}
-        again = await copy.copy(repository, "main", "a", "main", "b", actor=ANN, options=CopyOptions(metadata={}))
+        again = await copy.copy(repository, "main", "a", "main", "b", actor=ANN, options=CopyChanges(metadata={}))
         assert (again.content_type, again.metadata) == ("text/csv", {})
         await repository.close()
 

@@ -16,7 +16,7 @@ from lochan.store.protocol import Store
 from lochan.versioning import links, objects
 from lochan.versioning.bodies import tokens as token_key
 from lochan.versioning.branches import create_branch
-from lochan.versioning.copy import CopyOptions
+from lochan.versioning.copy import CopyChanges
 from lochan.versioning.links import LinkOptions
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
@@ -59,8 +59,8 @@ def test_bytes_are_put_by_the_client_and_linked_once() -> None:
             await links.link(repository, "main", "a/b", given.token, actor=ANN)
         await place.store.put(given.address, b"1234")
         other = await place.again()  # another process, which has to know the key
-        told = CopyOptions("text/csv", None, {"k": "v"})
-        entry = await links.link(other, "main", "a/b", given.token, actor=ANN, options=told)
+        changes = CopyChanges("text/csv", None, {"k": "v"})
+        entry = await links.link(other, "main", "a/b", given.token, actor=ANN, options=changes)
         assert (entry.size, entry.checksum) == (4, hashlib.md5(b"1234").hexdigest())
         assert (entry.content_type, entry.metadata) == ("text/csv", {"k": "v"})
         assert await objects.stat(repository, "main", "a/b") == entry
@@ -179,7 +179,7 @@ def test_a_file_outside_is_linked_where_it_lies() -> None:
         place = Place()
         await place.others["s3://data"].put("x", b"1234")
         repository = await place.opened()
-        entry = await links.stage(repository, "main", "a", "s3://data/x", actor=ANN, options=CopyOptions("text/csv"))
+        entry = await links.stage(repository, "main", "a", "s3://data/x", actor=ANN, options=CopyChanges("text/csv"))
         assert (entry.blocks[0].address, entry.content_type) == ("s3://data/x", "text/csv")
         assert await repository.reader.read_all(await objects.stat(repository, "main", "a")) == b"1234"
         await place.others["s3://data"].put("x", b"abcd")

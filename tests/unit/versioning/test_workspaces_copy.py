@@ -4,7 +4,7 @@ import pytest
 
 from lochan.errors import Invalid, NotFound
 from lochan.versioning import copy, objects
-from lochan.versioning.copy import CopyOptions, CopyResult
+from lochan.versioning.copy import CopyChanges, CopyResult
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.transfer import transfer, transfer_folder
@@ -62,8 +62,8 @@ def test_a_copy_onto_itself_with_other_notes() -> None:
         repository, workspace = await place()
         with pytest.raises(Invalid, match="the same"):
             await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN)
-        told = CopyOptions("text/plain", None, {"k": "v"})
-        made = await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, options=told)
+        changes = CopyChanges("text/plain", None, {"k": "v"})
+        made = await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, options=changes)
         assert (made.content_type, made.metadata) == ("text/plain", {"k": "v"})
         assert (await read(repository, workspace.ref))["f"] == "file"
 

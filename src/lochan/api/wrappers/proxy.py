@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from lochan.api.access import Access
 from lochan.api.frames import Frames
 from lochan.api.lake import Lake
+from lochan.api.parts import Upload
 from lochan.api.ref import Ref
 from lochan.api.repository import Repository
 from lochan.api.verbs import VERBS, Kind, Verb
@@ -19,7 +20,7 @@ from lochan.errors import Invalid
 
 FIELDS = frozenset(("id", "made_at", "name", "opened", "repository_name", "url"))
 HIDDEN = object()  # in place of an item that is left out
-_NOUNS = (Lake, Repository, Ref, Access, Frames)
+_NOUNS = (Lake, Repository, Ref, Upload, Access, Frames)
 _ROWS = {(verb.noun, verb.name): verb for verb in VERBS}
 
 

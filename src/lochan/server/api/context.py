@@ -10,7 +10,7 @@ from lochan.api.session import Session
 from lochan.clock import Clock
 from lochan.server.api.queries import Queries
 from lochan.server.connections import ConnectionGuard
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.identity import Realm
 from lochan.server.logs import UsageLog
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener

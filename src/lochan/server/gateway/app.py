@@ -16,12 +16,14 @@ from typing import Any
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
+from lochan.api.session import ServerSession
 from lochan.clock import SystemClock
 from lochan.errors import LochanError
 from lochan.ids import Ids
 from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.authentication import authenticate
 from lochan.server.gateway.error_codes import as_s3
+from lochan.server.gateway.fastpath.engine import write_beside
 from lochan.server.gateway.fastpath.reads import FastLog, FastReads
 from lochan.server.gateway.fastpath.writes import FastWrites
 from lochan.server.gateway.flow import Flow
@@ -34,8 +36,6 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
 from lochan.server.maintenance import arrow_without_pandas, keep_memory_trimmed
 from lochan.server.settings import Listener
-from lochan.store.capabilities import WriterProcess, capability
-from lochan.store.protocol import Store
 
 Open = Callable[[], Awaitable[Gateway]]
 Log = Callable[[S3Request, str, int, int], None]
@@ -133,7 +133,7 @@ class App:
 def _as_s3(gateway: Gateway, request: S3Request, error: Exception) -> S3Error:
     if isinstance(error, S3Error):
         return error
-    known = as_s3(error, gateway.lake.store.url) if isinstance(error, LochanError) else None
+    known = as_s3(error, gateway.session.lake.url) if isinstance(error, LochanError) else None
     return known or _internal(request, error)
 
 
@@ -224,9 +224,10 @@ def gateway_app(listener: Listener) -> App:
     async def open() -> Gateway:
         arrow_without_pandas()
         lake = await listener.open_lake()
-        _write_beside(lake.store)
+        session = ServerSession(lake)
+        write_beside(session)
         guard = ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
-        gateway = Gateway(lake, listener.s3, clock, ids, listener.limits, guard)
+        gateway = Gateway(session, listener.s3, clock, ids, listener.limits, guard)
         close_log = log.start(lake, ids)
         chores = [asyncio.create_task(chore) for chore in (keep_memory_trimmed(clock), guard.keep())]
 
@@ -240,13 +241,6 @@ def gateway_app(listener: Listener) -> App:
         return gateway
 
     return App(open, log.add, log.add_fast)
-
-
-def _write_beside(store: Store) -> None:
-    """On a disk. It ends with this process."""
-    writer = capability(store, WriterProcess)
-    if writer is not None:
-        writer.write_beside()
 
 
 def _rarely_collect() -> None:

@@ -83,7 +83,7 @@ async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
     if verifier.key is None or is_v4(names) or is_v2(names) or not verifier.shape(headers).is_signed:
         return False
     if not gateway.access.journal.slots.aged:  # elsewhere few requests wait for a look at all
-        await gateway.probes.wait(gateway.access.journal)
+        await gateway.session.probes.wait(gateway.access.journal)
     access = await gateway.access.authorised_state(request.arrived)
     if access.key(verifier.key.id) != verifier.key:
         return False

@@ -16,9 +16,9 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lochan.access.state import AccessKey
-from lochan.server.gateway.wire.dates import parse_iso_basic
-from lochan.server.gateway.wire.identity import NOBODY
-from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Credential
+from lochan.bounded_cache import BoundedCache
+from lochan.server.gateway.wire.header_values import parse_iso_basic
+from lochan.server.gateway.wire.identity import NOBODY, SKEW_SECONDS_MAX, Credential
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, Signed, signing_key
 
 VERIFIERS_MAX: Final = 4096
@@ -95,7 +95,7 @@ class CachedVerifier:
         self._form = f"%s\n%s\n%s\n{lines}\n{signed.names.replace('%', '%%')}\n%s"
         self._values = itemgetter(*names)
         self._signed = frozenset(names)
-        self._shapes: dict[tuple[str, ...], HeaderShape] = {}
+        self._shapes: BoundedCache[tuple[str, ...], HeaderShape] = BoundedCache(_SHAPES_MAX)
         # An HMAC is two hashes, each begun with the key: a copy of one that has begun saves half of the work.
         padded = self.signing_key.ljust(_BLOCK_BYTES, b"\0")
         self._inner = sha256(padded.translate(_INNER))
@@ -104,11 +104,7 @@ class CachedVerifier:
     def shape(self, headers: Mapping[str, str]) -> HeaderShape:
         names = tuple(headers)
         found = self._shapes.get(names)
-        if found is None:
-            if len(self._shapes) >= _SHAPES_MAX:
-                self._shapes.clear()
-            found = self._shapes[names] = HeaderShape(names, self._signed)
-        return found
+        return found or self._shapes.put(names, HeaderShape(names, self._signed))
 
     def verifies(
         self, signature: str, method: str, path: str, query: str, headers: Mapping[str, str], payload: str, now: float
@@ -137,14 +133,14 @@ class VerifierCache:
     nobody's, which takes as long as one that fails: the time of an answer does not tell whether a key is known."""
 
     def __init__(self) -> None:
-        self._verifiers: dict[str, CachedVerifier] = {}
+        self._verifiers: BoundedCache[str, CachedVerifier] = BoundedCache(VERIFIERS_MAX)
         names = "host;x-amz-content-sha256;x-amz-date"
         credential = Credential("", "19700101", "us-east-1", "s3", "aws4_request")
         nobodys = Signed(credential, "19700101T000000Z", names, "", "")
         self._nobodys = CachedVerifier(nobodys, None, NOBODY)
 
     def find(self, authorization: str) -> CachedVerifier:
-        return self._verifiers.get(authorization[:-SIGNATURE_DIGITS], self._nobodys)
+        return self._verifiers.get(authorization[:-SIGNATURE_DIGITS]) or self._nobodys
 
     def learn(self, authorization: str, signed: Signed, key: AccessKey, secret: str) -> None:
         """From a request that the general path has let in. `secret` is that of `key`, whatever key it was let in by."""
@@ -152,6 +148,4 @@ class VerifierCache:
             return
         if ";" not in signed.names:
             return
-        if len(self._verifiers) >= VERIFIERS_MAX:
-            self._verifiers.clear()
-        self._verifiers[authorization[:-SIGNATURE_DIGITS]] = CachedVerifier(signed, key, secret)
+        self._verifiers.put(authorization[:-SIGNATURE_DIGITS], CachedVerifier(signed, key, secret))

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+from lochan.api.conditions import ConditionFailed
 from lochan.errors import LochanError
+from lochan.server.gateway.conditions import failed_condition
 from lochan.server.gateway.wire.errors import S3Error
 
 CODES: Mapping[str, str] = {
@@ -36,6 +38,8 @@ CODES: Mapping[str, str] = {
 
 def as_s3(error: LochanError, store: str) -> S3Error | None:
     """None: a failure of the server itself, such as a damaged file. Clients are not told the URL of the store."""
+    if isinstance(error, ConditionFailed):
+        return failed_condition(error)
     code = CODES.get(error.kind)
     if code is None:
         return None

@@ -9,41 +9,47 @@ from typing import NamedTuple
 
 from lochan.access import resources
 from lochan.access.rights import Rights
+from lochan.api.conditions import ConditionFailed, Conditions
+from lochan.api.repository import Repository
+from lochan.api.snapshot import BRANCH, COMMIT, TAG, WORKSPACE, RefSnapshot
+from lochan.api.writable import WritableRef
 from lochan.errors import Invalid, NotFound
-from lochan.formats.entry import Entry
+from lochan.server.gateway.conditions import failed_read
 from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.object_headers import RootFolder, ServedObject
 from lochan.server.gateway.request import S3Request
-from lochan.server.gateway.wire.conditions import Current
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.repositories import POOL
-from lochan.versioning.revisions.resolve import ResolvedRef, resolve
-from lochan.versioning.state.refs import Refs
-
-_SECOND = 1_000_000
 
 
 class ObjectAddress(NamedTuple):
-    repository: OpenRepository
+    repository: Repository
     ref: str
     path: str
-    resolved: ResolvedRef | None  # as of a moment after the request arrived; None: there is no such ref
-    number: int = 0  # of the state that it was resolved in; what is made from it must say so (G4)
+    snapshot: RefSnapshot | None  # as of a moment after the request arrived; None: there is no such ref
 
     @property
     def branch(self) -> str:
         """Of a ref to be written to."""
         return self.ref.partition("+")[0]
 
-    @property
-    def workspace(self) -> str:
-        return self.ref.partition("+")[2]
+    def writable(self) -> WritableRef:
+        """Raises where the ref is no branch: a tag or a commit never changes. Nor does a pool, by single objects
+        (S5)."""
+        snapshot = self.snapshot
+        if snapshot is None:
+            raise S3Error("NoSuchKey", f"There is no branch {self.branch!r} to write to.")
+        if snapshot.is_pool:
+            raise S3Error("AccessDenied", "This is a pool of rows: objects cannot be written to it or deleted from it.")
+        if snapshot.kind == WORKSPACE:
+            return self.repository.workspace(self.ref)
+        if snapshot.kind == BRANCH and snapshot.branch_name == self.ref:
+            return self.repository.branch(self.ref)
+        raise S3Error("AccessDenied", f"{self.ref!r} is not a branch; only branches can be written to.")
 
 
 async def require(gateway: Gateway, request: S3Request, action: str, resource: str) -> None:
     """Raises AccessDenied."""
-    access = await gateway.access.authorised_state(request.arrived)
-    if not access.rights(request.user).allow(action, resource):
+    if not (await rights(gateway, request)).allow(action, resource):
         raise S3Error("AccessDenied")
 
 
@@ -52,11 +58,10 @@ async def rights(gateway: Gateway, request: S3Request) -> Rights:
     return (await gateway.access.authorised_state(request.arrived)).rights(request.user)
 
 
-async def bucket_repository(gateway: Gateway, request: S3Request, action: str, bucket: str = "") -> OpenRepository:
+async def bucket_repository(gateway: Gateway, request: S3Request, action: str) -> Repository:
     """A repository to do this with. Who may not is denied, whether it is there or not."""
-    name = bucket or request.bucket
-    await require(gateway, request, action, resources.repository(name))
-    return await gateway.repository(name)
+    await require(gateway, request, action, resources.repository(request.bucket))
+    return await gateway.repository(request, request.bucket)
 
 
 async def object_address(
@@ -88,28 +93,19 @@ async def resolve_address(
     """Raises NoSuchBucket, and AccessDenied to who may not know that there is none. A `blind` write asks nothing of the
     branch but that it is there, which its append finds out: one that is known here need not be asked about before."""
     try:
-        repository = await gateway.repository(bucket)
+        repository = await gateway.repository(request, bucket)
     except S3Error:
         await require(gateway, request, "fs:ListRepositories", resources.repository(bucket))
         raise
     if gateway.settings.flat:
-        ref, path = repository.repository.default_branch, key
-    else:
-        ref, _, path = key.partition("/")
-    if blind:
-        known = repository.folded()
-        branch = known.find_branch(ref)
-        if branch is not None:
-            return ObjectAddress(repository, ref, path, ResolvedRef(branch.head, known.commit(branch.head), branch))
-    refs, number = await repository.refs()
-    return ObjectAddress(repository, ref, path, _resolved(refs, ref), number)
-
-
-def _resolved(refs: Refs, ref: str) -> ResolvedRef | None:
+        snapshot = await repository.branch().snapshot(stale=blind)
+        return ObjectAddress(repository, snapshot.name, key, snapshot)
+    ref, _, path = key.partition("/")
     try:
-        return resolve(refs, ref, workspaces=True)
+        found = await repository.ref(ref).snapshot(stale=blind) if ref else None
     except (NotFound, Invalid):
-        return None
+        found = None
+    return ObjectAddress(repository, ref, path, found)
 
 
 async def require_at(gateway: Gateway, request: S3Request, action: str, address: ObjectAddress) -> None:
@@ -118,46 +114,30 @@ async def require_at(gateway: Gateway, request: S3Request, action: str, address:
 
 def ref_resource(address: ObjectAddress) -> str:
     """A ref that is not there is asked about as a branch, so that nobody learns of a branch by asking for one."""
-    name, resolved = address.repository.repository.name, address.resolved
-    if resolved is None or resolved.branch is not None or resolved.workspace is not None:
-        return resources.branch(name, address.branch.rstrip("@$"))
-    if address.repository.folded().find_tag(address.ref) is not None:
+    name, snapshot = address.repository.name, address.snapshot
+    if snapshot is not None and snapshot.kind == TAG:
         return resources.tag(name, address.ref)
-    return resources.commit(name, resolved.commit_id)
+    if snapshot is not None and snapshot.kind == COMMIT:
+        return resources.commit(name, snapshot.commit_id)
+    return resources.branch(name, address.branch.rstrip("@$"))
 
 
-def check_writable(address: ObjectAddress) -> None:
-    """Raises where the ref is no branch: a tag or a commit never changes. Nor does a pool, by single objects (S5)."""
-    if address.resolved is None:
-        raise S3Error("NoSuchKey", f"There is no branch {address.branch!r} to write to.")
-    if address.repository.repository.kind == POOL:
-        raise S3Error("AccessDenied", "This is a pool of rows: objects cannot be written to it or deleted from it.")
-    if address.workspace or (address.resolved.branch is not None and address.resolved.branch.name == address.ref):
-        return
-    raise S3Error("AccessDenied", f"{address.ref!r} is not a branch; only branches can be written to.")
-
-
-async def get_entry(address: ObjectAddress) -> Entry:
-    """Raises NoSuchKey."""
-    found = await find_entry(address)
-    if found is None:
-        raise S3Error("NoSuchKey", Key=address.path)
+async def open_object(address: ObjectAddress, conditions: Conditions) -> ServedObject:
+    """The object as it is, to be read. Raises NoSuchKey, PreconditionFailed, NotModified."""
+    try:
+        found = await _open(address)
+        found.check(conditions)
+    except NotFound:
+        raise S3Error("NoSuchKey", Key=address.path) from None
+    except ConditionFailed as error:
+        raise failed_read(error) from None
     return found
 
 
-async def find_entry(address: ObjectAddress) -> Entry | None:
-    if address.resolved is None:
-        return None
+async def _open(address: ObjectAddress) -> ServedObject:
+    """Raises NotFound."""
+    if address.snapshot is None:
+        raise NotFound(f"no ref {address.ref!r}")
     if not address.path:
-        return _root(address)
-    return await (await address.repository.view(address.resolved)).get(address.path)
-
-
-def _root(address: ObjectAddress) -> Entry:
-    """As clients know folders: an empty object with a slash at its end."""
-    empty = "d41d8cd98f00b204e9800998ecf8427e"
-    return Entry("", (), 0, empty, empty, address.repository.repository.created, "application/x-directory")
-
-
-def current(entry: Entry) -> Current:
-    return Current(entry.etag, entry.mtime // _SECOND, entry.size)
+        return RootFolder(address.snapshot.created_us)
+    return await address.snapshot.open(address.path)

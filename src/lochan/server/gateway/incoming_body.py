@@ -1,7 +1,6 @@
 """The body of a request on its way in, proven at its end: of a plain request, or the file in a form."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Protocol
 
 from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.body import ChunkedBody, PlainBody, chunked_body, decoded_length
@@ -11,22 +10,6 @@ from lochan.server.gateway.wire.form import FIELDS_BYTES_MAX, FormReader
 from lochan.server.gateway.wire.post_policy import ANY_LENGTH, PostForm, post_form
 
 OBJECT_BYTES_MAX = 5 << 30  # of one put; more comes in parts
-
-
-class BodySource(Protocol):
-    """Bytes on their way in, with what was declared of them."""
-
-    length: int  # at most
-    expected_md5: str | None
-    checksums: dict[str, str | None]  # to be computed on the way, and compared where a value was given
-
-    async def whole(self) -> bytes: ...
-
-    def pieces(self) -> AsyncIterator[bytes]: ...
-
-    def hand_over(self) -> Callable[[bytes], None] | None: ...
-
-    def check_trailer(self, found: Mapping[str, str]) -> None: ...
 
 
 class RequestBody:

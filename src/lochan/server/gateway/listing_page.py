@@ -2,25 +2,27 @@
 
 page_of_ref      main/data/a.csv, main/data/b.csv          keys of one ref
 page_of_bucket   dev/x.csv, main/data/a.csv, …             keys of every branch, in the order of their bytes
+
+Pages of one ref are kept while nothing about it changes: clients ask for the same folder again and again.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.access.rights import VisibleObjects
-from lochan.formats.entry import ENTRY_SCHEMA
-from lochan.formats.run import column
+from lochan.access.rights import Rights, VisibleObjects
+from lochan.api.results import ObjectTable
+from lochan.api.snapshot import WORKSPACE, RefSnapshot
+from lochan.bounded_cache import BoundedCache
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Content, ListingColumns
-from lochan.staging.listing import ColumnPage
-from lochan.staging.view import View
-from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.revisions.resolve import ResolvedRef
-from lochan.versioning.state.refs import Refs
 
+BYTES_MAX: Final = 32 << 20  # of all pages that are kept
+
+_Query = tuple[str, str, str]
 _COLUMNS = ("path", "mtime", "etag", "size")
 _CHUNK = 1_000  # entries that are looked at together
 _CHUNKS_MAX = 20  # of denied ones, until a page is answered though it is empty
@@ -29,7 +31,7 @@ _LOOKED_MAX = 5_000  # objects of a folder that are looked through for one that 
 
 class ListingPage(NamedTuple):
     contents: Sequence[Content] | ListingColumns
-    prefixes: list[str]
+    prefixes: Sequence[str]
     next: str | None  # the last key or common prefix of this page, where there are more
     root: str = ""  # what all prefixes begin with; contents have their own
 
@@ -41,7 +43,13 @@ NOTHING = ListingPage([], [], None)
 
 
 async def page_of_ref(
-    view: View, root: str, path: str, after: str, delimiter: str, limit: int, filtered: VisibleObjects | None = None
+    snapshot: RefSnapshot,
+    root: str,
+    path: str,
+    after: str,
+    delimiter: str,
+    limit: int,
+    filtered: VisibleObjects | None = None,
 ) -> ListingPage:
     """The keys of one ref behind the key `after`, those that the user may see, or all where nothing is `filtered`. They
     begin with `root`, then `path`."""
@@ -49,19 +57,18 @@ async def page_of_ref(
     if behind is None or limit == 0:
         return NOTHING
     if filtered is None:
-        page = await view.list_columns(path, behind, delimiter, limit)
+        page = await snapshot.list_table(path, after=behind, delimiter=delimiter, limit=limit)
     else:
-        page = await visible_page(view, filtered, path, behind, delimiter, limit)
+        page = await visible_page(snapshot, filtered, path, behind, delimiter, limit)
     next = None if page.next is None else root + page.next
-    if not page.entries.num_rows:
+    if not page.objects.num_rows:
         return ListingPage([], page.prefixes, next, root)
-    columns = [column(page.entries, name) for name in _COLUMNS]
+    columns = [page.objects.column(name).combine_chunks() for name in _COLUMNS]
     return ListingPage(ListingColumns(root, *columns), page.prefixes, next, root)
 
 
 async def page_of_bucket(
-    repository: OpenRepository,
-    refs: Refs,
+    branches: Sequence[RefSnapshot],
     prefix: str,
     after: str,
     delimiter: str,
@@ -76,8 +83,8 @@ async def page_of_bucket(
             "A list of all branches does not support a delimiter with a slash and more.",
         )
     page = _Joined(limit)
-    for name in sorted((branch.name for branch in refs.branches()), key=lambda name: f"{name}/".encode()):
-        root = f"{name}/"
+    for branch in sorted(branches, key=lambda branch: f"{branch.name}/".encode()):
+        name, root = branch.name, f"{branch.name}/"
         if limit == 0 or not name.startswith(prefix):
             continue
         common = _common_prefix(root, prefix, delimiter)
@@ -85,8 +92,7 @@ async def page_of_bucket(
             page.add(ListingPage([], [common] if _is_behind(common, after) else [], None))
         elif (seen := visible(name)) is not None:
             filtered = None if seen.below("") else seen
-            view = await _view(repository, refs, name)
-            page.add(await page_of_ref(view, root, "", after, delimiter, page.missing, filtered))
+            page.add(await page_of_ref(branch, root, "", after, delimiter, page.missing, filtered))
         if page.is_complete:
             break
     return page.joined()
@@ -109,11 +115,6 @@ def _behind(root: str, after: str) -> str | None:
     if after.startswith(root):
         return after[len(root) :]
     return "" if after.encode() < root.encode() else None
-
-
-async def _view(repository: OpenRepository, refs: Refs, name: str) -> View:
-    branch = refs.branch(name)
-    return await repository.view(ResolvedRef(branch.head, refs.commit(branch.head), branch))
 
 
 class _Joined:
@@ -172,25 +173,25 @@ def _concatenated(several: list[ListingColumns]) -> Sequence[Content] | ListingC
 
 
 async def visible_page(
-    view: View, visible: VisibleObjects, prefix: str, after: str, delimiter: str, limit: int
-) -> ColumnPage:
+    snapshot: RefSnapshot, visible: VisibleObjects, prefix: str, after: str, delimiter: str, limit: int
+) -> ObjectTable:
     for _ in range(_CHUNKS_MAX):
-        found = await view.list_columns(prefix, after, delimiter, max(limit, _CHUNK))
-        entries = _shown(found.entries, visible)
-        prefixes = [each for each in found.prefixes if await _is_shown(view, visible, each)]
-        if entries.num_rows or prefixes:
-            return _first(entries, prefixes, limit, more=found.next is not None)
+        found = await snapshot.list_table(prefix, after=after, delimiter=delimiter, limit=max(limit, _CHUNK))
+        objects = _shown(found.objects, visible)
+        prefixes = [each for each in found.prefixes if await _is_shown(snapshot, visible, each)]
+        if objects.num_rows or prefixes:
+            return _first(objects, prefixes, limit, more=found.next is not None)
         if found.next is None:
-            return ColumnPage(entries, [], None)
+            return ObjectTable(objects, [], None)
         after = found.next
-    return ColumnPage(ENTRY_SCHEMA.empty_table(), [], after)
+    return ObjectTable(objects, [], after)
 
 
-def _shown(entries: pa.Table, visible: VisibleObjects) -> pa.Table:
-    return entries.filter(visible.each(column(entries, "path"))) if entries.num_rows else entries
+def _shown(objects: pa.Table, visible: VisibleObjects) -> pa.Table:
+    return objects.filter(visible.each(objects.column("path").combine_chunks())) if objects.num_rows else objects
 
 
-async def _is_shown(view: View, visible: VisibleObjects, folder: str) -> bool:
+async def _is_shown(snapshot: RefSnapshot, visible: VisibleObjects, folder: str) -> bool:
     """Whether there is anything in it that is. Where that cannot be seen from the policies its objects are looked
     through; of a very large one it is said to be so."""
     certain = visible.below(folder)
@@ -198,8 +199,8 @@ async def _is_shown(view: View, visible: VisibleObjects, folder: str) -> bool:
         return certain
     after = ""
     for _ in range(_LOOKED_MAX // _CHUNK):
-        found = await view.list_columns(folder, after, "", _CHUNK)
-        if _shown(found.entries, visible).num_rows:
+        found = await snapshot.list_table(folder, after=after, limit=_CHUNK)
+        if _shown(found.objects, visible).num_rows:
             return True
         if found.next is None:
             return False
@@ -207,12 +208,38 @@ async def _is_shown(view: View, visible: VisibleObjects, folder: str) -> bool:
     return True
 
 
-def _first(entries: pa.Table, prefixes: list[str], limit: int, *, more: bool) -> ColumnPage:
+def _first(objects: pa.Table, prefixes: list[str], limit: int, *, more: bool) -> ObjectTable:
     """The first of both together, in order."""
-    paths = column(entries, "path").to_pylist() if entries.num_rows else []
+    paths = objects.column("path").to_pylist()
     items = sorted([*paths, *prefixes], key=str.encode)
     kept = items[:limit]
     folders = set(kept).intersection(prefixes)
     count = len(kept) - len(folders)
     next = kept[-1] if more or len(items) > limit else None
-    return ColumnPage(entries.slice(0, count), [each for each in prefixes if each in folders], next)
+    return ObjectTable(objects.slice(0, count), [each for each in prefixes if each in folders], next)
+
+
+class _KeptPage(NamedTuple):
+    snapshot: RefSnapshot
+    rights: Rights | None  # that decided what is shown, and are another object once they change; None: all is shown
+    body: bytes
+
+
+class ListCache:
+    def __init__(self) -> None:
+        self._pages: BoundedCache[_Query, _KeptPage] = BoundedCache(BYTES_MAX)
+
+    def find(self, snapshot: RefSnapshot, request: S3Request, rights: Rights | None) -> bytes | None:
+        """Of exactly this query, by this user, who is named in it; where the ref is as it was, and what is shown."""
+        page = self._pages.get(_query(request))
+        holds = page is not None and page.rights is rights and page.snapshot.shows_same(snapshot)
+        return page.body if page is not None and holds else None
+
+    def keep(self, snapshot: RefSnapshot, request: S3Request, body: bytes, rights: Rights | None) -> None:
+        """One that was made of that. Files of a workspace come and go without a word, and are not kept."""
+        if snapshot.kind != WORKSPACE and len(body) <= BYTES_MAX // 4:
+            self._pages.put(_query(request), _KeptPage(snapshot, rights, body), len(body))
+
+
+def _query(request: S3Request) -> _Query:
+    return request.bucket, request.raw_query, request.user

@@ -1,16 +1,15 @@
 """What headers say of an object: those that are kept with it when it is written, and those that it is answered with."""
 
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import NamedTuple, Protocol
 
-from lochan.formats.entry import Entry
-from lochan.pools.objects import users_metadata
+from lochan.api.conditions import Conditions
 from lochan.server.gateway.request import Headers, S3Request
 from lochan.server.gateway.wire.body import stored_content_encoding
-from lochan.server.gateway.wire.checksums import HASHERS, type_of
-from lochan.server.gateway.wire.dates import http_date
+from lochan.server.gateway.wire.checksums import type_of
 from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.header_values import http_date
 
 METADATA_BYTES_MAX = 2048
 _KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")
@@ -37,6 +36,64 @@ _OVERRIDES = {
 _NONE: Mapping[str, str] = {}
 _SECOND = 1_000_000
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a header's name is made of
+
+
+class ServedObject(Protocol):
+    """What an open object tells, and its bytes."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def etag(self) -> str: ...
+    @property
+    def mtime_us(self) -> int: ...
+    @property
+    def content_type(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+    @property
+    def checksums(self) -> Mapping[str, str]: ...
+    @property
+    def parts(self) -> tuple[int, ...]: ...
+
+    def check(self, conditions: Conditions) -> None: ...
+
+    def stream(
+        self, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
+    ) -> AsyncGenerator[bytes, None]: ...
+
+    async def read(self, start: int = 0, stop: int | None = None) -> bytes: ...
+
+
+class RootFolder(NamedTuple):
+    """Of a branch, as clients know folders: an empty object with a slash at its end, of which nothing is stored."""
+
+    mtime_us: int
+    size: int = 0
+    etag: str = "d41d8cd98f00b204e9800998ecf8427e"
+    content_type: str = "application/x-directory"
+    headers: Mapping[str, str] = _NONE
+    metadata: Mapping[str, str] = _NONE
+    checksums: Mapping[str, str] = _NONE
+    parts: tuple[int, ...] = ()
+
+    @property
+    def mtime(self) -> int:
+        return self.mtime_us
+
+    def check(self, conditions: Conditions) -> None:
+        """Raises ConditionFailed."""
+        conditions.check("", self)
+
+    async def stream(
+        self, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        yield b""
+
+    async def read(self, start: int = 0, stop: int | None = None) -> bytes:
+        return b""
 
 
 class ObjectHeaders(NamedTuple):
@@ -75,24 +132,24 @@ def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
     return ObjectHeaders(content_type, kept, metadata)
 
 
-def entry_headers(entry: Entry, request: S3Request, *, whole: bool = True) -> Headers:
+def object_headers(found: ServedObject, request: S3Request, *, whole: bool = True) -> Headers:
     """Without the length, which is of the span that is sent; a checksum is only of the whole."""
     overrides = {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
-    return stored_headers(entry, overrides, checksums=whole and asks_for_checksums(request.headers))
+    return stored_headers(found, overrides, checksums=whole and asks_for_checksums(request.headers))
 
 
-def stored_headers(entry: Entry, overrides: Mapping[str, str] = _NONE, *, checksums: bool) -> Headers:
+def stored_headers(found: ServedObject, overrides: Mapping[str, str] = _NONE, *, checksums: bool) -> Headers:
     headers: Headers = [
-        ("etag", f'"{entry.etag}"'),
-        ("last-modified", http_date(entry.mtime // _SECOND)),
+        ("etag", f'"{found.etag}"'),
+        ("last-modified", http_date(found.mtime_us // _SECOND)),
         ("accept-ranges", "bytes"),
     ]
-    kept_headers = {"content-type": entry.content_type or "binary/octet-stream", **entry.headers, **overrides}
+    kept_headers = {"content-type": found.content_type or "binary/octet-stream", **found.headers, **overrides}
     headers += kept_headers.items()
-    if entry.metadata:
-        headers += _metadata_headers(entry)
+    if found.metadata:
+        headers += _metadata_headers(found.metadata)
     if checksums:
-        headers += checksum_headers(entry)
+        headers += checksum_headers(found.checksums)
     return headers
 
 
@@ -100,13 +157,11 @@ def asks_for_checksums(headers: Mapping[str, str]) -> bool:
     return headers.get("x-amz-checksum-mode", "").upper() == "ENABLED"
 
 
-def checksum_headers(entry: Entry) -> Headers:
-    """S3's own; an entry may know of others."""
-    found = {name: value for name, value in entry.checksums.items() if name in HASHERS}
-    if not found:
+def checksum_headers(checksums: Mapping[str, str]) -> Headers:
+    if not checksums:
         return []
-    headers = [(f"x-amz-checksum-{name.lower()}", value) for name, value in found.items()]
-    return [*headers, ("x-amz-checksum-type", type_of(found) or "")]
+    headers = [(f"x-amz-checksum-{name.lower()}", value) for name, value in checksums.items()]
+    return [*headers, ("x-amz-checksum-type", type_of(checksums) or "")]
 
 
 def _override(request: S3Request, name: str) -> str:
@@ -116,9 +171,8 @@ def _override(request: S3Request, name: str) -> str:
     return value
 
 
-def _metadata_headers(entry: Entry) -> Headers:
+def _metadata_headers(metadata: Mapping[str, str]) -> Headers:
     """Other programs may have given names that no header can have; S3 only says how many those are."""
-    metadata = users_metadata(entry)
     headers = [(f"x-amz-meta-{name}", _ascii(value)) for name, value in metadata.items() if _TOKEN.fullmatch(name)]
     missing = len(metadata) - len(headers)
     return [*headers, ("x-amz-missing-meta", str(missing))] if missing else headers

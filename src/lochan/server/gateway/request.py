@@ -11,7 +11,6 @@ from lochan.server.connections import BodyPace
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity
 from lochan.server.gateway.wire.signed_request import joined, meant_name, query_pairs
-from lochan.versioning.uploads import PARTS_MAX
 
 Headers = list[tuple[str, str]]
 
@@ -19,6 +18,7 @@ Headers = list[tuple[str, str]]
 Stream = Callable[[Callable[[], int]], AsyncGenerator[bytes, None]]
 XML = ("content-type", "application/xml")
 PAGE_MAX = 1_000
+PARTS_MAX = 10_000  # of an upload, as S3 numbers them
 PART_NUMBERS = "Part number must be an integer between 1 and 10000, inclusive"
 
 

@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from lochan.server.gateway.object_headers import refuse_unsupported
 from lochan.server.gateway.operations import (
     buckets,
-    complete_upload,
     configuration,
     copy_object,
     delete_objects,
     get_object,
     list_objects,
-    post_object,
     put_object,
-    rename_object,
-    upload_parts,
     uploads,
 )
 from lochan.server.gateway.request import Response, S3Request
@@ -110,27 +106,25 @@ ROUTES: dict[tuple[str, str], dict[str, Route]] = {
     (BUCKET, "DELETE"): {"": Route("DeleteBucket", buckets.delete_bucket, "fs:DeleteRepository")},
     (BUCKET, "POST"): {
         "delete": Route("DeleteObjects", delete_objects.delete_objects, DELETE),
-        "": Route("PostObject", post_object.post_object, WRITE, is_form=True),
+        "": Route("PostObject", put_object.post_object, WRITE, is_form=True),
     },
     (OBJECT, "GET"): {
-        "uploadId": Route(
-            "ListParts", upload_parts.list_parts, READ, _names("max-parts part-number-marker encoding-type")
-        ),
+        "uploadId": Route("ListParts", uploads.list_parts, READ, _names("max-parts part-number-marker encoding-type")),
         "attributes": Route("GetObjectAttributes", get_object.get_object_attributes, READ, _names("versionId")),
         **_configurations(configuration.OF_OBJECTS, configuration.get_object_configuration, READ),
         "": Route("GetObject", get_object.get_object, READ, _GET),
     },
     (OBJECT, "HEAD"): {"": Route("HeadObject", get_object.head_object, READ, _GET)},
     (OBJECT, "PUT"): {
-        f"uploadId+{COPY}": Route("UploadPartCopy", upload_parts.upload_part_copy, WRITE, _names("partNumber")),
-        "uploadId": Route("UploadPart", upload_parts.upload_part, WRITE, _names("partNumber")),
-        "renameObject": Route("RenameObject", rename_object.rename_object, WRITE),
+        f"uploadId+{COPY}": Route("UploadPartCopy", uploads.upload_part_copy, WRITE, _names("partNumber")),
+        "uploadId": Route("UploadPart", uploads.upload_part, WRITE, _names("partNumber")),
+        "renameObject": Route("RenameObject", copy_object.rename_object, WRITE),
         f"+{COPY}": Route("CopyObject", copy_object.copy_object, WRITE, _names("versionId")),
         "": Route("PutObject", put_object.put_object, WRITE, _names("versionId partNumber")),
     },
     (OBJECT, "POST"): {
         "uploads": Route("CreateMultipartUpload", uploads.create_multipart_upload, WRITE),
-        "uploadId": Route("CompleteMultipartUpload", complete_upload.complete_multipart_upload, WRITE),
+        "uploadId": Route("CompleteMultipartUpload", uploads.complete_multipart_upload, WRITE),
     },
     (OBJECT, "DELETE"): {
         "uploadId": Route("AbortMultipartUpload", uploads.abort_multipart_upload, WRITE),

@@ -7,10 +7,10 @@ be a thousand times slower than the network. It is imported when first needed, b
 import hashlib
 import re
 import zlib
-from base64 import b64encode
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, ClassVar, Protocol
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, reduce
+from typing import Any, ClassVar, Final, Protocol
 
 from lochan.errors import BadDigest, Invalid, Refused
 
@@ -120,6 +120,31 @@ ALGORITHMS: Mapping[str, Callable[[], Hasher]] = {
     "XXHASH3": XxHash3,
     "XXHASH128": XxHash128,
 }
+CRCS: Mapping[str, type[Crc]] = {"CRC32": Crc32, "CRC32C": Crc32c, "CRC64NVME": Crc64Nvme}
+COMPOSITE: Final = "COMPOSITE"  # of an upload in parts: the hash of the parts' digests, with `-N`
+FULL_OBJECT: Final = "FULL_OBJECT"  # only of CRCs, which can be joined without reading the bodies again
+
+
+def composite(algorithm: str, digests: Sequence[str]) -> str:
+    """From the parts' values in base64, in the order of their numbers."""
+    hasher = ALGORITHMS[algorithm]()
+    for digest in digests:
+        hasher.update(b64decode(digest))
+    return f"{b64encode(hasher.digest()).decode()}-{len(digests)}"
+
+
+def full_object(algorithm: str, parts: Sequence[tuple[str, int]]) -> str:
+    """From the parts' values in base64 and their lengths; of a CRC."""
+    crc = CRCS[algorithm]
+    whole = reduce(lambda left, right: crc.join(left, b64decode(right[0]), right[1]), parts[1:], b64decode(parts[0][0]))
+    return b64encode(whole).decode()
+
+
+def of_parts(algorithm: str, type: str, parts: Sequence[tuple[str, int]]) -> str:
+    """Of the object that an upload's parts make, from their values in base64 and their lengths."""
+    if type == FULL_OBJECT:
+        return full_object(algorithm, parts)
+    return composite(algorithm, [value for value, _ in parts])
 
 
 class DeclaredChecksums:

@@ -19,7 +19,7 @@ from lochan.journal.keys import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
 from lochan.versioning.bulk import check_present, visible
-from lochan.versioning.copy import SAME, CopyOptions, CopyResult, with_options
+from lochan.versioning.copy import SAME, CopyChanges, CopyResult, with_checksum, with_options
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.resolve import resolve
@@ -34,12 +34,22 @@ class CopyTarget(NamedTuple):
     actor: Actor
 
 
-async def copy(target: CopyTarget, source_ref: str, source: str, to: str, options: CopyOptions = SAME) -> Entry:
-    """Raises NotFound, Gone, and Invalid for a copy onto itself that changes nothing."""
+async def copy(
+    target: CopyTarget,
+    source_ref: str,
+    source: str,
+    to: str,
+    options: CopyChanges = SAME,
+    check_source: objects.Check | None = None,
+) -> Entry:
+    """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
     if (source_ref, source) == (target.ref, to) and options == SAME:
-        raise Invalid("source and target are the same", hint="a copy onto itself must change the metadata")
+        raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
     _, read_at = await target.repository.refs()
     entry = await objects.stat(target.repository, source_ref, source)
+    if check_source is not None:
+        check_source(entry)
+    entry = await with_checksum(target.repository.reader, entry, entry, options.checksum)
     await _place(target, [(entry, to)], read_at, options)
     return await objects.stat(target.repository, target.ref, to)
 
@@ -91,19 +101,19 @@ async def _read(repository: OpenRepository, ref: str, prefix: str) -> tuple[int,
     return read_at, entries_of(found)
 
 
-async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, options: CopyOptions) -> None:
+async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, options: CopyChanges) -> None:
     for _, to in pairs:
         check_key(to)
 
     async def move_bytes(pair: tuple[Entry, str]) -> None:
         await _move_bytes(target, with_options(pair[0], options), pair[1])
 
-    await map_concurrently(move_bytes, [pair for pair in pairs if _is_loose(pair[0])], _WIDTH)
+    await map_concurrently(move_bytes, [pair for pair in pairs if is_loose(pair[0])], _WIDTH)
     now = target.repository.clock.wall()
     named = [
         with_options(msgspec.structs.replace(entry, path=to, mtime=now), options)
         for entry, to in pairs
-        if not _is_loose(entry)
+        if not is_loose(entry)
     ]
     if not named:
         return
@@ -130,8 +140,8 @@ async def _move_bytes(target: CopyTarget, entry: Entry, to: str) -> None:
         )
 
 
-def _is_loose(entry: Entry) -> bool:
-    """Whether it is a file of a workspace that is not committed: nobody has read it yet."""
+def is_loose(entry: Entry) -> bool:
+    """A file of a workspace that is not committed: nobody has looked into it yet."""
     return any(is_workspace_file(block.address) and not block.sha256 for block in entry.blocks)
 
 

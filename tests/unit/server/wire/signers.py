@@ -12,8 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from lochan.server.gateway.wire.authenticate import claimed
-from lochan.server.gateway.wire.identity import Identity
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.identity import Identity, Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest
 
 KEY_ID = "AKIAIOSFODNN7EXAMPLE"

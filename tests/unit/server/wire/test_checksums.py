@@ -11,21 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire.checksums import (
-    COMPOSITE,
     DIGEST_BYTES,
-    FULL_OBJECT,
     HASHERS,
     Checksum,
     checked_value,
-    composite,
     content_md5,
     declared_checksum,
     declared_type,
-    full_object,
-    of_parts,
     refuse_other_md5,
 )
 from lochan.server.gateway.wire.errors import S3Error
+from lochan.versioning.bodies.checksums import COMPOSITE, FULL_OBJECT, composite, full_object, of_parts
 
 CHECK = b"123456789"
 CRCS = ("CRC32", "CRC32C", "CRC64NVME")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.server.gateway.wire.dates import (
+from lochan.server.gateway.wire.header_values import (
     http_date,
     iso_basic,
     iso_millis,

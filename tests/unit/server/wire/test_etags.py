@@ -2,7 +2,7 @@
 
 from hashlib import md5
 
-from lochan.server.gateway.wire.conditions import quoted, unquoted
+from lochan.server.gateway.wire.header_values import quoted, unquoted
 from lochan.versioning.uploads import multipart_etag
 
 

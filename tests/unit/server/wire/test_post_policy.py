@@ -12,9 +12,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Identity, Payload, SignatureForm
+from lochan.server.gateway.wire.identity import V2_SETTING, Identity, Payload, Realm, SignatureForm
 from lochan.server.gateway.wire.post_policy import ANY_LENGTH, LengthRange, post_claimed, post_form
-from lochan.server.gateway.wire.realm import V2_SETTING, Realm
 from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, REGION, SECRET, secrets
 
 EXPIRATION = "2026-05-24T11:30:00.000Z"

@@ -4,10 +4,9 @@ import pytest
 
 from lochan.config.settings import SETTINGS
 from lochan.server.gateway.routes import ROUTES
-from lochan.server.gateway.wire.dates import parse_http_date
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Payload, SignatureForm
-from lochan.server.gateway.wire.realm import V2_SETTING, Realm
+from lochan.server.gateway.wire.header_values import parse_http_date
+from lochan.server.gateway.wire.identity import V2_SETTING, Payload, Realm, SignatureForm
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS
 from lochan.server.gateway.wire.signed_request import SignedRequest
 from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, Sent, authenticate, check, secrets, sign

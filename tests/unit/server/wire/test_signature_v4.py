@@ -9,9 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Payload, SignatureForm
+from lochan.server.gateway.wire.identity import Payload, Realm, SignatureForm
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
-from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest, canonical_part
 from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, SECRET, Sent, authenticate, check, secrets, sign
 

@@ -12,27 +12,36 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
+from lochan.access import resources
+from lochan.access.rights import NOTHING, Rights
+from lochan.bounded_cache import BoundedCache
 from lochan.errors import LochanError
-from lochan.formats.entry import Entry
-from lochan.formats.record import Actor
 from lochan.server.gateway.authentication import now
-from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS, CachedVerifier, WriteHeaders
+from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS, VERIFIERS_MAX, CachedVerifier, WriteHeaders
+from lochan.server.gateway.fastpath.engine import (
+    PACKED_BYTES_MAX,
+    Entry,
+    HashedBody,
+    OpenRepository,
+    hashed,
+    holds_rows,
+    stage,
+)
 from lochan.server.gateway.fastpath.reads import FastLog
-from lochan.server.gateway.fastpath.write_targets import WriteTarget, WriteTargets
 from lochan.server.gateway.gateway import CLIENT, Gateway
 from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers
 from lochan.server.gateway.request import S3Request
-from lochan.server.gateway.wire.addressing import host_bucket
+from lochan.server.gateway.wire.addressing import KEY_BYTES_MAX, host_bucket
 from lochan.server.gateway.wire.checksums import content_md5, declared_checksum
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.signed_request import canonical_path
-from lochan.versioning.bodies.body import PACKED_BYTES_MAX, HashedBody, ready
 
+ACTION = "fs:WriteObject"
 OPERATION = "PutObject"
 SERVER = ("server", "Lochan")
 
@@ -40,10 +49,77 @@ _NO_BODY = ("content-length", "0")
 _UNSIGNED = "UNSIGNED-PAYLOAD"
 _PAYLOAD = re.compile(f"[0-9a-f]{{64}}|{_UNSIGNED}")
 _LENGTH = re.compile("[0-9]{1,6}")  # and so no more than a pack takes, or not much
+_BRANCHES_MAX = 1_024
+_NEVER = -1, NOTHING
 _KEPT_MAX = 1_024
 _KEPT_LETTERS_MAX = 1_024  # of each: some 2 MB in all
 
 Failed = Callable[[S3Request, str, Exception], Awaitable[None]]
+
+
+class WriteTarget(msgspec.Struct, frozen=True, eq=False):
+    repository: OpenRepository
+    branch: str
+    path: str
+    bucket: str
+    key: str
+
+
+class _Branch(NamedTuple):
+    number: int  # of the lake's record that it is of
+    repository: OpenRepository
+    name: str
+    resource: str  # of its objects, but for the path
+
+
+class WriteTargets:
+    """Where a plain write goes, and whether its sender may write there: found out once for each state of the lake,
+    which says who may do what, and which repository a bucket is. Whether the branch is there is asked each time."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._lake = gateway.access.journal
+        self._flat = gateway.settings.flat
+        self._branches: BoundedCache[tuple[str, str], _Branch] = BoundedCache(_BRANCHES_MAX)  # by bucket and ref
+        self._rights: BoundedCache[CachedVerifier, tuple[int, Rights]]  # with the number of the lake's record
+        self._rights = BoundedCache(VERIFIERS_MAX)
+
+    def find(self, verifier: CachedVerifier, at: str) -> WriteTarget | None:
+        """In a state of the lake that is new enough (A1). None: the branch is not known here, or the path is none, or
+        the verifier's key may not write there."""
+        bucket, _, key = at[1:].partition("/")
+        ref, _, path = ("", "", key) if self._flat else key.partition("/")
+        if not path or len(path) * 4 > KEY_BYTES_MAX or "\0" in path:
+            return None
+        number = self._lake.tail.state.number
+        branch = self._branches.get((bucket, ref))
+        if branch is None or branch.number != number:
+            branch = self._looked_up(number, bucket, ref)
+        if branch is None or branch.repository.folded().find_branch(branch.name) is None:
+            return None
+        if not self._may_write(number, verifier, branch.resource + path):
+            return None
+        return WriteTarget(branch.repository, branch.name, path, bucket, key)
+
+    def _looked_up(self, number: int, bucket: str, ref: str) -> _Branch | None:
+        """None: it is no bucket that is open here, or one of rows."""
+        repository = self._gateway.session.known(bucket)
+        if repository is None or holds_rows(repository):
+            return None
+        name = repository.repository.default_branch if self._flat else ref
+        resource = resources.object_at(resources.branch(repository.repository.name, name), "")
+        return self._branches.put((bucket, ref), _Branch(number, repository, name, resource))
+
+    def _may_write(self, number: int, verifier: CachedVerifier, resource: str) -> bool:
+        """The key must still be what it was taken for."""
+        of, rights = self._rights.get(verifier) or _NEVER
+        if of != number:
+            access, key = self._gateway.access.folded(), verifier.key
+            if key is None or access.key(key.id) != key:
+                return False
+            rights = access.rights(key.user)
+            self._rights.put(verifier, (number, rights))
+        return rights.allow(ACTION, resource)
 
 
 class PlainWrite(msgspec.Struct, frozen=True):
@@ -67,7 +143,8 @@ class FastWrites:
         self._log = log
         self._failed = failed
         self._body_timeout = BodyTimeout(gateway.settings.idle_s)
-        self._kept_headers: dict[tuple[str, ...], ObjectHeaders] = {}  # by the names and values of what is kept
+        self._kept_headers: BoundedCache[tuple[str, ...], ObjectHeaders]  # by the names and values of what is kept
+        self._kept_headers = BoundedCache(_KEPT_MAX)
 
     async def answered(self, scope: Any, protocol: Any, arrived: float) -> Any:
         """None if it was answered; else the protocol to take the general path with. Nothing has been done then, except
@@ -89,12 +166,11 @@ class FastWrites:
         user, source = write.verifier.user, scope.client
         repository, branch = target.repository, target.branch
         try:
-            await repository.packing.stage(small, branch, Actor(user, CLIENT, source))
+            entry = await stage(repository, branch, small, user, CLIENT, source)
         except Exception as error:
             await self._failed(self._request(scope, protocol, arrived, target, user), OPERATION, error)
             return None
-        repository.staged(branch)
-        id = self._answer(protocol, small.entry)
+        id = self._answer(protocol, entry)
         bucket, path = target.bucket, target.path
         self._log(OPERATION, "PUT", write.path, bucket, branch, path, 0, arrived, source, user, id, write.length)
         return None
@@ -134,24 +210,19 @@ class FastWrites:
         """What is kept with the object: of a client it is mostly the same, but for its own metadata."""
         if shape.has_metadata:
             return kept_headers(headers)
-        asked = (*shape.kept, *[headers[name] for name in shape.kept])
-        found = self._kept_headers.get(asked)
+        values = (*shape.kept, *[headers[name] for name in shape.kept])
+        found = self._kept_headers.get(values)
         if found is None:
             found = kept_headers(headers)
-            self._remember(asked, found)
+            if sum(map(len, values)) <= _KEPT_LETTERS_MAX:
+                self._kept_headers.put(values, found)
         return found
-
-    def _remember(self, asked: tuple[str, ...], found: ObjectHeaders) -> None:
-        if len(self._kept_headers) >= _KEPT_MAX:
-            self._kept_headers.clear()
-        if sum(map(len, asked)) <= _KEPT_LETTERS_MAX:
-            self._kept_headers[asked] = found
 
     async def _is_fresh(self, arrived: float) -> bool:
         """At the lake, after this (A1)."""
         lake = self._lake
         try:
-            await self._gateway.probes.wait(lake)
+            await self._gateway.session.probes.wait(lake)
             if not lake.tail.anchor.sent > arrived:  # something has been appended
                 await lake.fresh()
         except LochanError:  # the general path tells of it
@@ -161,7 +232,7 @@ class FastWrites:
     def _answer(self, protocol: Any, entry: Entry) -> str:
         """The request's id."""
         id = self._gateway.request_id()
-        more = checksum_headers(entry) if entry.checksums else ()
+        more = checksum_headers(entry.checksums) if entry.checksums else ()
         etag = ("etag", f'"{entry.etag}"')
         protocol.response_empty(200, [("x-amz-request-id", id), SERVER, etag, *more, _NO_BODY])
         return id
@@ -185,18 +256,8 @@ def _checked(write: PlainWrite, path: str, data: bytes) -> HashedBody | None:
     digest = sha256(data).digest()
     if len(data) != write.length or (write.payload != _UNSIGNED and digest.hex() != write.payload):
         return None
-    content_type, headers, metadata = write.kept
     try:
-        return ready(
-            path,
-            data,
-            content_type=content_type,
-            headers=headers,
-            metadata=metadata,
-            expected_md5=write.md5,
-            checksums=write.checksums,
-            sha256=digest,
-        )
+        return hashed(path, data, write.kept, digest, write.md5, write.checksums)
     except LochanError:
         return None
 

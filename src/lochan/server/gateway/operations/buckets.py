@@ -1,9 +1,9 @@
 """Buckets: listed, created, looked at and deleted. A bucket is a repository."""
 
 from lochan.access import resources
-from lochan.access.rights import visible
+from lochan.api.results import microseconds
 from lochan.errors import AlreadyExists, Invalid
-from lochan.server.gateway.find_object import bucket_repository, require
+from lochan.server.gateway.find_object import bucket_repository, require, rights
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import RequestBody
 from lochan.server.gateway.request import Response, S3Request, number, xml
@@ -13,7 +13,6 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import parse_create_bucket
 from lochan.server.gateway.wire.xml_listings import S3Owner
 from lochan.server.gateway.wire.xml_out import location, versioning
-from lochan.versioning.objects import list_objects
 
 _PAGE_MAX = 10_000
 _BODY_BYTES_MAX = 64 << 10
@@ -21,19 +20,23 @@ _BODY_BYTES_MAX = 64 << 10
 
 async def list_buckets(gateway: Gateway, request: S3Request) -> Response:
     query = request.query
-    repositories = await gateway.lake.repositories()
-    access = await gateway.access.authorised_state(request.arrived)
+    repositories = [each async for each in gateway.lake(request).repositories()]
+    allowed = await rights(gateway, request)
     prefix, after = query.get("prefix"), query.get("continuation-token", "")
     shown = [
         each
-        for each in visible(access, request.user, repositories)
-        if each.name.startswith(prefix or "") and each.name > after
+        for each in repositories
+        if each.name.startswith(prefix or "")
+        and each.name > after
+        and allowed.allow("fs:ListRepositories", resources.repository(each.name))
     ]
     limit = number(request, "max-buckets", _PAGE_MAX, 1, _PAGE_MAX)
     page = shown[:limit]
     next = page[-1].name if len(shown) > limit else None
     owner = S3Owner(request.user, request.user)
-    return xml(xml_listings.list_buckets(owner, [(each.name, each.created) for each in page], next, prefix))
+    return xml(
+        xml_listings.list_buckets(owner, [(each.name, microseconds(each.created)) for each in page], next, prefix)
+    )
 
 
 async def create_bucket(gateway: Gateway, request: S3Request) -> Response:
@@ -44,10 +47,9 @@ async def create_bucket(gateway: Gateway, request: S3Request) -> Response:
     if "content-length" in request.headers and (body := await RequestBody(request, _BODY_BYTES_MAX).whole()):
         parse_create_bucket(body)
     try:
-        await gateway.lake.create_repository(name, dotted=gateway.settings.flat, actor=gateway.actor(request))
+        await gateway.lake(request).create_repository(name, dotted=gateway.settings.flat)
     except AlreadyExists:
-        found = gateway.lake.known_repository(name)
-        mine = found is not None and found.created_by == request.user
+        mine = (await gateway.lake(request).repository(name).show()).created_by == request.user
         raise S3Error("BucketAlreadyOwnedByYou" if mine else "BucketAlreadyExists", BucketName=name) from None
     except Invalid as error:
         raise S3Error("InvalidBucketName", error.message, BucketName=name) from None
@@ -71,9 +73,7 @@ async def get_bucket_versioning(gateway: Gateway, request: S3Request) -> Respons
 
 async def delete_bucket(gateway: Gateway, request: S3Request) -> Response:
     repository = await bucket_repository(gateway, request, "fs:DeleteRepository")
-    refs, _ = await repository.refs()
-    for branch in refs.branches():
-        if (await list_objects(repository, branch.name, limit=1)).entries:
-            raise S3Error("BucketNotEmpty", BucketName=request.bucket)
-    await gateway.lake.delete_repository(request.bucket, actor=gateway.actor(request))
+    if not await repository.is_empty():
+        raise S3Error("BucketNotEmpty", BucketName=request.bucket)
+    await repository.delete()
     return Response(204, [])

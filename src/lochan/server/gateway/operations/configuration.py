@@ -5,7 +5,8 @@ must be allowed to read it."""
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lochan.server.gateway.find_object import bucket_repository, get_entry, object_address
+from lochan.api.conditions import NO_CONDITIONS
+from lochan.server.gateway.find_object import bucket_repository, object_address, open_object
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.operations.get_object import ACTION
 from lochan.server.gateway.request import Response, S3Request, xml
@@ -57,7 +58,7 @@ async def get_bucket_configuration(gateway: Gateway, request: S3Request) -> Resp
 
 
 async def get_object_configuration(gateway: Gateway, request: S3Request) -> Response:
-    await get_entry(await object_address(gateway, request, ACTION))
+    await open_object(await object_address(gateway, request, ACTION), NO_CONDITIONS)
     return _answer(request, OF_OBJECTS)
 
 

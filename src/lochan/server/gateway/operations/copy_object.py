@@ -1,88 +1,76 @@
-"""CopyObject: within a repository only metadata move; between repositories the bytes do, for they share no address."""
-
-from typing import NamedTuple
+"""CopyObject and RenameObject. Within a repository only metadata move; between repositories the bytes do, for they
+share no address. A rename is within a branch, in one event: nobody sees the object twice."""
 
 from msgspec.structs import replace
 
-from lochan.formats.entry import Entry
-from lochan.server.gateway.find_object import (
-    ObjectAddress,
-    check_writable,
-    current,
-    find_entry,
-    get_entry,
-    object_address,
-)
-from lochan.server.gateway.gateway import KEY_HEADER, Gateway
+from lochan.api.options import CopyOptions
+from lochan.api.ref import Ref
+from lochan.api.results import microseconds
+from lochan.errors import NotFound
+from lochan.server.gateway.conditions import COPY_PREFIX, read_conditions, write_conditions
+from lochan.server.gateway.find_object import ObjectAddress, object_address
+from lochan.server.gateway.gateway import Gateway, idempotency_key
 from lochan.server.gateway.object_headers import kept_headers
-from lochan.server.gateway.operations.put_object import check, stage
 from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.addressing import copy_source
 from lochan.server.gateway.wire.checksums import HASHERS
-from lochan.server.gateway.wire.conditions import COPY_PREFIX, conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_uploads import copied
-from lochan.versioning.bodies.digests import digests
-from lochan.versioning.copy import retry_race
-from lochan.versioning.transfer import copied_entry
 
-
-class SourceObject(NamedTuple):
-    address: ObjectAddress
-    entry: Entry
-    read_at: int  # the state that it was read from
+RENAME_SOURCE = "x-amz-rename-source"
 
 
 async def copy_object(gateway: Gateway, request: S3Request) -> Response:
     target = await object_address(gateway, request, "fs:WriteObject")
-    check_writable(target)
-    entry = await retry_race(lambda: _copy(gateway, request, target))
-    return xml(copied(entry.etag, entry.mtime, entry.checksums))
-
-
-async def _copy(gateway: Gateway, request: S3Request, target: ObjectAddress) -> Entry:
-    """Raises ConcurrentCommit where the state has passed that the source was read from."""
+    branch = target.writable()
     source = await found_source(gateway, request)
-    entry = _target_entry(request, source, target)
-    wanted = conditions(request.headers)
-    if (wanted.match is not None or wanted.none_match is not None) and KEY_HEADER not in request.headers:
-        check(wanted, await find_entry(target))  # before bytes are moved; and again when it is appended
-    checksum = _checksum(request)
-    entry = await copied_entry(source.address.repository, entry, target.repository, target.path)
-    entry = await _with_checksum(source, entry, checksum)
-    await stage(gateway, request, target, entry, read_at=source.read_at if _same(source.address, target) else 0)
-    return entry
+    options = _options(request, source, target)
+    try:
+        made = await branch.copy(source_ref(source), source.path, target.path, options, key=idempotency_key(request))
+    except NotFound:
+        raise S3Error("NoSuchKey", Key=source.path) from None
+    return xml(copied(made.etag, microseconds(made.mtime), made.checksums))
 
 
-async def found_source(gateway: Gateway, request: S3Request) -> SourceObject:
-    """Raises NoSuchKey, and PreconditionFailed where the source is not as the request wants it."""
+async def found_source(gateway: Gateway, request: S3Request) -> ObjectAddress:
+    """Raises NoSuchKey."""
     named = copy_source(request.headers["x-amz-copy-source"])
     if named.version not in (None, "null"):
         raise S3Error("NoSuchVersion")
-    address = await object_address(gateway, request, "fs:ReadObject", named.bucket, named.key)
-    entry = await get_entry(address)
-    conditions(request.headers, COPY_PREFIX).check_copy(current(entry))
-    return SourceObject(address, entry, address.number)
+    return await object_address(gateway, request, "fs:ReadObject", named.bucket, named.key)
 
 
-def _target_entry(request: S3Request, source: SourceObject, target: ObjectAddress) -> Entry:
-    """The source's entry, with what the copy is to say."""
+def source_ref(source: ObjectAddress) -> Ref:
+    """By a name that cannot come to mean a commit that its user may not read. Raises NoSuchKey."""
+    if source.snapshot is None:
+        raise S3Error("NoSuchKey", Key=source.path)
+    return source.repository.ref(source.snapshot.lasting_name)
+
+
+def _options(request: S3Request, source: ObjectAddress, target: ObjectAddress) -> CopyOptions:
+    """What the copy is to have otherwise than its source. Raises InvalidRequest for a copy that changes nothing."""
     directive = request.headers.get("x-amz-metadata-directive", "COPY").upper()
-    entry = source.entry
+    options = CopyOptions(
+        checksum=_checksum(request),
+        conditions=write_conditions(request.headers),
+        source_conditions=read_conditions(request.headers, COPY_PREFIX),
+    )
     if directive == "COPY":
-        if (source.address.ref, entry.path) == (target.ref, target.path) and _same(source.address, target):
+        if _place(source) == _place(target):
             raise S3Error(
                 "InvalidRequest",
                 "This copy request is illegal because it is trying to copy an object to itself without changing the "
                 "object's metadata, storage class, website redirect location or encryption attributes.",
             )
-        return replace(entry, path=target.path)
+        return options
     if directive != "REPLACE":
         raise S3Error("InvalidArgument", "Unknown metadata directive.", ArgumentName="x-amz-metadata-directive")
     kept = kept_headers(request.headers)
-    return replace(
-        entry, path=target.path, content_type=kept.content_type, headers=kept.headers, metadata=kept.metadata
-    )
+    return replace(options, content_type=kept.content_type, headers=kept.headers, metadata=kept.metadata)
+
+
+def _place(address: ObjectAddress) -> tuple[str, str, str]:
+    return address.repository.name, address.ref, address.path
 
 
 def _checksum(request: S3Request) -> str:
@@ -93,14 +81,25 @@ def _checksum(request: S3Request) -> str:
     return name
 
 
-async def _with_checksum(source: SourceObject, copied: Entry, checksum: str) -> Entry:
-    """With this checksum, of the whole object. Unless it is known, the source is read."""
-    if not checksum or "-" not in copied.checksums.get(checksum, "-"):
-        return copied
-    _, sums = await digests(source.address.repository.reader.read(source.entry), (checksum,))
-    kept = {other: value for other, value in copied.checksums.items() if other not in HASHERS}
-    return replace(copied, checksums={**kept, **sums})
-
-
-def _same(source: ObjectAddress, target: ObjectAddress) -> bool:
-    return source.repository is target.repository
+async def rename_object(gateway: Gateway, request: S3Request) -> Response:
+    """The source must be allowed to be read and deleted. Raises NoSuchKey, PreconditionFailed."""
+    target = await object_address(gateway, request, "fs:WriteObject")
+    branch = target.writable()
+    if RENAME_SOURCE not in request.headers:
+        raise S3Error("InvalidArgument", "A rename must name its source.", ArgumentName=RENAME_SOURCE)
+    named = copy_source(request.headers[RENAME_SOURCE])
+    for action in ("fs:ReadObject", "fs:DeleteObject"):
+        source = await object_address(gateway, request, action, named.bucket, named.key)
+    if _place(source)[:2] != _place(target)[:2]:
+        raise S3Error("InvalidRequest", "An object can only be renamed within its branch; copy it instead.")
+    try:
+        await branch.move(
+            source.path,
+            target.path,
+            conditions=write_conditions(request.headers),
+            source_conditions=read_conditions(request.headers, f"{RENAME_SOURCE}-"),
+            key=idempotency_key(request),
+        )
+    except NotFound:
+        raise S3Error("NoSuchKey", Key=named.key) from None
+    return Response(200, [("content-length", "0")])

@@ -102,8 +102,8 @@ async def _answer(gateway: Gateway, request: S3Request, after: str, render: Rend
         visible = VisibleObjects(await rights(gateway, request), ref_resource(address))
         filtered = None if visible.below(address.path) else visible
     judged_by = None if filtered is None else filtered.rights
-    if address is not None and address.resolved is not None:
-        kept = gateway.list_cache.find(address.repository, address.resolved, request, judged_by)
+    if address is not None and address.snapshot is not None:
+        kept = gateway.list_cache.find(address.snapshot, request, judged_by)
         if kept is not None:
             return xml(kept)
     if address is None:
@@ -123,8 +123,8 @@ async def _answer(gateway: Gateway, request: S3Request, after: str, render: Rend
         owner=S3Owner(request.user, request.user) if with_owner else None,
     )
     body = render(ListResult(listing, found.next))
-    if address is not None and address.resolved is not None:
-        gateway.list_cache.keep(address.repository, address.resolved, request, body, judged_by)
+    if address is not None and address.snapshot is not None:
+        gateway.list_cache.keep(address.snapshot, request, body, judged_by)
     return xml(body)
 
 
@@ -141,11 +141,10 @@ async def _address(gateway: Gateway, request: S3Request, prefix: str) -> ObjectA
 async def _page(
     gateway: Gateway, address: ObjectAddress, after: str, delimiter: str, limit: int, filtered: VisibleObjects | None
 ) -> ListingPage:
-    if address.resolved is None:
+    if address.snapshot is None:
         return NOTHING
     root = "" if gateway.settings.flat else f"{address.ref}/"
-    view = await address.repository.view(address.resolved)
-    return await page_of_ref(view, root, address.path, after, delimiter, limit, filtered)
+    return await page_of_ref(address.snapshot, root, address.path, after, delimiter, limit, filtered)
 
 
 async def _bucket(
@@ -153,11 +152,10 @@ async def _bucket(
 ) -> ListingPage:
     repository = await bucket_repository(gateway, request, "fs:ListBranches")
     allowed = await rights(gateway, request)
-    refs, _ = await repository.refs()
 
     def visible(branch: str) -> VisibleObjects | None:
         resource = resources.branch(request.bucket, branch)
         may_list = allowed.allow(ACTION, resources.object_at(resource, ""))
         return VisibleObjects(allowed, resource) if may_list else None
 
-    return await page_of_bucket(repository, refs, prefix, after, delimiter, limit, visible)
+    return await page_of_bucket(await repository.snapshots(), prefix, after, delimiter, limit, visible)

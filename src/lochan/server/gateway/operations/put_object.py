@@ -1,89 +1,118 @@
-"""PutObject: a body, durable and seen by everybody when it is answered.
+"""PutObject and PostObject: a body, durable and seen by everybody when it is answered.
 
-A small one shares a file and a sync with others that come at the same time; a large one is streamed in bounded memory.
+PostObject is a form of a browser, with a policy that its author signed. The signature stands in the form, so it is
+checked here, as soon as the fields have come and before the file is read.
 """
 
-from lochan.formats.entry import Entry
-from lochan.server.gateway.find_object import ObjectAddress, check_writable, current, get_entry, object_address
-from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.incoming_body import BodySource, RequestBody
-from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers
-from lochan.server.gateway.request import Response, S3Request
-from lochan.server.gateway.wire.conditions import Conditions, conditions
+import asyncio
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from lochan.api.conditions import NO_CONDITIONS
+from lochan.api.options import PutOptions
+from lochan.api.results import ObjectInfo
+from lochan.server.gateway.authentication import identify, now
+from lochan.server.gateway.conditions import write_conditions
+from lochan.server.gateway.find_object import ObjectAddress, object_address, open_object
+from lochan.server.gateway.gateway import Gateway, idempotency_key
+from lochan.server.gateway.incoming_body import FormBody, RequestBody
+from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers, refuse_unsupported
+from lochan.server.gateway.request import XML, Headers, Response, S3Request
+from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.versioning import objects
-from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
+from lochan.server.gateway.wire.post_policy import PostForm, post_claimed
+from lochan.server.gateway.wire.xml_uploads import posted as posted_xml
 
 ACTION = "fs:WriteObject"
+_SCHEMES = ("http", "https")
 
 
 async def put_object(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, ACTION, root=True, blind=True)
-    check_writable(address)
+    address.writable()
     incoming = RequestBody(request)
     if address.path:
-        entry = await write_body(address, kept_headers(request.headers), incoming)
-        await stage(gateway, request, address, entry)
+        made = await put(request, address, kept_headers(request.headers), incoming)
+        etag, checksums = made.etag, checksum_headers(made.checksums)
     else:
-        entry = await _root(address, incoming)
-    return Response(200, [("etag", f'"{entry.etag}"'), *checksum_headers(entry), ("content-length", "0")])
+        etag, checksums = await _root(address, incoming), []
+    return Response(200, [("etag", f'"{etag}"'), *checksums, ("content-length", "0")])
 
 
-async def _root(address: ObjectAddress, incoming: RequestBody) -> Entry:
+async def _root(address: ObjectAddress, incoming: RequestBody) -> str:
     """A client that makes each folder on the way to a file makes this one too, and it is there."""
     if incoming.length:
         raise S3Error("InvalidArgument", f"The key has no path after {address.ref!r}.")
     await incoming.whole()
-    return await get_entry(address)
+    return (await open_object(address, NO_CONDITIONS)).etag
 
 
-async def write_body(address: ObjectAddress, said: ObjectHeaders, incoming: BodySource) -> Entry:
-    """Raises BadDigest and its like with nothing staged."""
-    if incoming.length <= PACKED_BYTES_MAX:
-        small = ready(
-            address.path,
-            await incoming.whole(),
-            content_type=said.content_type,
-            headers=said.headers,
-            metadata=said.metadata,
-            expected_md5=incoming.expected_md5,
-            checksums=incoming.checksums,
-        )
-        incoming.check_trailer(small.entry.checksums)
-        return await address.repository.packing.write(small)
-    entry = await objects.write_body(
-        address.repository,
-        address.path,
-        incoming.pieces(),
-        content_type=said.content_type,
-        headers=said.headers,
-        metadata=said.metadata,
-        expected_md5=incoming.expected_md5,
-        checksums=incoming.checksums,
-        whole=incoming.hand_over(),
-        size=incoming.length,
+async def put(
+    request: S3Request, address: ObjectAddress, kept: ObjectHeaders, body: RequestBody | FormBody
+) -> ObjectInfo:
+    """Raises PreconditionFailed, KeyReused, BadDigest."""
+    options = PutOptions(
+        content_type=kept.content_type,
+        headers=kept.headers,
+        metadata=kept.metadata,
+        conditions=write_conditions(request.headers),
     )
-    incoming.check_trailer(entry.checksums)
-    return entry
+    return await address.writable().put(address.path, body, options, key=idempotency_key(request))
 
 
-async def stage(
-    gateway: Gateway, request: S3Request, address: ObjectAddress, entry: Entry, *, read_at: int = 0
-) -> None:
-    """Seen by everybody when it returns. A request that is sent again with its idempotency key and the same bytes was
-    carried out, and what came to the path since stays. Raises PreconditionFailed, KeyReused."""
-    actor = gateway.keyed_actor(request, entry.etag, request.headers.get("x-amz-copy-source", ""))
-    wanted = conditions(request.headers)
-    is_plain = wanted.match is None and wanted.none_match is None
-    await objects.stage(
-        address.repository,
-        address.ref,
-        entry,
-        actor=actor,
-        check=None if is_plain else lambda there: check(wanted, there),
-        read_at=read_at,
-    )
+async def post_object(gateway: Gateway, request: S3Request) -> Response:
+    posted = FormBody(request)
+    if request.identity is not None:
+        raise S3Error("InvalidArgument", "Only one auth mechanism allowed; a form carries its signature in its fields.")
+    form = await _fields(gateway, posted)
+    refuse_unsupported(form.fields)
+    claim = post_claimed(form, gateway.realm, now(gateway))
+    if claim is None:
+        raise S3Error("AccessDenied")
+    await identify(gateway, request, claim)
+    posted.allowed = claim.length
+    request.key = checked_key(form.key)  # from here on it is a request like others
+    address = await object_address(gateway, request, ACTION, blind=True)
+    address.writable()
+    return _answer(request, form, await put(request, address, kept_headers(form.fields), posted))
 
 
-def check(wanted: Conditions, there: Entry | None) -> None:
-    wanted.check_write(None if there is None else current(there))
+async def _fields(gateway: Gateway, posted: FormBody) -> PostForm:
+    """Until these have come it is a stranger's. Raises RequestTimeout."""
+    try:
+        with gateway.guard.waiting():
+            async with asyncio.timeout(gateway.limits.authentication_s):
+                return await posted.form()
+    except TimeoutError:
+        raise S3Error("RequestTimeout") from None
+
+
+def _answer(request: S3Request, form: PostForm, made: ObjectInfo) -> Response:
+    """As the form wants it: sent on to another page, or one of three statuses."""
+    path = form.key if request.bucket_in_host else f"{form.bucket}/{form.key}"
+    location = f"{request.scheme}://{request.headers.get('host', '')}/{quote(path)}"
+    headers: Headers = [("etag", f'"{made.etag}"'), *checksum_headers(made.checksums)]
+    onward = _onward(form, made)
+    if onward:
+        return Response(303, [*headers, ("location", onward), ("content-length", "0")])
+    headers.append(("location", location))
+    status = form.fields.get("success_action_status", "")
+    if status == "201":
+        body = posted_xml(location, form.bucket, form.key, made.etag)
+        return Response(201, [*headers, XML, ("content-length", str(len(body)))], body)
+    if status == "200":
+        return Response(200, [*headers, ("content-length", "0")])
+    return Response(204, headers)
+
+
+def _onward(form: PostForm, made: ObjectInfo) -> str:
+    """The page to go on to, told what was written. What is no address of the web is as if it were not there."""
+    page = form.fields.get("success_action_redirect") or form.fields.get("redirect") or ""
+    try:
+        url = urlsplit(page)
+    except ValueError:
+        return ""
+    if url.scheme not in _SCHEMES or not url.netloc or not page.isascii() or not page.isprintable():
+        return ""
+    written = [("bucket", form.bucket), ("key", form.key), ("etag", f'"{made.etag}"')]
+    query = urlencode([*parse_qsl(url.query, keep_blank_values=True), *written])
+    return url._replace(query=query).geturl()

@@ -1,53 +1,141 @@
-"""Uploads in parts: created, listed, aborted."""
+"""Uploads in parts: created, filled with parts that are put or copied, listed, completed, aborted."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 
 from lochan.access import resources
-from lochan.formats.repository_events import UploadOpened
+from lochan.api.conditions import NO_CONDITIONS
+from lochan.api.options import PutOptions
+from lochan.api.parts import NamedPart, Upload
+from lochan.api.results import PartInfo, UploadInfo, microseconds
+from lochan.errors import NotFound
+from lochan.server.gateway.conditions import COPY_PREFIX, read_conditions, write_conditions
 from lochan.server.gateway.find_object import (
+    ObjectAddress,
     bucket_repository,
-    check_writable,
     object_address,
+    open_object,
     require_at,
     resolve_address,
     rights,
 )
 from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.incoming_body import RequestBody
 from lochan.server.gateway.object_headers import kept_headers
+from lochan.server.gateway.operations.copy_object import found_source, source_ref
 from lochan.server.gateway.operations.list_objects import ACTION as LIST
-from lochan.server.gateway.operations.upload_parts import found_upload, still_open
-from lochan.server.gateway.request import Response, S3Request, page_size, xml
+from lochan.server.gateway.request import Response, S3Request, number, page_size, part_number, xml
 from lochan.server.gateway.wire import xml_uploads
-from lochan.server.gateway.wire.checksums import declared_checksum, declared_type
+from lochan.server.gateway.wire.checksums import declared_checksum, declared_type, type_of
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.ranges import ByteSpan, copied_span
+from lochan.server.gateway.wire.xml_in import CompletedPart, parse_complete
 from lochan.server.gateway.wire.xml_listings import S3Owner
-from lochan.server.gateway.wire.xml_uploads import ListedUpload, UploadListing, initiated
-from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.uploads import abort, open_upload, uploads
+from lochan.server.gateway.wire.xml_uploads import ListedUpload, PartListing, UploadedPart, UploadListing
+
+_ACTION = "fs:WriteObject"
+_BODY_BYTES_MAX = 4 << 20
 
 
 async def create_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, "fs:WriteObject")
-    check_writable(address)
+    address = await object_address(gateway, request, _ACTION)
     checksum = declared_checksum(request.headers)
-    algorithm = checksum.algorithm if checksum else None
-    kind = declared_type(request.headers, algorithm)
-    said = kept_headers(request.headers)
-    id = await open_upload(
-        address.repository,
-        address.branch,
-        address.path,
-        actor=gateway.actor(request),
-        content_type=said.content_type,
-        headers=said.headers,
-        metadata=said.metadata,
-        checksum=algorithm or "",
-        checksum_type=kind or "",
-        workspace=address.workspace,
-    )
-    answer = xml(initiated(request.bucket, request.key, id))
+    algorithm = checksum.algorithm if checksum else ""
+    kind = declared_type(request.headers, algorithm or None) or ""
+    kept = kept_headers(request.headers)
+    options = PutOptions(content_type=kept.content_type, headers=kept.headers, metadata=kept.metadata)
+    made = await address.writable().create_upload(address.path, options, checksum=algorithm, checksum_type=kind)
+    answer = xml(xml_uploads.initiated(request.bucket, request.key, made.id))
     if algorithm and kind:
         answer.headers.extend([("x-amz-checksum-algorithm", algorithm), ("x-amz-checksum-type", kind)])
     return answer
+
+
+def _upload(address: ObjectAddress, request: S3Request) -> Upload:
+    """Raises NoSuchUpload for a branch that is gone."""
+    if address.snapshot is None:
+        raise _no_upload(request)
+    return _any_upload(address, request)
+
+
+def _any_upload(address: ObjectAddress, request: S3Request) -> Upload:
+    return address.repository.branch(address.ref).open_upload(address.path, request.query["uploadId"])
+
+
+@contextmanager
+def _still_open(request: S3Request) -> Iterator[None]:
+    """Raises NoSuchUpload for one that is of another object, or was completed or aborted."""
+    try:
+        yield
+    except NotFound:
+        raise _no_upload(request) from None
+
+
+def _no_upload(request: S3Request) -> S3Error:
+    return S3Error("NoSuchUpload", UploadId=request.query["uploadId"][:128])
+
+
+async def upload_part(gateway: Gateway, request: S3Request) -> Response:
+    address = await object_address(gateway, request, _ACTION, blind=True)
+    which = part_number(request)
+    upload = _upload(address, request)
+    with _still_open(request):
+        await upload.show()  # before anything is said of the body
+        part = await upload.put_part(which, RequestBody(request))
+    sums = [(f"x-amz-checksum-{name.lower()}", value) for name, value in part.checksums.items()]
+    return Response(200, [("etag", f'"{part.etag}"'), *sums, ("content-length", "0")])
+
+
+async def upload_part_copy(gateway: Gateway, request: S3Request) -> Response:
+    address = await object_address(gateway, request, _ACTION, blind=True)
+    which = part_number(request)
+    upload = _upload(address, request)
+    with _still_open(request):
+        await upload.show()
+    source = await found_source(gateway, request)
+    size = (await open_object(source, NO_CONDITIONS)).size
+    text = request.headers.get("x-amz-copy-source-range")
+    conditions = read_conditions(request.headers, COPY_PREFIX)
+    span = copied_span(text, size) if text else ByteSpan(0, size)
+    with _still_open(request):
+        part = await upload.copy_part(which, source_ref(source), source.path, *span, conditions=conditions)
+    return xml(xml_uploads.copied(part.etag, microseconds(part.date), part.checksums, of_part=True))
+
+
+async def list_parts(gateway: Gateway, request: S3Request) -> Response:
+    address = await object_address(gateway, request, "fs:ReadObject")
+    upload = _upload(address, request)
+    with _still_open(request):
+        shown = await upload.show()
+    limit = page_size(request, "max-parts")
+    marker = number(request, "part-number-marker", 0, 0, (1 << 31) - 1)
+    with _still_open(request):
+        behind = await upload.parts(after=marker)
+    page = behind[:limit]
+    return xml(
+        xml_uploads.list_parts(
+            PartListing(
+                bucket=request.bucket,
+                upload=_listed(request.key, shown),
+                parts=[
+                    UploadedPart(part.number, microseconds(part.date), part.etag, part.size, part.checksums)
+                    for part in page
+                ],
+                marker=marker,
+                next_marker=page[-1].number if page else None,
+                max_parts=limit,
+                truncated=len(behind) > limit,
+                owner=S3Owner(shown.user, shown.user),
+                encoding_type=request.query.get("encoding-type"),
+            )
+        )
+    )
+
+
+def _listed(key: str, upload: UploadInfo) -> ListedUpload:
+    date = microseconds(upload.date)
+    return ListedUpload(key, upload.id, date, upload.checksum or None, upload.checksum_type or None)
 
 
 async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Response:
@@ -60,24 +148,22 @@ async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Respon
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     key_marker, id_marker = query.get("key-marker", ""), query.get("upload-id-marker", "")
     limit = page_size(request, "max-uploads")
+    default = (await repository.show()).default_branch if gateway.settings.flat else ""
     found = [
         (key, each)
-        for each in await uploads(repository)
-        if (key := _key(gateway, repository, each.opened)) is not None
+        async for each in repository.uploads()
+        if (key := _key(each, default)) is not None
         and key.startswith(prefix)
         and _is_behind(key, each.id, key_marker, id_marker)
-        and allowed.allow(LIST, _resource(request, each.opened))
+        and allowed.allow(LIST, _resource(request, each))
     ]
     found.sort(key=lambda pair: (pair[0].encode(), pair[1].id))  # as markers count; ids go by the second
     items: list[tuple[str, str | None, ListedUpload | None]] = []  # key or prefix, id, upload
     for common, several in groupby(found, lambda pair: _common(pair[0], prefix, delimiter)):
-        if common is not None:
+        if common is None:
+            items += [(key, each.id, _listed(key, each)) for key, each in several]
+        else:
             items.append((common, None, None))
-            continue
-        for key, each in several:
-            opened = each.opened
-            shown = ListedUpload(key, each.id, each.time, opened.checksum or None, opened.checksum_type or None)
-            items.append((key, each.id, shown))
     page = items[:limit]
     more = len(items) > limit and bool(page)
     return xml(
@@ -101,18 +187,15 @@ async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Respon
     )
 
 
-def _key(gateway: Gateway, repository: OpenRepository, opened: UploadOpened) -> str | None:
-    """None: this listener does not show it, or its branch is gone and it cannot be completed."""
-    if repository.folded().find_branch(opened.branch) is None:
-        return None
-    if gateway.settings.flat:
-        is_here = opened.branch == repository.repository.default_branch and not opened.workspace
-        return opened.path if is_here else None
-    return f"{opened.branch}+{opened.workspace}/{opened.path}" if opened.workspace else f"{opened.branch}/{opened.path}"
+def _key(upload: UploadInfo, default_branch: str) -> str | None:
+    """`default_branch` is that of the flat listener, which shows no other. None: it is not shown."""
+    if not default_branch:
+        return f"{upload.ref}/{upload.path}"
+    return upload.path if upload.ref == default_branch else None
 
 
-def _resource(request: S3Request, opened: UploadOpened) -> str:
-    return resources.object_at(resources.branch(request.bucket, opened.branch), opened.path)
+def _resource(request: S3Request, upload: UploadInfo) -> str:
+    return resources.object_at(resources.branch(request.bucket, upload.ref.partition("+")[0]), upload.path)
 
 
 def _is_behind(key: str, id: str, key_marker: str, id_marker: str) -> bool:
@@ -128,9 +211,54 @@ def _common(key: str, prefix: str, delimiter: str) -> str | None:
     return None if at < 0 else key[: at + len(delimiter)]
 
 
+async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
+    """The parts become one object; asked again it answers the same."""
+    address = await object_address(gateway, request, _ACTION)
+    upload = _upload(address, request)
+    address.writable()
+    parts = parse_complete(await RequestBody(request, _BODY_BYTES_MAX, is_object=False).whole())
+    try:
+        shown, put = await upload.show(), await upload.parts()
+        _check_size(parts, put, request)
+        checksum = _checksum(shown, request)
+    except NotFound:  # perhaps it was completed before
+        checksum = ""
+    named = [NamedPart(part.number, part.etag, part.checksums) for part in parts]
+    with _still_open(request):
+        made = await upload.complete(named, checksum=checksum, conditions=write_conditions(request.headers))
+    kind = type_of(made.checksums)
+    place = f"/{request.bucket}/{request.key}", request.bucket, request.key
+    return xml(xml_uploads.completed(*place, made.etag, made.checksums, kind))
+
+
+def _check_size(parts: list[CompletedPart], put: list[PartInfo], request: S3Request) -> None:
+    """Raises InvalidRequest where the client expects another size than its parts have together."""
+    expected = request.headers.get("x-amz-mp-object-size")
+    if expected is None:
+        return
+    numbers = {part.number for part in parts}
+    size = sum(part.size for part in put if part.number in numbers)
+    if not (expected.isascii() and expected.isdecimal() and len(expected) < 20 and int(expected) == size):
+        raise S3Error(
+            "InvalidRequest",
+            f"The provided 'x-amz-mp-object-size' header value {expected[:32]} is not the size of the parts: {size}",
+        )
+
+
+def _checksum(upload: UploadInfo, request: S3Request) -> str:
+    """The one that the client declares of the whole object, if any. Raises InvalidRequest where the upload was not
+    created for such a one."""
+    checksum = declared_checksum(request.headers, whole=True)
+    value = None if checksum is None else checksum.value
+    if checksum is not None and value is not None and checksum.algorithm != upload.checksum:
+        raise S3Error("InvalidRequest", f"The upload was not created with the checksum algorithm {checksum.algorithm}.")
+    if upload.checksum and request.headers.get("x-amz-checksum-type", upload.checksum_type) != upload.checksum_type:
+        raise S3Error("InvalidRequest", f"The upload was created with the checksum type {upload.checksum_type}.")
+    return value or ""
+
+
 async def abort_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, "fs:WriteObject")
-    upload = found_upload(address, request, to_abort=True)
-    with still_open(upload):
-        await abort(address.repository, upload.id, actor=gateway.actor(request))
+    address = await object_address(gateway, request, _ACTION, blind=True)
+    with _still_open(request):
+        await _any_upload(address, request).abort()
     return Response(204, [])

@@ -1,9 +1,8 @@
 """Which form of signature a request carries. Every way in goes through here, so no handler can forget one."""
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Claim
+from lochan.server.gateway.wire.identity import Claim, Realm
 from lochan.server.gateway.wire.presigned import QueryV2, QueryV4, is_v2, is_v4
-from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signature_v2 import HeaderV2
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, HeaderV4
 from lochan.server.gateway.wire.signed_request import SignedRequest

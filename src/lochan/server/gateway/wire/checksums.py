@@ -1,4 +1,4 @@
-"""S3's additional checksums: what a request declares, whether it holds, and what the parts of an upload add up to.
+"""S3's additional checksums: what a request declares, and whether it holds.
 
 A request names one algorithm and either gives the value in a header or promises it behind the body (`x-amz-trailer`).
 Values are base64. An upload in parts has either a COMPOSITE checksum (the hash of the parts' digests, with `-N`), or a
@@ -7,18 +7,13 @@ FULL_OBJECT one, which only CRCs allow: they can be joined without reading the b
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.signature_v4 import same
-from lochan.versioning.bodies.checksums import ALGORITHMS, Crc, Crc32, Crc32c, Crc64Nvme
+from lochan.versioning.bodies.checksums import ALGORITHMS, COMPOSITE, CRCS, FULL_OBJECT
 
-COMPOSITE: Final = "COMPOSITE"
-FULL_OBJECT: Final = "FULL_OBJECT"
-
-_CRCS: Final[Mapping[str, type[Crc]]] = {"CRC32": Crc32, "CRC32C": Crc32c, "CRC64NVME": Crc64Nvme}
 HASHERS: Final = ALGORITHMS
 DIGEST_BYTES: Final[Mapping[str, int]] = {
     "CRC32": 4,
@@ -89,7 +84,7 @@ def declared_type(headers: Mapping[str, str], algorithm: str | None) -> str | No
         return FULL_OBJECT if algorithm == "CRC64NVME" else COMPOSITE
     if given not in (COMPOSITE, FULL_OBJECT):
         raise S3Error("InvalidRequest", "Value for x-amz-checksum-type header is invalid.")
-    if given == (COMPOSITE if algorithm == "CRC64NVME" else FULL_OBJECT if algorithm not in _CRCS else None):
+    if given == (COMPOSITE if algorithm == "CRC64NVME" else FULL_OBJECT if algorithm not in CRCS else None):
         raise S3Error(
             "InvalidRequest",
             f"The {given} checksum type cannot be used with the {algorithm.lower()} checksum algorithm.",
@@ -137,28 +132,6 @@ def refuse_other(algorithm: str, declared: str, found: str) -> None:
     """Raises BadDigest where the declared value is not the found one."""
     if not same(declared, found):
         raise S3Error("BadDigest", f"The {algorithm} you specified did not match the calculated checksum.")
-
-
-def composite(algorithm: str, digests: Sequence[str]) -> str:
-    """From the parts' values in base64, in the order of their numbers."""
-    hasher = HASHERS[algorithm]()
-    for digest in digests:
-        hasher.update(b64decode(digest))
-    return f"{b64encode(hasher.digest()).decode()}-{len(digests)}"
-
-
-def full_object(algorithm: str, parts: Sequence[tuple[str, int]]) -> str:
-    """From the parts' values in base64 and their lengths; of a CRC."""
-    crc = _CRCS[algorithm]
-    whole = reduce(lambda left, right: crc.join(left, b64decode(right[0]), right[1]), parts[1:], b64decode(parts[0][0]))
-    return b64encode(whole).decode()
-
-
-def of_parts(algorithm: str, type: str, parts: Sequence[tuple[str, int]]) -> str:
-    """What CompleteMultipartUpload answers, and compares with what it was told."""
-    if type == FULL_OBJECT:
-        return full_object(algorithm, parts)
-    return composite(algorithm, [value for value, _ in parts])
 
 
 def type_of(sums: Mapping[str, str]) -> str | None:

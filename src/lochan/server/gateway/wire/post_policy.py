@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lochan.server.gateway.wire.dates import parse_iso_basic, parse_iso_extended
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import NOBODY, Identity, Payload, SignatureForm
-from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
+from lochan.server.gateway.wire.header_values import parse_iso_basic, parse_iso_extended
+from lochan.server.gateway.wire.identity import NOBODY, SKEW_SECONDS_MAX, Identity, Payload, Realm, SignatureForm
 from lochan.server.gateway.wire.signature_v2 import sign_v2
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, same, sign, signing_key
 

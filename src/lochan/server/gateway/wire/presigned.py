@@ -2,10 +2,17 @@
 
 from collections.abc import Collection, Mapping
 
-from lochan.server.gateway.wire.dates import iso_extended, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Identity, SignatureForm, declared_payload, seedless, undeclared_payload
-from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
+from lochan.server.gateway.wire.header_values import iso_extended, parse_iso_basic
+from lochan.server.gateway.wire.identity import (
+    SKEW_SECONDS_MAX,
+    Identity,
+    Realm,
+    SignatureForm,
+    declared_payload,
+    seedless,
+    undeclared_payload,
+)
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS, SignedV2
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, Signed, refuse_unsigned
 from lochan.server.gateway.wire.signed_request import Pairs, SignedRequest, decoded, meant_name
@@ -101,12 +108,12 @@ def is_v2(names: Collection[str]) -> bool:
     return "AWSAccessKeyId" in names or "Signature" in names
 
 
-def _once(pairs: Pairs, wanted: Collection[str]) -> Mapping[str, str]:
+def _once(pairs: Pairs, names: Collection[str]) -> Mapping[str, str]:
     """The parameters of the signature itself: one that comes twice could be read in two ways."""
     found: dict[str, str] = {}
     for raw, value in pairs:
         name = meant_name(raw)
-        if name in wanted:
+        if name in names:
             if name in found:
                 raise S3Error(_CODE, f"The parameter {name} was given more than once.")
             # `+` stays: no such value holds a space, and base64 does hold pluses that some clients do not encode.

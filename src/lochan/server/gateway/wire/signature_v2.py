@@ -8,10 +8,15 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import NOBODY, Identity, SignatureForm, undeclared_payload
-from lochan.server.gateway.wire.realm import refuse_skewed_seconds
+from lochan.server.gateway.wire.header_values import parse_http_date, parse_iso_basic
+from lochan.server.gateway.wire.identity import (
+    NOBODY,
+    Identity,
+    SignatureForm,
+    refuse_skewed_seconds,
+    undeclared_payload,
+)
 from lochan.server.gateway.wire.signature_v4 import same
 from lochan.server.gateway.wire.signed_request import SignedRequest, meant_name, wire_bytes
 

@@ -6,10 +6,18 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
-from lochan.server.gateway.wire.dates import iso_basic, parse_http_date, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import NOBODY, ChunkSeed, Identity, SignatureForm, declared_payload
-from lochan.server.gateway.wire.realm import Credential, Realm, refuse_skewed
+from lochan.server.gateway.wire.header_values import iso_basic, parse_http_date, parse_iso_basic
+from lochan.server.gateway.wire.identity import (
+    NOBODY,
+    ChunkSeed,
+    Credential,
+    Identity,
+    Realm,
+    SignatureForm,
+    declared_payload,
+    refuse_skewed,
+)
 from lochan.server.gateway.wire.signed_request import SignedRequest, wire_bytes
 
 ALGORITHM = "AWS4-HMAC-SHA256"

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 from xml.parsers import expat
 
 from lochan.server.gateway.wire.checksums import HASHERS, checked_value
-from lochan.server.gateway.wire.conditions import unquoted
 from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.header_values import unquoted
 
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 TEXT_CHARS_MAX: Final = 8192

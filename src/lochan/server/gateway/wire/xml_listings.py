@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.server.gateway.wire.dates import iso_millis
+from lochan.server.gateway.wire.header_values import iso_millis
 from lochan.server.gateway.wire.xml_out import Encode, Part, document, element, encoder, escaped, is_as_it_is
 
 

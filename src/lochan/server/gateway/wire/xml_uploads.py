@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from lochan.server.gateway.wire.conditions import quoted
-from lochan.server.gateway.wire.dates import iso_millis
+from lochan.server.gateway.wire.header_values import iso_millis, quoted
 from lochan.server.gateway.wire.xml_listings import S3Owner, owner_element
 from lochan.server.gateway.wire.xml_out import document, element, encoder, escaped, readable
 

@@ -1,0 +1,104 @@
+"""A ref as it was at one moment: whatever is written or moved later, its verbs read the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lochan.api.ref import OpenedRef, Ref
+from lochan.api.session import Opened, Session
+
+if TYPE_CHECKING:
+    from lochan.staging.view import View
+    from lochan.versioning.open_repository import OpenRepository
+    from lochan.versioning.repositories import Repository
+    from lochan.versioning.revisions.resolve import ResolvedRef
+    from lochan.versioning.state.branch import BranchState
+    from lochan.versioning.state.refs import Refs
+
+BRANCH, WORKSPACE, TAG, COMMIT = "branch", "workspace", "tag", "commit"
+
+
+class RefSnapshot(Ref):
+    """Its name is the one that it was asked by; `kind` tells what that names (branch, workspace, tag, commit), and
+    `commit_id` where it stands. Of a workspace, files that other programs write are read as they are."""
+
+    def __init__(self, session: Session, repository: Repository, name: str, kind: str, found: ResolvedRef) -> None:
+        super().__init__(session, repository.name, name)
+        self._repository = repository
+        self.kind = kind
+        self._resolved = found
+
+    @classmethod
+    async def taken(
+        cls, session: Session, repository: OpenRepository, name: str, *, stale: bool = False
+    ) -> RefSnapshot:
+        """Raises NotFound, Invalid."""
+        from lochan.versioning.revisions.resolve import resolve
+
+        branch = repository.folded().find_branch(name) if stale else None
+        if branch is not None:
+            return cls.of_branch(session, repository, branch)
+        refs, _ = await repository.refs()
+        found = resolve(refs, name, workspaces=True, now=repository.clock.wall())
+        return cls(session, repository.repository, name, _kind(refs, name, found), found)
+
+    @classmethod
+    def of_branch(cls, session: Session, repository: OpenRepository, branch: BranchState) -> RefSnapshot:
+        from lochan.versioning.revisions.resolve import ResolvedRef
+
+        found = ResolvedRef(branch.head, repository.folded().commit(branch.head), branch)
+        return cls(session, repository.repository, branch.name, BRANCH, found)
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether its repository holds rows, and no files."""
+        return self._repository.kind == "pool"
+
+    @property
+    def created_us(self) -> int:
+        """When its repository was made, in microseconds since 1970."""
+        return self._repository.created
+
+    @property
+    def commit_id(self) -> str:
+        """Of a workspace, the commit that it was opened on."""
+        return self._resolved.commit_id
+
+    @property
+    def branch_name(self) -> str:
+        """Of a branch or a workspace."""
+        if self._resolved.workspace is not None:
+            return self._resolved.workspace.branch
+        return "" if self._resolved.branch is None else self._resolved.branch.name
+
+    @property
+    def lasting_name(self) -> str:
+        """A name that can mean no other commit later: a tag's or an expression's is the commit's id. Branches and
+        workspaces go by their own."""
+        return self.name if self.kind in (BRANCH, WORKSPACE) else self.commit_id
+
+    def shows_same(self, other: RefSnapshot) -> bool:
+        """Whether readers see the same in both. Layers are never changed, only replaced. Files of a workspace come and
+        go without a word, so nothing is known of those."""
+        one, two = self._resolved, other._resolved
+        only = (one.committed_only, one.staged_only) == (two.committed_only, two.staged_only)
+        same = self._repository.id == other._repository.id and one.commit_id == two.commit_id and only
+        return same and self.kind != WORKSPACE and _layers(one) is _layers(two)
+
+    def _opened(self) -> OpenedRef:
+        return OpenedRef(Opened(self._session, self.repository_name, self._repository), self.name)
+
+    async def _view(self, repository: OpenRepository, name: str) -> View:
+        return await repository.view(self._resolved)
+
+
+def _kind(refs: Refs, name: str, found: ResolvedRef) -> str:
+    if found.workspace is not None:
+        return WORKSPACE
+    if found.branch is not None:
+        return BRANCH
+    return COMMIT if refs.find_tag(name) is None else TAG
+
+
+def _layers(found: ResolvedRef) -> object:
+    return None if found.branch is None else found.branch.layers
