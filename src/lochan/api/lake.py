@@ -247,7 +247,7 @@ async def compare_rows(
 
     repository = await lake.open_repository(name)
     try:
-        return await diff_rows(repository, lake.queries().files, lake.place, request, options or DEFAULT_DIFF)
+        return await diff_rows(repository, lake.queries(), request, options or DEFAULT_DIFF)
     finally:
         await repository.close()
 

@@ -208,6 +208,6 @@ async def load_rows(
     repository = await lake.open_repository(pool)
     try:
         at = branch or repository.repository.default_branch
-        return await load(repository, at, rows, message or NOTHING, actor=actor, how=options or STANDARD)
+        return await load(repository, at, rows, message or NOTHING, actor=actor, options=options or STANDARD)
     finally:
         await repository.close()

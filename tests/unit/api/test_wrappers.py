@@ -13,7 +13,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -339,11 +339,11 @@ CASES = {
     ),
     "Lake.doctor": Case(lambda it: it.doctor(), "", local=True),
     "Pool.ingest_stream": Case(lambda it: logs(it).ingest_stream(FolderSource(folder="/etc")), "", local=True),
-    "Frames.read": Case(lambda it: it.frames.read("logs"), "", local=True),
+    "Frames.read": Case(lambda it: it.frames.read(cast("Any", None), "logs"), "", local=True),
     "Frames.parts": Case(lambda it: it.frames.parts("logs"), "", local=True),
     "Frames.diff": Case(lambda it: it.frames.diff("logs@main~", "logs@main"), "", local=True),
     "Frames.write": Case(lambda it: it.frames.write("logs"), "", local=True),
-    "Frames.stream": Case(lambda it: it.frames.stream("logs", frames=None), "", local=True),
+    "Frames.stream": Case(lambda it: it.frames.stream("logs", checkpoint="/tmp"), "", local=True),
     "Repository.uploads": Case(lambda it: shop(it).uploads(), "", local=True),
     "Repository.snapshots": Case(lambda it: shop(it).snapshots(), "", local=True),
     "Repository.is_empty": Case(lambda it: shop(it).is_empty(), "", local=True),

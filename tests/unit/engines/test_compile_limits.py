@@ -10,6 +10,7 @@ import pytest
 
 from lochan.api.queries import run_query
 from lochan.clock import SystemClock
+from lochan.engines import run_query as engine
 from lochan.engines.duckdb.limits import Cancelled, Limits, OutOfTime
 from lochan.engines.explain import explain
 from lochan.engines.run_query import RunOptions
@@ -42,7 +43,7 @@ def test_a_query_that_takes_too_long_to_compile(text: str, tmp_path: Path) -> No
             await lake.pool("pool", SEVEN)
             at = replace(lake.lake.queries(), clock=HurriedClock())
             with pytest.raises(OutOfTime, match="has not ended within its 3 seconds"):
-                await run_query(at, text, RunOptions(limits=Limits(seconds=3)))
+                await engine.run_query(at, text, RunOptions(limits=Limits(seconds=3)))
 
     run(play())
 

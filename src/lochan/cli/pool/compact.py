@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli import options as commit_options
-from lochan.cli.options import JobOptions, commit_message, job_options, time
+from lochan.cli.options import JobOptions, commit_message, commit_options, job_options, time
 from lochan.cli.output.records import SHORT, counted, format_option, show_record, size
 from lochan.cli.request_key import request_key
 from lochan.cli.target import Target, branch_uri, work_on

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli import options as commit_options
-from lochan.cli.options import commit_message, notes
+from lochan.cli.options import commit_message, commit_options, notes
 from lochan.cli.output.records import SHORT, format_option, printable, show_answer, show_record
 from lochan.cli.prompt import confirm, yes_option
 from lochan.cli.request_key import is_repeated, request_key, request_key_beside_sort_key

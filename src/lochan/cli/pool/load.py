@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli import options as commit_options
 from lochan.cli.error_boundary import about_repository, print_message
-from lochan.cli.options import JobOptions, commit_message, job_options
+from lochan.cli.options import JobOptions, commit_message, commit_options, job_options
 from lochan.cli.output.progress import StageBar, progress
 from lochan.cli.output.records import SHORT, counted, format_option, printable, show_record, size
 from lochan.cli.request_key import request_key_beside_sort_key
