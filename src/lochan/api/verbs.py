@@ -121,7 +121,6 @@ VERBS = (
         ("fs:CollectGarbage repository/{pools}", "fs:WriteObject repository/{pools}/*"),
     ),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
-    Verb("Lake", "frames", _H),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
     Verb("Lake", "access", _H),

@@ -70,7 +70,7 @@ def test_two_files_exchanged_are_found_out() -> None:
     run(store.put(first, run(store.get(second))))
     run(store.put(second, data))
     for tree in (one, other):
-        with pytest.raises(Corrupt, match="does not hold"):
+        with pytest.raises(Corrupt, match="does not match its name"):
             run(run(Trees(store, "repo", width=1).open(tree.ref)).get("a"))
 
 

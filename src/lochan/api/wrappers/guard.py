@@ -135,7 +135,12 @@ def _check_local(call: Call) -> None:
     given = call.arguments.get(verb.local) if verb.local else None
     several = given if isinstance(given, list | tuple) else (given,)
     is_file = any(isinstance(each, PathLike) or (verb.name == "load" and isinstance(each, str)) for each in several)
-    if verb.local == "*" or is_file:
+    if verb.local == "*":
+        raise Refused(
+            f"{verb.noun}.{verb.name} is not served to users of a server",
+            hint="open the lake itself, with its own keys",
+        )
+    if is_file:
         raise Refused(
             f"{verb.noun}.{verb.name} works on files of the machine that serves the lake",
             hint="give the bytes or the rows themselves",

@@ -100,7 +100,7 @@ def _place(call: Call) -> tuple[str, str]:
     """The repository and the ref; empty for a call about the lake."""
     handle = call.handle
     if hasattr(handle, "repository_name"):
-        return handle.repository_name, handle.name
+        return handle.repository_name, getattr(handle, "name", "")  # an upload has a path, and no ref
     return getattr(handle, "name", ""), str(call.arguments.get("branch", ""))
 
 

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
+from lochan.api.session import ServerSession
 from lochan.clock import Clock
 from lochan.ids import Ids
-from lochan.lake import Lake
 from lochan.server.gateway.request import S3Request
 from lochan.server.logs import AccessLine, AccessLog, UsageLog, UsageRow
 from lochan.server.metrics import Metrics
@@ -40,19 +40,19 @@ class RequestLog:
         self._listener = listener
         self._clock = clock
         self._metrics = Metrics()
-        self._lake: Lake | None = None
+        self._session: ServerSession | None = None
         self._usage: UsageLog | None = None
         self._access: AccessLog | None = None
         self._records: list[RequestRecord] = []
         self._flushing: asyncio.TimerHandle | None = None
 
-    def start(self, lake: Lake, ids: Ids) -> Callable[[], Awaitable[None]]:
+    def start(self, session: ServerSession, ids: Ids) -> Callable[[], Awaitable[None]]:
         """In the worker's loop. What is returned writes the last of it."""
-        self._lake = lake
+        self._session = session
         if self._listener.usage_s is not None:
             process = ids.put_id().hex()[:12]
             flush_s, dropped = self._listener.usage_s, self._metrics.usage_dropped
-            self._usage = UsageLog(lake.store, self._clock, process, flush_s=flush_s, dropped=dropped)
+            self._usage = UsageLog(session.lake.store, self._clock, process, flush_s=flush_s, dropped=dropped)
             self._usage.start()
         if self._listener.access_log:
             self._access = AccessLog(self._listener.access_log)
@@ -126,7 +126,7 @@ class RequestLog:
         if not self._listener.s3.flat:
             ref, _, path = key.partition("/")
             return ref, path
-        found = self._lake.known_repository(bucket) if self._lake is not None else None
+        found = self._session.lake.known_repository(bucket) if self._session is not None else None
         return found.default_branch if found is not None and key else "", key
 
     async def _close(self) -> None:

@@ -234,7 +234,7 @@ def test_rows_of_python() -> None:
     (made,) = load_rows([{"id": 2, "at": at}, {"id": 1, "at": date(2026, 1, 2)}], parse(["at"]))
     assert made.rows() == [{"id": 1, "at": "2026-01-02"}, {"id": 2, "at": "2026-11-01T10:00:00Z"}]
     for bad in ([1], [{"a": b"x"}], [{"a": {1: 2}}], [{"a": object()}]):
-        with pytest.raises(Invalid, match="is no row"):
+        with pytest.raises(Invalid, match="is not a row"):
             load_rows(bad, POOL)
 
 

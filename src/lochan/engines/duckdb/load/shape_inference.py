@@ -54,7 +54,8 @@ class ShapeInference:
         try:
             return shape_of(row, self._times)
         except (TypeError, AssertionError) as error:
-            raise Invalid(f"{str(row)[:80]} is not a row: {error}", hint="nothing was loaded") from None
+            why = str(error) or "it has no names of fields"
+            raise Invalid(f"{str(row)[:80]} is not a row: {why}", hint="nothing was loaded") from None
 
     def learn(self, inferred: Sequence[InferredRow]) -> None:
         for each in inferred:
