@@ -10,11 +10,12 @@ help: ## list the targets
 
 setup: .venv/.ready ## virtual environment in .venv with everything installed
 
-.venv/.ready: requirements.lock pyproject.toml
+.venv/.ready: requirements.lock pyproject.toml $(wildcard jvm/src/main/java/lochan/spark/*.java)
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet --disable-pip-version-check 'uv>=0.5'
 	.venv/bin/uv pip sync --quiet --compile-bytecode --python $(PY) --require-hashes requirements.lock
 	.venv/bin/uv pip install --quiet --python $(PY) --no-deps --editable .
+	$(PY) jvm/build.py
 	.venv/bin/lochan --version
 	touch $@
 

@@ -360,6 +360,7 @@ class Access(Blocking[access.Access]):
 
 class BlockingFrames(Blocking[frames.Frames]):
     read = _waits(frames.Frames.read)
+    scan = _waits(frames.Frames.scan)
     parts = _waits(frames.Frames.parts)
     diff = _waits(frames.Frames.diff)
     stream = _waits(frames.Frames.stream)

@@ -6,7 +6,7 @@ group, a pool of the scheduler) are Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lochan.api.session import Session
     from lochan.engines.row_diff.sides import Sides
     from lochan.engines.spark.frames.origin import Origin
+    from lochan.engines.spark.frames.scan_plan import ScanPlan as ScanPlan
     from lochan.jobs.job_commit import LandResult
     from lochan.jobs.messages import TaskMessage
     from lochan.jobs.record import JobReporter
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 APPEND, OVERWRITE = "append", "overwrite"
 MODES = (APPEND, OVERWRITE)
+
+
+SPARK_SCHEMA = "spark.schema"  # in the metadata of a pool: the columns that CREATE TABLE declared, as Spark's JSON
 
 
 class PlannedFrame(Protocol):
@@ -91,6 +95,18 @@ class Frames:
         from lochan.engines.spark.frames.read_plan import ReadRequest
 
         return await pool_frame(spark, at, ReadRequest(found, where, columns), check=check)
+
+    async def scan(
+        self, uri: str, filters: Sequence[Mapping[str, Any]] = (), *, known: Mapping[str, Set[str]] | None = None
+    ) -> ScanPlan:
+        """What a scan of a pool reads, for whoever runs it elsewhere. `filters` are Spark's, as JSON; they leave out
+        objects where it is `known` (from an earlier plan) of which kinds the values of a column are. Raises NotFound,
+        Refused for rows that make no table, Gone, Corrupt."""
+        from lochan.engines.spark.frames.scan_plan import scan_plan
+
+        found = prefix_uri(uri)
+        declared = (await self._session.repository(found.repository)).metadata.get(SPARK_SCHEMA, "")
+        return await scan_plan(self._session.lake.queries(), found, filters, known, declared)
 
     async def parts(
         self,

@@ -367,6 +367,7 @@ VERBS = (
     Verb("Upload", "complete", _W, local="*"),
     Verb("Upload", "abort", _W, local="*"),
     Verb("Frames", "read", _R, local="*"),
+    Verb("Frames", "scan", _R, local="*"),
     Verb("Frames", "parts", _R, local="*"),
     Verb("Frames", "diff", _R, local="*"),
     Verb("Frames", "write", _W, local="*"),

@@ -16,18 +16,22 @@ All of this goes through the verbs of `lochan.api.frames`; what runs on Spark is
 frames          read, register_views, diff
 write_frame     write, and which columns can be kept
 ingest_stream   a stream into a pool, a commit for each of its batches
+catalog         a lake as a catalog of SQL; catalog_server answers its part that runs in the JVM
 source          the data source `lochan`, with source_writer and pyspark_hooks
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lochan.spark.catalog import catalog_jar, catalog_settings
     from lochan.spark.frames import diff, read, register_views
     from lochan.spark.ingest_stream import ingest
     from lochan.spark.source import register
     from lochan.spark.write_frame import write
 
 _MODULES = {
+    "catalog_jar": "catalog",
+    "catalog_settings": "catalog",
     "diff": "frames",
     "ingest": "ingest_stream",
     "read": "frames",
@@ -35,7 +39,7 @@ _MODULES = {
     "register_views": "frames",
     "write": "write_frame",
 }
-__all__ = ["diff", "ingest", "read", "register", "register_views", "write"]
+__all__ = ["catalog_jar", "catalog_settings", "diff", "ingest", "read", "register", "register_views", "write"]
 
 
 def __getattr__(name: str) -> Any:

@@ -96,15 +96,16 @@ def hadoop_options(place: StoreLocation) -> Mapping[str, str]:
     return s3a_options(place) if is_bucket(place) else _NONE
 
 
-async def check_objects(spark: SparkSession, at: QueryContext, objects: Sequence[StoredObject]) -> None:
-    """To be called before Spark reads them by itself. Raises Gone, Corrupt."""
+async def check_objects(spark: SparkSession | None, at: QueryContext, objects: Sequence[StoredObject]) -> None:
+    """To be called before Spark reads them by itself. Those of a bucket are read by its tasks; without a session, here.
+    Raises Gone, Corrupt."""
     root = _local_root(at.place)
     if root is not None:
         check = ObjectCheck(at.verified)
         found = await check.check([PlacedObject(each, f"{root}/{each.address}") for each in objects])
         there = [bool(path) for path in found]
     else:
-        tasks = None if _runs_here(spark) else spark
+        tasks = None if spark is None or _runs_here(spark) else spark
         there = await BucketCheck(at.place, at.store, at.verified, tasks).check(objects)
     for each, is_there in zip(objects, there, strict=True):
         if not is_there:

@@ -44,12 +44,7 @@ class Views:
 
     def named(self, query: exp.Query) -> exp.Query:
         """The query with the names of these views in it; it is changed."""
-        for table in query.find_all(exp.Table):
-            if table.name in self._names:
-                alias = table.alias or table.name
-                table.set("this", exp.to_identifier(self._names[table.name], quoted=True))
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-        return query
+        return with_views(query, self._names)
 
     def drop(self) -> None:
         """May be called twice."""
@@ -67,6 +62,16 @@ class Views:
     def _nothing(self, scan: FileScan) -> DataFrame:
         """All of its files are gone."""
         return self._spark.createDataFrame([], schema_of(scan))
+
+
+def with_views(query: exp.Query, views: Mapping[str, str]) -> exp.Query:
+    """The query with names of views in place of those of scans; it is changed."""
+    for table in query.find_all(exp.Table):
+        if table.name in views:
+            alias = table.alias or table.name
+            table.set("this", exp.to_identifier(views[table.name], quoted=True))
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return query
 
 
 def schema_of(scan: FileScan) -> str:

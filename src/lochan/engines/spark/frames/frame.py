@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # What the plan's SQL means must not depend on how somebody has set up a session.
-_MEANING = {
+FRAME_MEANING = {
     name: MEANING[name]
     for name in (
         "spark.sql.session.timeZone",
@@ -79,8 +79,8 @@ async def pool_frame(spark: SparkSession, at: QueryContext, request: ReadRequest
 @contextmanager
 def _meaning(spark: SparkSession) -> Iterator[None]:
     """While a frame is made, which is when Spark decides what its SQL means. Then the user's settings are back."""
-    before = {name: spark.conf.get(name) for name in _MEANING}
-    for name, value in _MEANING.items():
+    before = {name: spark.conf.get(name) for name in FRAME_MEANING}
+    for name, value in FRAME_MEANING.items():
         spark.conf.set(name, value)
     try:
         yield

@@ -46,8 +46,9 @@ class ReadPlan:
     wide: frozenset[Path] = frozenset()  # fields of ints and floats that are decimals
 
 
-async def plan(at: QueryContext, request: ReadRequest) -> ReadPlan:
-    """Raises QueryError, NotFound, Refused for rows that make no table."""
+async def plan(at: QueryContext, request: ReadRequest, tests: Sequence[ast.Expr] = ()) -> ReadPlan:
+    """`tests` leave out objects, and never a row of those that are read. Raises QueryError, NotFound, Refused for rows
+    that make no table."""
     text = _text(request)
     operators = parse(text).operators if text else ()
     _check(operators, request)
@@ -57,7 +58,8 @@ async def plan(at: QueryContext, request: ReadRequest) -> ReadPlan:
     now = at.clock.wall()
     opening = Opening(at.catalog, at.snapshots, text, now)
     try:
-        sources = await opening.open(pipe)
+        tested = [ast.Where(test) for test in tests]
+        sources = await opening.open(ast.Pipe((pipe.operators[0], *tested, *operators)))
         await opening.widen()
         made = compile(pipe, sources, text=text, now=now, ordered=False)
         top_fields(made.row)  # raises where they make no table

@@ -100,7 +100,7 @@ def _value(path: Path, column: Column, wide: Collection[Path]) -> str:
     there = kinds(column)
     if not there:
         return "CAST(NULL AS STRING)"
-    if _is_day(column):
+    if is_day(column):
         return _day_sql(_column(column, TIME))
     if path in wide:
         return decimal_sql(path[-1], _column(column, INT), _column(column, FLOAT))
@@ -201,13 +201,13 @@ def _column(column: Column, kind: str) -> str:
     return name_sql(column.kinds[kind])
 
 
-def _is_day(column: Column) -> bool:
+def is_day(column: Column) -> bool:
     return kinds(column) == [TIME] and column.format is not None and column.format.constant == _DAY
 
 
 def _dated_type(type: pa.DataType, column: Column, day: pa.DataType = _DATE) -> pa.DataType:
     """What days are there is `day` instead."""
-    if _is_day(column):
+    if is_day(column):
         return day
     if kinds(column) == [ARRAY]:
         return _dated_element(type, Array(column.element), day)

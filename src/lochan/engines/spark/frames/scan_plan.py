@@ -1,0 +1,151 @@
+"""What a scan of a pool reads, for whoever runs it: files with their sizes and schemas, and SQL over them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import (
+    BinaryType,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from lochan.engines.duckdb.run import scan_names
+from lochan.engines.query_context import QueryContext
+from lochan.engines.spark.file_access import check_objects, hadoop_options, path_at
+from lochan.engines.spark.frames.filters import Filter, Kinds, pruning_tests, where_text
+from lochan.engines.spark.frames.frame import FRAME_MEANING
+from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, kinds, plan, top_fields
+from lochan.engines.spark.frames.typed_columns import arrow_schema, is_day, select_list
+from lochan.engines.spark.scan import schema_of, with_views
+from lochan.query.dialects import render
+from lochan.query.dialects.spark_words import name_sql
+from lochan.query.sources.scans import FileScan
+from lochan.store.open import StoreLocation
+from lochan.versioning.uri import Uri
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    store: StoreLocation = field(repr=False)
+    read: ReadPlan
+    columns: tuple[TableColumn, ...]
+
+    @property
+    def commit(self) -> str:
+        return self.read.origin.commit
+
+    @property
+    def kinds(self) -> dict[str, frozenset[str]]:
+        """Of the values of each column; a day is one of its own."""
+        return {
+            name: frozenset(("day",)) if is_day(column) else frozenset(kinds(column))
+            for name, column in top_fields(self.read.row)
+        }
+
+    @property
+    def schema_json(self) -> str:
+        return StructType([StructField(each.name, each.type) for each in self.columns]).json()
+
+    @property
+    def scans(self) -> dict[str, FileScan]:
+        return {name: self.read.scans.files[name] for name in scan_names(self.read.query, self.read.scans)}
+
+    def where(self, filters: Sequence[Filter]) -> str | None:
+        """A test that is true for exactly the rows that pass the filters; None: there is none."""
+        return where_text(filters, self.kinds)
+
+    def as_json(self) -> dict[str, Any]:
+        """For whoever runs the scan: files with their sizes, and SQL over them."""
+        views = {name: f"lochan_{name.replace(' ', '_')}" for name in self.scans}
+        sql = render(with_views(self.read.query.copy(), views), "spark")
+        columns = [f"{each.sql} AS {name_sql(each.name)}" for each in self.columns]
+        found = ", ".join(select_list(self.read.row, self.read.wide)) or "1 AS `_`"
+        return {
+            "scans": [
+                {
+                    "view": views[name],
+                    "schema": schema_of(scan),
+                    "files": [[path_at(self.store, each.address), each.size] for each in scan.objects],
+                }
+                for name, scan in self.scans.items()
+            ],
+            "sql": f"SELECT {', '.join(columns) or '1 AS `_`'} FROM (SELECT {found} FROM ({sql}))",
+            "options": dict(hadoop_options(self.store)),
+            "settings": FRAME_MEANING,
+        }
+
+
+class TableColumn(NamedTuple):
+    name: str
+    type: DataType
+    sql: str  # over the columns that the rows have
+
+
+async def scan_plan(
+    at: QueryContext, uri: Uri, filters: Sequence[Filter] = (), known: Kinds | None = None, declared: str = ""
+) -> ScanPlan:
+    """`filters` leave out objects, as far as it is `known` of which kinds the values of a column are. `declared` are
+    the columns that the table was made with, as Spark's JSON. Raises NotFound, Refused for rows that make no table,
+    Gone, Corrupt."""
+    read = await plan(at, ReadRequest(uri), pruning_tests(filters, known or {}))
+    schema = StructType.fromJson(json.loads(declared)) if declared else StructType()
+    made = ScanPlan(at.place, read, tuple(_columns(read, schema)))
+    if known is not None:  # it is to be run, and not only looked at
+        await check_objects(None, at, [each for scan in made.scans.values() for each in scan.objects])
+    return made
+
+
+def _columns(read: ReadPlan, declared: StructType) -> Iterator[TableColumn]:
+    """The declared ones in their order, then whatever else the rows have."""
+    types = {each.name: each.dataType for each in from_arrow_schema(arrow_schema(read.row, read.wide))}
+    empty = {name for name, column in top_fields(read.row) if not kinds(column)}
+    for each in declared:
+        found = types.pop(each.name, None)
+        there = found is not None and each.name not in empty
+        yield _declared(each, found) if there else TableColumn(each.name, each.dataType, _null(each.dataType))
+    for name, type in types.items():
+        yield TableColumn(name, type, name_sql(name))
+
+
+def _declared(column: StructField, found: DataType | None) -> TableColumn:
+    """As it was declared, where the values that were kept for it come back whole; an overflow is an error."""
+    name, wanted = name_sql(column.name), column.dataType
+    if isinstance(wanted, BinaryType) and isinstance(found, StringType):
+        return TableColumn(column.name, wanted, f"UNBASE64({name})")
+    if wanted != found and _comes_back(found, wanted):
+        return TableColumn(column.name, wanted, f"CAST({name} AS {wanted.simpleString()})")
+    return TableColumn(column.name, found or wanted, name)
+
+
+def _comes_back(found: DataType | None, wanted: DataType) -> bool:
+    match found, wanted:
+        case LongType(), ByteType() | ShortType() | IntegerType() | DecimalType():
+            return True
+        case DoubleType(), FloatType():
+            return True
+        case DecimalType(), DecimalType():
+            return found.scale <= wanted.scale
+        case TimestampType(), TimestampNTZType():
+            return True
+        case _:
+            return False
+
+
+def _null(type: DataType) -> str:
+    return f"CAST(NULL AS {type.simpleString()})"

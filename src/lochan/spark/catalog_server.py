@@ -1,0 +1,193 @@
+"""Answers Spark's catalog, which runs in the JVM: which tables there are, and what a scan of one reads.
+
+A request is a line of JSON on standard input, its answer a line on standard output. The process ends with its input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TextIO
+
+from lochan.api.frames import SPARK_SCHEMA
+from lochan.api.uri import Uri, prefix_uri
+from lochan.connection import spark_lake
+from lochan.errors import Invalid, LochanError, NotFound, NothingToDo, Refused
+
+if TYPE_CHECKING:
+    from lochan.api.blocking import Lake
+    from lochan.api.frames import ScanPlan
+
+Request = Mapping[str, Any]
+Answer = dict[str, Any]
+_KEY = "key"
+_TABLES_MAX = 64
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever else prints must not stand among the answers
+    serve(sys.stdin, answers)
+
+
+def serve(requests: TextIO, answers: TextIO) -> None:
+    """The first request opens the lake; what is wrong with that is the answer to every other."""
+    tables: Tables | None = None
+    broken: LochanError | None = None
+    for line in requests:
+        request = json.loads(line)
+        if request["verb"] == "open":
+            try:
+                tables = Tables.at(request["options"])
+            except LochanError as error:
+                broken = error
+            continue
+        json.dump(_refusal(broken) if tables is None else answer(tables, request), answers)
+        answers.write("\n")
+        answers.flush()
+
+
+def answer(tables: Tables, request: Request) -> Answer:
+    try:
+        made: Answer = getattr(tables, f"on_{request['verb']}")(request)
+    except LochanError as error:
+        return _refusal(error)
+    return made
+
+
+def _refusal(error: LochanError | None) -> Answer:
+    hint = f" ({error.hint})" if error is not None and error.hint else ""
+    message = "the lake was not opened" if error is None else error.message
+    return {"error": {"kind": type(error).__name__, "message": f"{message}{hint}"}}
+
+
+class Tables:
+    """Pools are tables. `logs` is its default branch, `logs@dev` another ref."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._plans: dict[str, ScanPlan] = {}  # by the table and its commit, the newest last
+
+    @classmethod
+    def at(cls, options: Mapping[str, str]) -> Tables:
+        store = {name: value for name, value in options.items() if name != "lake"}
+        return cls(spark_lake(options.get("lake"), store).connect())
+
+    def on_tables(self, request: Request) -> Answer:
+        _no_namespace(request)
+        return {"tables": [each.name for each in self._lake.pools()]}
+
+    def on_namespaces(self, request: Request) -> Answer:
+        return {"namespaces": []}
+
+    def on_load(self, request: Request) -> Answer:
+        uri = _uri(request)
+        planned = self._lake.frames.scan(str(uri))
+        at = f"{uri.repository}@{planned.commit}"
+        self._remember(at, planned)
+        settings = self._lake.pool(uri.repository).show().pool
+        return {
+            "uri": at,
+            "target": str(uri),
+            "schema": planned.schema_json,
+            "key": [each.partition(":")[0] for each in settings.keys] if settings else [],
+        }
+
+    def on_plan(self, request: Request) -> Answer:
+        known = self._plan(request["uri"]).kinds
+        return self._lake.frames.scan(request["uri"], request["filters"], known=known).as_json()
+
+    def on_create(self, request: Request) -> Answer:
+        uri, properties = _uri(request), dict(request["properties"])
+        provider = properties.pop("provider", "lochan")
+        if provider not in ("lochan", "parquet"):  # the latter is what Spark says where nobody has said anything
+            raise Refused(
+                f"a table of a lake is of kind lochan, and not {provider}", hint="say USING lochan, or nothing"
+            )
+        key = properties.pop(_KEY, "") or _clustered(request["partitioning"])
+        metadata = {name: value for name, value in properties.items() if name not in ("owner",)}
+        self._lake.create_pool(
+            uri.repository,
+            key=[part.strip() for part in key.split(",") if part.strip()],
+            metadata={**metadata, SPARK_SCHEMA: request["schema"]},
+        )
+        return {}
+
+    def on_drop(self, request: Request) -> Answer:
+        self._lake.pool(_name(request)).delete()
+        return {}
+
+    def on_rename(self, request: Request) -> Answer:
+        self._lake.pool(_name(request)).rename(request["to"])
+        return {}
+
+    def on_can_delete(self, request: Request) -> Answer:
+        return {"exact": self._plan(request["at"]).where(request["filters"]) is not None}
+
+    def on_delete(self, request: Request) -> Answer:
+        uri, where = prefix_uri(request["uri"]), self._plan(request["at"]).where(request["filters"])
+        if where is None:
+            raise Refused("these rows cannot be deleted by this test", hint="compare columns of one kind with values")
+        with suppress(NothingToDo):
+            self._lake.pool(uri.repository).delete_rows(where, branch=uri.ref)
+        return {}
+
+    def _plan(self, at: str) -> ScanPlan:
+        if at not in self._plans:
+            self._remember(at, self._lake.frames.scan(at))
+        return self._plans[at]
+
+    def _remember(self, at: str, plan: ScanPlan) -> None:
+        self._plans[at] = plan
+        while len(self._plans) > _TABLES_MAX:
+            del self._plans[next(iter(self._plans))]
+
+
+def _clustered(partitioning: Sequence[str]) -> str:
+    """CLUSTER BY names the key. A pool has no partitions."""
+    names = []
+    for each in partitioning:
+        if not each.startswith("cluster_by("):
+            raise Refused(
+                "a pool is sorted by a key and has no partitions",
+                hint="say CLUSTER BY (ts), or TBLPROPERTIES ('key' = 'ts')",
+            )
+        names.append(each.removeprefix("cluster_by(").removesuffix(")"))
+    return ", ".join(names)
+
+
+def _name(request: Request) -> str:
+    uri = _uri(request)
+    if uri.ref:
+        raise Refused(f"{request['name']} names a ref of a table", hint="a table is dropped or renamed by its own name")
+    return uri.repository
+
+
+def _no_namespace(request: Request) -> None:
+    if request["namespace"]:
+        raise NotFound(f"there is no namespace {'.'.join(request['namespace'])} in a lake")
+
+
+def _uri(request: Request) -> Uri:
+    _no_namespace(request)
+    uri = prefix_uri(request["name"])
+    if "/" in request["name"]:
+        raise Invalid(f"{request['name']!r} is a path of files", hint="read it with lochan.spark.read")
+    if version := request.get("version"):
+        return uri._replace(ref=str(version))
+    if (moment := request.get("timestamp_us")) is not None:
+        return uri._replace(ref=f"{uri.ref or 'main'}@{{{_text(moment)}}}")
+    return uri
+
+
+def _text(moment_us: int) -> str:
+    from datetime import UTC, datetime, timedelta
+
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment_us)).isoformat().replace("+00:00", "Z")
+
+
+if __name__ == "__main__":
+    main()
