@@ -494,7 +494,7 @@ def test_with_exactly_its_rights_it_is_done(name: str, sample: Path, tmp_path: P
 
 async def _done(case: Case, lake: Lake) -> None:
     if case.local:
-        with pytest.raises(Refused, match="of the machine that serves the lake"):
+        with pytest.raises(Refused, match="is not served to users of a server"):
             await result_of(case.call(lake))
     elif case.fails is not None:
         with pytest.raises(case.fails):
