@@ -54,7 +54,7 @@ def test_a_small_query_needs_no_event_loop(tmp_path: Path) -> None:
     assert lochan(*lake, "load", "logs", "-", stdin='{"k": 1}\n').exit_code == 0
     found = modules_at_the_end(*lake, "query", "from logs | k > 0")
     assert "duckdb" in found
-    assert not found & {"asyncio", "pandas", "numpy.ma", "pyspark", "lochan.engines.run_query"}
+    assert not found & {"asyncio", "pandas", "numpy.ma", "pyspark", "lochan.engines.duckdb.load.load"}
 
 
 @pytest.mark.parametrize(
