@@ -83,7 +83,7 @@ class Branch(WritableRef):
 
         async with self._opened() as (repository, at):
             name = full_name(source, repository)
-            message, chosen = said_of(options), Strategy(strategy, prefixes or {})
+            message, chosen = message_of(options), Strategy(strategy, prefixes or {})
             request = name, message, strategy, dict(prefixes or {}), squash, leave_staged, commit_staged
             actor = self._session.acting(options.key, "merge", self.repository_name, at, *request)
             id = await merge(
@@ -135,7 +135,7 @@ class Branch(WritableRef):
         from lochan.versioning.heads.moves import revert
 
         async with self._opened() as (repository, at):
-            name, message, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
+            name, message, first = full_name(ref, repository), message_of(options), _commit_first(commit_staged)
             request = name, message, parent, commit_staged
             actor = self._session.acting(options.key, "revert", self.repository_name, at, *request)
             id = await revert(repository, at, name, message, actor=actor, parent=parent, commit_first=first)
@@ -153,7 +153,7 @@ class Branch(WritableRef):
         from lochan.versioning.heads.moves import cherry_pick
 
         async with self._opened() as (repository, at):
-            name, message, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
+            name, message, first = full_name(ref, repository), message_of(options), _commit_first(commit_staged)
             request = name, message, parent, commit_staged
             actor = self._session.acting(options.key, "cherry-pick", self.repository_name, at, *request)
             id = await cherry_pick(repository, at, name, message, actor=actor, parent=parent, commit_first=first)
@@ -232,7 +232,7 @@ class Branch(WritableRef):
         """All files under these URLs become objects, without a copy, as one commit; they must stay where they are.
         Objects at the same paths are replaced, others stay. `progress` is told of files as they are listed. Raises
         NotFound, PathsInTheWay for paths with uncommitted changes, NothingToDo."""
-        message = said_of(options)
+        message = message_of(options)
         actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, message)
         async with self._staging() as (repository, at):
             found = await imports.gathered(repository, sources, progress)
@@ -255,7 +255,7 @@ class Branch(WritableRef):
     ) -> ImportResult:
         """Makes the prefix the same as the source: files that were added there, changed (by size and ETag) or removed
         are added, changed and removed here, as one commit, without a copy. Raises as `import_files` does."""
-        message = said_of(options)
+        message = message_of(options)
         request = source, keep_removed, message
         actor = self._session.acting(options.key, "ingest", self.repository_name, self.name, *request)
         async with self._staging() as (repository, at):
@@ -337,7 +337,7 @@ def _with(options: CommitOptions, message: str) -> CommitOptions:
     return msgspec.structs.replace(options, message=message) if message else options
 
 
-def said_of(options: CommitOptions) -> CommitMessage:
+def message_of(options: CommitOptions) -> CommitMessage:
     from lochan.versioning.heads.moves import CommitMessage
 
     return CommitMessage(options.message, options.metadata, options.author, options.date_us)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lochan.api.branch import said_of
+from lochan.api.branch import message_of
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.uri import prefix_uri
 from lochan.errors import Invalid
@@ -161,7 +161,7 @@ class Frames:
 
         if mode not in MODES:
             raise Invalid(f"{mode!r} is no way to write", hint=f"there are {' and '.join(MODES)}")
-        message, lake = said_of(options), self._session.lake
+        message, lake = message_of(options), self._session.lake
         actor = self._session.acting(options.key, "write", uri, mode, message)
         replace = Replace(origins, expect) if mode == OVERWRITE else None
         request = WriteRequest(prefix_uri(uri), actor, message, replace, silent=silent)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lochan.api.branch import said_of
+from lochan.api.branch import message_of
 from lochan.api.compaction import EVERYTHING, CompactGroup, CompactOptions, CompactResult
 from lochan.api.load import DEFAULT_LOAD, BytesProgress, LoadOptions, LoadRequest, load_files, loads_on_spark
 from lochan.api.load_sources import LoadSource
@@ -38,7 +38,7 @@ class Pool(Repository):
         NothingToDo where there are none."""
         if message:
             options = msgspec.structs.replace(options, message=message)
-        commit_message = said_of(options)
+        commit_message = message_of(options)
         with about(self.name):
             actor, lake = self._session.actor, self._session.lake
             done = await load_rows(lake, self.name, rows, commit_message, branch=branch, actor=actor, key=options.key)
@@ -64,7 +64,7 @@ class Pool(Repository):
         `load_options` say so, and has its name once its rows have landed. `progress` is called with bytes while DuckDB
         loads, `stages` with the progress of Spark. Raises NotFound, Invalid for what is no rows, NothingToDo if there
         are none, Refused if it is not a pool."""
-        message = said_of(options)
+        message = message_of(options)
         files = [(each.name, each.size) for each in sources]
         actor = self._session.acting(options.key, "load files", self.name, branch, files, load_options, message)
         request = LoadRequest(self.name, branch, sources, load_options, message, actor, engine, progress, stages)
@@ -128,7 +128,7 @@ class Pool(Repository):
         NothingToDo, Refused for a repository of files."""
         from lochan.engines.duckdb.delete import delete_where
 
-        message = said_of(options)
+        message = message_of(options)
         actor = self._session.acting(options.key, "delete rows", self.name, branch, where, message)
         async with self._session.opened(self.name) as repository:
             pool_settings(repository)
@@ -143,7 +143,7 @@ class Pool(Repository):
         Ambiguous, Refused for a repository of files."""
         from lochan.pools.commit_objects import delete_objects
 
-        message = said_of(options)
+        message = message_of(options)
         actor = self._session.acting(options.key, "delete objects", self.name, branch, ids, message)
         async with self._session.opened(self.name) as repository:
             pool_settings(repository)
@@ -164,7 +164,7 @@ class Pool(Repository):
         from lochan.jobs.compaction import CompactJobOptions as JobOptions
         from lochan.jobs.compaction import compact
 
-        message, lake = said_of(options), self._session.lake
+        message, lake = message_of(options), self._session.lake
         actor = self._session.acting(options.key, "compact", self.name, branch, which, message)
         job = JobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
         async with self._session.opened(self.name) as repository:

@@ -59,17 +59,19 @@ class Place(NamedTuple):
     inside: Path | None = None  # if the column is JSON text: the path in it
     list_of: Type | None = None  # if it is a typed list: the type of its elements
     by_value: bool = False  # no shape tells which rows have it, but the text itself
-    told: Mapping[tuple[NullMark, ...], Ids] = MappingProxyType({})  # tests of columns, and the shapes that need them
+    null_marks: Mapping[tuple[NullMark, ...], Ids] = MappingProxyType(
+        {}
+    )  # tests of columns, and the shapes that need them
 
     @property
     def always(self) -> bool:
         """Every row has it."""
-        return self.every and not self.told
+        return self.every and not self.null_marks
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
         """The columns, or members of structs, that must be read."""
-        return [each for each in (self.column, *(told.column for every in self.told for told in every)) if each]
+        return [each for each in (self.column, *(mark.column for marks in self.null_marks for mark in marks)) if each]
 
     @property
     def columns(self) -> set[str]:
@@ -177,8 +179,8 @@ class Form:
 
     def _found(self, leaf: Leaf, lists_as_text: bool) -> Place | None:
         if leaf.kind == DECIMAL:
-            told = self.decimals(leaf.path, lists_as_text)
-            return None if told is None or not told.column else Place(frozenset(), False, (told.column,))
+            decimal = self.decimals(leaf.path, lists_as_text)
+            return None if decimal is None or not decimal.column else Place(frozenset(), False, (decimal.column,))
         if leaf.kind == ORIGINAL:
             return self._original(leaf.path)
         kinds = (ARRAY, JSON) if lists_as_text and leaf.kind == JSON else (leaf.kind,)
@@ -186,7 +188,7 @@ class Form:
         if not seen:
             return None
         ids = frozenset(each.id for each in seen)
-        found = Place(ids, len(ids) == len(self.shapes), told=self._told(leaf, seen))
+        found = Place(ids, len(ids) == len(self.shapes), null_marks=self._null_marks(leaf, seen))
         if leaf.kind in (NULL, OBJECT):
             return found
         types = [sure(each.type) for each in seen]
@@ -205,10 +207,10 @@ class Form:
         if own is not None:
             column = (*column[:-1], own.original)
         ids = frozenset(each.id for each in seen)
-        told = self._told(Leaf(path, TIME), seen)
-        return Place(ids, len(ids) == len(self.shapes), column, inside, told=told)
+        marks = self._null_marks(Leaf(path, TIME), seen)
+        return Place(ids, len(ids) == len(self.shapes), column, inside, null_marks=marks)
 
-    def _told(self, leaf: Leaf, seen: Sequence[_Seen]) -> dict[tuple[NullMark, ...], Ids]:
+    def _null_marks(self, leaf: Leaf, seen: Sequence[_Seen]) -> dict[tuple[NullMark, ...], Ids]:
         """The tests of columns that are needed, and the shapes that need them."""
         found: dict[tuple[NullMark, ...], set[int]] = {}
         for each in seen:
@@ -259,8 +261,8 @@ class Forms:
         if found is None:
             shapes = {each.id: each.shape for each in facts.shapes if each.rows}
             others = (each.shape for each in facts.shapes if not each.rows)
-            told = others, facts.decimals, facts.times
-            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout(), *told)
+            rest = others, facts.decimals, facts.times
+            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout(), *rest)
         return found
 
 

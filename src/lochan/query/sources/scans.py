@@ -128,10 +128,10 @@ def _joined_places(one: Place | None, other: Place | None) -> Place | None:
     if one is None or other is None:
         there = one or other
         return there._replace(every=False) if there else None
-    told = dict(one.told)
-    for tests, ids in other.told.items():
-        told[tests] = told.get(tests, frozenset()) | ids
-    return one._replace(ids=one.ids | other.ids, every=one.every and other.every, told=told)
+    marks = dict(one.null_marks)
+    for tests, ids in other.null_marks.items():
+        marks[tests] = marks.get(tests, frozenset()) | ids
+    return one._replace(ids=one.ids | other.ids, every=one.every and other.every, null_marks=marks)
 
 
 def _joined_slots(one: Slots, other: Slots, around: Path, gaps: set[Path]) -> Slots | None:

@@ -68,26 +68,26 @@ def column(path: Sequence[str], table: str) -> Sql:
 
 def _is_there(place: Place, table: str) -> Sql:
     """By the shape, and by the columns where the shape does not decide."""
-    by_shape = place.ids.difference(*place.told.values())
+    by_shape = place.ids.difference(*place.null_marks.values())
     tests = [shape_in(by_shape)] if by_shape else []
-    for told, ids in place.told.items():
+    for marks, ids in place.null_marks.items():
         of_shape = [] if place.every and ids == place.ids else [shape_in(ids)]
-        tests.append(all_of([*of_shape, *(_told(each, table) for each in told)]))
+        tests.append(all_of([*of_shape, *(_mark_test(each, table) for each in marks)]))
     return any_of(tests)
 
 
-def _told(told: NullMark, table: str) -> Sql:
-    found = column(told.column, table)
-    if not told.inside:
-        return is_null(found) if told.is_null else is_set(found)
-    null = eq(neutral("json_get", found, options=told.inside), text("null"))
-    return null if told.is_null else negate(null)
+def _mark_test(mark: NullMark, table: str) -> Sql:
+    found = column(mark.column, table)
+    if not mark.inside:
+        return is_null(found) if mark.is_null else is_set(found)
+    null = eq(neutral("json_get", found, options=mark.inside), text("null"))
+    return null if mark.is_null else negate(null)
 
 
 def _read(place: Place, leaf: Leaf, table: str) -> Sql:
     if place.inside is not None:
         json = _text(place, table, exact=leaf.kind == JSON)
-        return _of_kind(exp.Nullif(this=json, expression=text("null")) if place.told else json, leaf.kind)
+        return _of_kind(exp.Nullif(this=json, expression=text("null")) if place.null_marks else json, leaf.kind)
     found = column(place.column, table)
     if leaf.kind == JSON and place.list_of is not None:  # a list among others that are text
         return neutral("array_json", found, options=(place.list_of,))
