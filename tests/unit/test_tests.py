@@ -42,10 +42,12 @@ def test_no_assertion_holds_whatever_the_code_does(sources: list[Source]) -> Non
     assert [place for source in sources for place in vain_assertions(source)] == []
 
 
+@pytest.mark.thorough
 def test_every_test_can_fail(sources: list[Source]) -> None:
     assert list(without_assertions(sources)) == []
 
 
+@pytest.mark.thorough
 def test_no_test_sleeps_in_hope(sources: list[Source]) -> None:
     assert [place for source in sources for place in hoping_sleeps(source)] == []
 

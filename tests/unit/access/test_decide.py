@@ -233,6 +233,7 @@ def fits_slowly(pattern: str, text: str) -> bool:
 
 
 @given(some.text("ab*?", max_size=8), some.text("ab", max_size=8))
+@pytest.mark.thorough
 def test_wildcards_match_as_documented(pattern: str, path: str) -> None:
     access = access_with({"p": [Statement("allow", ("fs:ReadObject",), (f"{MAIN}/object/{pattern}",))]})
     assert allowed(access, "bob", "fs:ReadObject", f"{MAIN}/object/{path}") == fits_slowly(pattern, path)

@@ -116,6 +116,7 @@ def play(seed: int, *, trust_s: float = TRUST_S, answer_s: float = ANSWER_S) -> 
 
 
 @pytest.mark.parametrize("seeds", [range(20), range(20, 40)], ids=str)
+@pytest.mark.thorough
 def test_a_revoked_key_is_never_let_in_once_that_was_answered(seeds: range) -> None:
     for seed in seeds:
         story = play(seed)

@@ -177,6 +177,7 @@ def test_a_workspace_says_what_it_changes(shop: lochan.Repository) -> None:
     assert [each.path for each in shop.ref().list()] == ["a", "b"]
 
 
+@pytest.mark.thorough
 def test_files_are_loaded_and_a_pool_is_kept_in_order(lake: lochan.Lake, tmp_path: Path) -> None:
     for number in range(3):
         rows = [{"ts": f"2026-11-0{number + 1}T10:00:00Z", "n": number}]

@@ -1,5 +1,6 @@
 """Chunks are cut again into other sizes."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from tests.unit.bodies.factories import sent
 
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=20)), st.integers(1, 30))
+@pytest.mark.thorough
 def test_pieces_are_full_but_the_last(chunks: list[bytes], size: int) -> None:
     async def play() -> None:
         cutter = Cutter(sent(*chunks))

@@ -1,5 +1,6 @@
 """A drawn graph, read as a person would read it: every line down from a commit ends at one of its parents."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,6 +112,7 @@ def graphs(draw: st.DrawFn) -> dict[str, Commit]:
 
 @settings(max_examples=300)
 @given(graphs(), st.booleans())
+@pytest.mark.thorough
 def test_every_edge_and_no_other_can_be_read(commits: dict[str, Commit], by_line: bool) -> None:
     start = f"c{len(commits) - 1}"
     order = topological if by_line else log

@@ -35,6 +35,7 @@ def rows(text: str, *options: str) -> list[Any]:
     return [json.loads(line) for line in done("query", text, "-f", "ndjson", *options).splitlines()]
 
 
+@pytest.mark.thorough
 def test_sql_over_a_lake(lake: Path) -> None:
     assert rows("select host, count(*) n from logs group by host order by n desc") == [
         {"host": "a", "n": 2},

@@ -124,6 +124,7 @@ def test_all_that_is_done_succeeds(tmp_path: Path, seed: int, share: float) -> N
     run(play())
 
 
+@pytest.mark.thorough
 def test_a_body_of_many_pieces_is_right_or_to_be_read_again(tmp_path: Path) -> None:
     """What was handed out cannot be taken back: the reader gets an error, and reads again."""
 

@@ -135,6 +135,7 @@ def test_decimals_of_a_table_do_not_become_floats(tmp_path: Path) -> None:
     on_lake(tmp_path, play)
 
 
+@pytest.mark.thorough
 def test_typed_columns_have_decimals(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         await lake.pool("prices", PRICES)
@@ -180,6 +181,7 @@ def test_arithmetic_is_exact(value: str, expected: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value, expected", [("u * float64(x)", U64 * float(LONG)), ("float64(k) - u", -(2.0**64))])
+@pytest.mark.thorough
 def test_with_a_float_of_a_row_it_is_a_float(value: str, expected: float, tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         assert await lake.rows(f"from logs | k == 2 | cut y:={value}") == [{"y": expected}]
@@ -214,6 +216,7 @@ def test_rewritten_objects_have_them_too(tmp_path: Path) -> None:
     on_lake(tmp_path, play)
 
 
+@pytest.mark.thorough
 def test_objects_that_no_one_decimal_holds_are_read_by_their_texts(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         great, small = Decimal("9" * 30), Decimal("0." + "1" * 20)

@@ -69,6 +69,7 @@ def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_pat
     run(play())
 
 
+@pytest.mark.thorough
 def test_a_column_that_no_row_of_the_object_has(tmp_path: Path) -> None:
     """A load of several objects has one layout: the first of them has a column for the texts of the last."""
     rows = [{"k": n, "noise": math.sin(n), "x": n if n < 2_000 else f"{n}"} for n in range(4_000)]
@@ -88,6 +89,7 @@ def test_a_column_that_no_row_of_the_object_has(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_merged_is_not_tried_again_and_again(tmp_path: Path) -> None:
     """Text beside columns, and structs beside scalars."""
 

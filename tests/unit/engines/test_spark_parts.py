@@ -175,6 +175,7 @@ def test_what_spark_has_failed_by(said: str, message: str, hint: str) -> None:
     assert hint in error.hint
 
 
+@pytest.mark.thorough
 def test_all_of_lochan_is_in_the_package() -> None:
     with zipfile.ZipFile(package()) as archive:
         names = archive.namelist()

@@ -195,6 +195,7 @@ def test_the_same_answers_of_both_layouts(earlier: Sequence[bool], tmp_path: Pat
 
 
 @pytest.mark.parametrize("texts", [EVERY, (PLAIN, OFFSET, NANOS)], ids=["with strings", "times alone"])
+@pytest.mark.thorough
 def test_the_same_tables_and_texts_of_both_layouts(texts: Sequence[str], tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path / "old") as old, query_lake(tmp_path / "new") as new:
@@ -251,6 +252,7 @@ async def strings_that_say_times(lake: QueryLake) -> list[str]:
     return [text.as_py() for text in strings if isinstance(text.as_py(), str) and place(text.as_py())[0] == 1]
 
 
+@pytest.mark.thorough
 def test_objects_of_earlier_versions_are_pruned_once_they_are_compacted(tmp_path: Path) -> None:
     texts = [f"2026-11-0{day}T10:00:00+01:00" for day in range(1, 6)]
 
@@ -274,6 +276,7 @@ def test_objects_of_earlier_versions_are_pruned_once_they_are_compacted(tmp_path
 
 
 @pytest.mark.parametrize("earlier", [(True, False, True), (False, False, False), (True, True, False)])
+@pytest.mark.thorough
 def test_both_sides_of_a_merge_mean_one_moment(earlier: Sequence[bool], tmp_path: Path) -> None:
     """By its moment a row is the same, also where one side was written by an earlier version."""
     by_ts = parse(["ts:time"], primary_key=["ts"])
@@ -368,6 +371,7 @@ def test_nothing_is_pruned_away_within_a_microsecond(key: str, tmp_path: Path) -
     run(play())
 
 
+@pytest.mark.thorough
 def test_objects_are_pruned_though_strings_are_among_them(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
@@ -445,6 +449,7 @@ def test_what_is_loaded_comes_back(texts: list[Any], as_table: bool) -> None:
 RAW = pa.schema([("ts", pa.string()), ("n", pa.int64())])
 
 
+@pytest.mark.thorough
 def test_many_lines_of_all_ways(tmp_path: Path) -> None:
     """Enough of them that the engine reads most by itself."""
     chance = random.Random(11)
@@ -481,6 +486,7 @@ def test_many_lines_of_all_ways(tmp_path: Path) -> None:
 # ── what says no time ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 def test_the_load_reports_how_many_are_not_times(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:

@@ -86,6 +86,7 @@ async def steady(journal: Journal, clock: Clock, count: int, pause_s: float) -> 
         yield number
 
 
+@pytest.mark.thorough
 def test_an_hour_of_a_record_a_second_on_a_disk() -> None:
     async def play() -> None:
         clock = Clock()
@@ -144,6 +145,7 @@ def test_three_days_in_a_bucket() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_a_cold_start_after_trimming_reads_one_checkpoint_and_what_came_since() -> None:
     async def play() -> None:
         clock = Clock()
@@ -161,6 +163,7 @@ def test_a_cold_start_after_trimming_reads_one_checkpoint_and_what_came_since() 
     run(play())
 
 
+@pytest.mark.thorough
 def test_a_reader_whose_checkpoints_have_gone_reads_on() -> None:
     """It has listed them, and before it reads one they are all replaced by newer ones."""
 

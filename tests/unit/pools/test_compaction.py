@@ -110,6 +110,7 @@ def test_a_partition_has_the_ends_of_its_keys_also_where_rows_have_none(settings
         max_size=12,
     )
 )
+@pytest.mark.thorough
 def test_after_a_compaction_there_is_nothing_to_do(drawn: list[tuple[int, int, int, int]]) -> None:
     objects: dict[str, tuple[Any, ...]] = {
         f"{n}": (f"{n}", min(one, other), max(one, other), size, keyless)

@@ -60,6 +60,7 @@ def keys(draw: st.DrawFn) -> tuple[PoolSettings, list[list[Any]]]:
 
 
 @given(keys())
+@pytest.mark.thorough
 def test_bytes_compare_as_keys_do(drawn: tuple[PoolSettings, list[list[Any]]]) -> None:
     settings, rows = drawn
     for one in rows:
@@ -99,6 +100,7 @@ def test_a_range_holds_the_rows_between_and_none_without_the_key(
 
 
 @given(st.lists(st.lists(TEXTS | st.text("a\xff", min_size=200, max_size=400), min_size=2, max_size=2), min_size=1))
+@pytest.mark.thorough
 def test_a_shortened_span_lies_around_the_whole_one(rows: list[list[Any]]) -> None:
     settings = PoolSettings((PoolKey(("a",), True), PoolKey(("b",))))
     found = sorted(encode(row, settings) for row in rows)

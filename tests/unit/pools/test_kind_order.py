@@ -33,6 +33,7 @@ def test_the_bytes_of_keys_rise_with_the_places() -> None:
 
 
 @pytest.mark.parametrize("direction", ["", "-r "])
+@pytest.mark.thorough
 def test_queries_order_kinds_as_the_table_does(direction: str) -> None:
     parts = "duration(x)", "ip(x)", "time(x)", "int64(x)", "bool(x)", "x"
     rows = [{"x": each} for each in ("1h", "10.0.0.1", "2026-11-01T00:00:00Z", "7", "true", "word")]

@@ -37,6 +37,7 @@ def visible(denied: list[str]) -> VisibleObjects:
     st.sets(PATHS), st.lists(DENIED, max_size=3), st.sampled_from(["", "/"]), st.sampled_from(["", "b/", "c"]),
     st.integers(1, 4), st.integers(1, 3), st.integers(1, 3),
 )  # fmt: skip
+@pytest.mark.thorough
 def test_all_pages_together(
     paths: set[str], denied: list[str], delimiter: str, prefix: str, limit: int, chunk: int, chunks: int
 ) -> None:

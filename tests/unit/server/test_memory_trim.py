@@ -20,6 +20,7 @@ class Soon(SystemClock):
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.thorough
 def test_what_lies_free_between_pieces_in_use_is_given_back() -> None:
     async def work() -> int:
         pieces = [bytes([number % 256]) * PIECE for number in range(1_000)]

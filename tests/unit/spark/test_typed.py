@@ -150,6 +150,7 @@ def test_what_is_refused(place: LakeAddress) -> None:
         table(place, where="k > 1 | head 1")
 
 
+@pytest.mark.thorough
 def test_the_sql_of_spark_has_the_same_columns(place: LakeAddress) -> None:
     made = place.run(lambda lake: plan(lake.queries(), ReadRequest(prefix_uri("odd"))))
     names = [each.rpartition(" AS ")[2].strip("`") for each in select_list(made.row)]

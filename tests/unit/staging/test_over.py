@@ -160,6 +160,7 @@ def test_a_page_costs_the_same_with_many_tombstones_in_front(delimiter: str) -> 
     assert run(view.get(NUMBERS[0])) is None and run(view.get(NUMBERS[-1])) == entry(NUMBERS[-1])
 
 
+@pytest.mark.thorough
 def test_ranges_that_nothing_touches_are_shared() -> None:
     branch = Branch(*NUMBERS)
     branch.stage(gone(NUMBERS[500]))

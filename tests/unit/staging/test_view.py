@@ -165,6 +165,7 @@ def test_folders_are_jumped_over() -> None:
     assert base.batches <= 40  # of 50: one batch tells of a folder, the next one is looked for behind it
 
 
+@pytest.mark.thorough
 def test_a_folder_of_files_is_not_walked_one_by_one() -> None:
     runs, _ = new_runs()
     view = View(staged(runs, [entry(f"d/{path}") for path in many(3_000)]), EmptyBase(), runs)

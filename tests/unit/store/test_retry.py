@@ -105,6 +105,7 @@ def test_a_list_goes_on_after_the_last_path() -> None:
     assert rig.counts.list.requests == 6
 
 
+@pytest.mark.thorough
 def test_a_broken_stream_is_resumed_where_objects_never_change() -> None:
     rig = Rig(StoreFault.UNAVAILABLE, StoreFault.BROKEN, StoreFault.UNAVAILABLE, StoreFault.UNAVAILABLE, immutable=True)
     whole = run(joined(chunks(20, MIB)))

@@ -368,6 +368,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.thorough
 def test_it_ends_with_its_parent_and_not_before(root: Path) -> None:
     starter = subprocess.Popen([sys.executable, "-c", _STARTER, str(root)], stdout=subprocess.PIPE)
     assert starter.stdout is not None

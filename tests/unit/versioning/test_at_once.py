@@ -69,6 +69,7 @@ def test_commits_under_a_steady_stream_of_writes() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_merges_that_race_all_land() -> None:
     async def play() -> None:
         one, other = await two_servers()

@@ -3,6 +3,7 @@
 from time import process_time
 
 import msgspec
+import pytest
 
 from lochan.formats.entry import Block
 from lochan.formats.repository_events import PartPut, UploadOpened
@@ -44,6 +45,7 @@ def seconds_each(count: int) -> float:
     return min(once() for _ in range(3))
 
 
+@pytest.mark.thorough
 def test_the_ten_thousandth_part_costs_what_the_first_does() -> None:
     seconds_each(100)
     assert seconds_each(MANY) < 2.5 * seconds_each(500)  # copying all of them each time made it six

@@ -426,6 +426,7 @@ def test_a_copy_of_a_committed_file_is_watched_too() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_commits_of_many_workspaces_at_once_all_land() -> None:
     async def play() -> None:
         _, one, other = await watched()

@@ -114,6 +114,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
+@pytest.mark.thorough
 def test_a_type_that_holds_itself() -> None:
     node = {"type": "record", "name": "node", "fields": [{"name": "id", "type": "long"}]}
     node["fields"].append({"name": "next", "type": ["null", "node"]})  # type: ignore[attr-defined]

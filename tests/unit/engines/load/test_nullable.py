@@ -110,6 +110,7 @@ def _written(table: pa.Table, format: str) -> bytes:
     return sink.getvalue()
 
 
+@pytest.mark.thorough
 def test_nulls_that_come_late() -> None:
     """The first rows had another shape than the last, and all have one in the end."""
     rows = [{"id": n, "a": n, "o": {"c": "x"}} for n in range(3_000)]

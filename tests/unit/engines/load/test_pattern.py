@@ -37,6 +37,7 @@ def matches(engine: Any, shape_text: str, text: str) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(ROWS, ROWS, st.booleans())
+@pytest.mark.thorough
 def test_rows_of_other_shapes_never_match(engine: Any, row: dict[str, Any], other: dict[str, Any], ascii: bool) -> None:
     text, shape_text = json.dumps(row, ensure_ascii=ascii), json.dumps(other)
     try:

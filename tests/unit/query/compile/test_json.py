@@ -45,5 +45,6 @@ ROWS: list[dict[str, Any]] = [
         ("from p | head 1 | put m := 1", [{"x": 1, "m": 1}]),
     ],
 )
+@pytest.mark.thorough
 def test_json(query: str, rows: list[Any]) -> None:
     assert ask(query, ROWS) == rows

@@ -93,6 +93,7 @@ def _is_public(side: str) -> bool:
     return side[0] in "'\"0123456789" or side.isupper() or side.startswith("bool(")
 
 
+@pytest.mark.thorough
 def test_secrets_and_signatures_are_compared_in_constant_time() -> None:
     assert compared(ast.parse("if self._signature == computed: pass")), "else this would see nothing"
     for package in (lochan.access, lochan.server.gateway):
