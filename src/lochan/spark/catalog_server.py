@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
@@ -55,6 +56,9 @@ def answer(tables: Tables, request: Request) -> Answer:
         made: Answer = getattr(tables, f"on_{request['verb']}")(request)
     except LochanError as error:
         return _refusal(error)
+    except Exception as error:  # a mistake of ours: the next request may be answered all the same
+        traceback.print_exc()
+        return {"error": {"kind": "Internal", "message": f"{type(error).__name__}: {error}"}}
     return made
 
 
@@ -84,7 +88,7 @@ class Tables:
         return {"namespaces": []}
 
     def on_load(self, request: Request) -> Answer:
-        uri = _uri(request)
+        uri = self._at_version(_uri(request), request)
         planned = self._lake.frames.scan(str(uri))
         at = f"{uri.repository}@{planned.commit}"
         self._remember(at, planned)
@@ -135,6 +139,15 @@ class Tables:
             self._lake.pool(uri.repository).delete_rows(where, branch=uri.ref)
         return {}
 
+    def _at_version(self, uri: Uri, request: Request) -> Uri:
+        """VERSION AS OF is a ref, and TIMESTAMP AS OF a moment of the branch."""
+        if version := request.get("version"):
+            return uri._replace(ref=str(version))
+        if (moment := request.get("timestamp_us")) is None:
+            return uri
+        branch = uri.ref or self._lake.pool(uri.repository).show().default_branch
+        return uri._replace(ref=f"{branch}@{{{_text(moment)}}}")
+
     def _plan(self, at: str) -> ScanPlan:
         if at not in self._plans:
             self._remember(at, self._lake.frames.scan(at))
@@ -176,10 +189,6 @@ def _uri(request: Request) -> Uri:
     uri = prefix_uri(request["name"])
     if "/" in request["name"]:
         raise Invalid(f"{request['name']!r} is a path of files", hint="read it with lochan.spark.read")
-    if version := request.get("version"):
-        return uri._replace(ref=str(version))
-    if (moment := request.get("timestamp_us")) is not None:
-        return uri._replace(ref=f"{uri.ref or 'main'}@{{{_text(moment)}}}")
     return uri
 
 

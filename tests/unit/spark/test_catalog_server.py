@@ -1,0 +1,83 @@
+"""The process that answers Spark's catalog, without Spark: requests and answers are lines of JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lochan.pools.settings import parse
+from lochan.spark.catalog_server import serve
+from tests.run import run
+from tests.unit.engines.lake import query_lake
+
+TABLE = {"namespace": [], "name": "logs"}
+THREE = {"op": "=", "column": "n", "value": {"int": 3}}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lake")
+
+    async def made() -> None:
+        async with query_lake(folder) as lake:
+            rows = [{"n": n, "host": f"h{n}"} for n in range(1, 7)]
+            await lake.pool("logs", rows[:3], rows[3:], settings=parse(["n"]))
+
+    run(made())
+    return folder / "lake"
+
+
+def answers(lake: Path, *requests: dict[str, Any]) -> list[dict[str, Any]]:
+    lines = [{"verb": "open", "options": {"lake": str(lake)}}, *requests]
+    written = io.StringIO()
+    serve(io.StringIO("".join(f"{json.dumps(each)}\n" for each in lines)), written)
+    return [json.loads(line) for line in written.getvalue().splitlines()]
+
+
+def test_tables_and_their_columns(lake: Path) -> None:
+    tables, loaded = answers(lake, {"verb": "tables", "namespace": []}, {"verb": "load", **TABLE})
+    assert tables == {"tables": ["logs"]}
+    assert [(each["name"], each["type"]) for each in json.loads(loaded["schema"])["fields"]] == [
+        ("n", "long"),
+        ("host", "string"),
+    ]
+    assert (loaded["key"], loaded["target"], loaded["uri"].partition("@")[0]) == (["n"], "logs", "logs")
+
+
+def test_a_plan_names_the_objects_that_filters_leave(lake: Path) -> None:
+    [loaded] = answers(lake, {"verb": "load", **TABLE})
+    plan = {"verb": "plan", "uri": loaded["uri"]}
+    whole, few, none = answers(
+        lake,
+        {**plan, "filters": []},
+        {**plan, "filters": [THREE]},
+        {**plan, "filters": [{"op": "=", "column": "n", "value": {"int": 99}}]},
+    )
+    counts = [sum(len(scan["files"]) for scan in each["scans"]) for each in (whole, few, none)]
+    assert counts == [2, 1, 0]
+    for path, size in whole["scans"][0]["files"]:
+        assert Path(path).stat().st_size == size
+
+
+def test_mistakes_are_answers_and_the_process_goes_on(lake: Path) -> None:
+    missing, wrong, bug, fine = answers(
+        lake,
+        {"verb": "load", "namespace": [], "name": "nothing"},
+        {"verb": "load", "namespace": [], "name": "logs/x"},
+        {"verb": "plan", "filters": []},
+        {"verb": "tables", "namespace": []},
+    )
+    assert missing["error"]["kind"] == "NotFound"
+    assert wrong["error"]["kind"] == "Invalid" and "path of files" in wrong["error"]["message"]
+    assert bug["error"]["kind"] == "Internal"
+    assert fine == {"tables": ["logs"]}
+
+
+def test_a_lake_that_is_not_there_is_the_answer_to_everything(tmp_path: Path) -> None:
+    [first, second] = answers(tmp_path / "none", {"verb": "tables", "namespace": []}, {"verb": "namespaces"})
+    assert first == second
+    assert first["error"]["kind"] == "NotFound" and "no lake at" in first["error"]["message"]
