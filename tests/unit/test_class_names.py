@@ -15,7 +15,6 @@ SHARED = {
     "Conflict",
     "Lake",
     "Order",
-    "Pool",
     "Record",
     "Repository",
     "Result",
@@ -23,7 +22,6 @@ SHARED = {
     "Side",
     "Source",
     "Span",
-    "Words",
 }
 
 

@@ -27,7 +27,7 @@ from lochan.api.results import (
     ObjectTable,
     microseconds,
 )
-from lochan.api.session import Opened, Session
+from lochan.api.session import OpenedRepository, Session
 from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class OpenedRef:
 
     __slots__ = ("_files", "_name", "_opened")
 
-    def __init__(self, opened: Opened, name: str, *, files: bool = False) -> None:
+    def __init__(self, opened: OpenedRepository, name: str, *, files: bool = False) -> None:
         self._opened = opened
         self._name = name
         self._files = files

@@ -94,7 +94,7 @@ class OpenRepositories:
             yield
 
 
-class Opened:
+class OpenedRepository:
     """A repository while it is used. Of errors, the commands that they advise name it. Written out as a class, since
     every verb enters one."""
 
@@ -177,9 +177,9 @@ class Session:
             self._names[name] = await self.lake.repository(name)
         return self._names[name]
 
-    def opened(self, name: str) -> Opened:
+    def opened(self, name: str) -> OpenedRepository:
         """By its name of this moment: one that was renamed or deleted is not found. Raises NotFound."""
-        return Opened(self, name)
+        return OpenedRepository(self, name)
 
     async def close(self) -> None:
         """With the lake."""

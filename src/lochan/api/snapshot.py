@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lochan.api.ref import OpenedRef, Ref
-from lochan.api.session import Opened, Session
+from lochan.api.session import OpenedRepository, Session
 
 if TYPE_CHECKING:
     from lochan.staging.view import View
@@ -86,7 +86,7 @@ class RefSnapshot(Ref):
         return same and self.kind != WORKSPACE and _layers(one) is _layers(two)
 
     def _opened(self) -> OpenedRef:
-        return OpenedRef(Opened(self._session, self.repository_name, self._repository), self.name)
+        return OpenedRef(OpenedRepository(self._session, self.repository_name, self._repository), self.name)
 
     async def _view(self, repository: OpenRepository, name: str) -> View:
         return await repository.view(self._resolved)

@@ -36,13 +36,13 @@ def main() -> None:
 
 def serve(requests: TextIO, answers: TextIO) -> None:
     """The first request opens the lake; what is wrong with that is the answer to every other."""
-    tables: Tables | None = None
+    tables: CatalogTables | None = None
     broken: LochanError | None = None
     for line in requests:
         request = json.loads(line)
         if request["verb"] == "open":
             try:
-                tables = Tables.at(request["options"])
+                tables = CatalogTables.at(request["options"])
             except LochanError as error:
                 broken = error
             continue
@@ -51,7 +51,7 @@ def serve(requests: TextIO, answers: TextIO) -> None:
         answers.flush()
 
 
-def answer(tables: Tables, request: Request) -> Answer:
+def answer(tables: CatalogTables, request: Request) -> Answer:
     try:
         made: Answer = getattr(tables, f"on_{request['verb']}")(request)
     except LochanError as error:
@@ -68,7 +68,7 @@ def _refusal(error: LochanError | None) -> Answer:
     return {"error": {"kind": type(error).__name__, "message": f"{message}{hint}"}}
 
 
-class Tables:
+class CatalogTables:
     """Pools are tables. `logs` is its default branch, `logs@dev` another ref."""
 
     def __init__(self, lake: Lake) -> None:
@@ -76,7 +76,7 @@ class Tables:
         self._plans: dict[str, ScanPlan] = {}  # by the table and its commit, the newest last
 
     @classmethod
-    def at(cls, options: Mapping[str, str]) -> Tables:
+    def at(cls, options: Mapping[str, str]) -> CatalogTables:
         store = {name: value for name, value in options.items() if name != "lake"}
         return cls(spark_lake(options.get("lake"), store).connect())
 

@@ -15,7 +15,7 @@ from lochan.access.rights import Denied, Rights, VisibleObjects
 from lochan.api.options import QueryOptions
 from lochan.api.results import ObjectPage
 from lochan.api.verbs import Verb
-from lochan.api.wrappers.proxy import HIDDEN, Call, Passed
+from lochan.api.wrappers.proxy import HIDDEN, VerbCall, Passed
 from lochan.api.wrappers.resources import SOURCES, AbsentRepository, CallResources, Right
 from lochan.api.wrappers.visible_page import VisiblePage
 from lochan.errors import NotFound, Refused
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _OBJECTS = "objects "
 
 
-class Guard:
+class RightsGuard:
     """For one user. `arrived`: the boot-time clock, read after the request arrived: rights are judged by a state of the
     lake that is new enough for it (A1). `reads` are the sources that a query was allowed to read."""
 
@@ -38,7 +38,7 @@ class Guard:
         self.reads: Sequence[SourceRead] = ()
 
     @asynccontextmanager
-    async def around(self, call: Call) -> AsyncIterator[Passed]:
+    async def around(self, call: VerbCall) -> AsyncIterator[Passed]:
         """Raises Denied, and Refused for a call about files of this machine."""
         about = CallResources(call)
         try:
@@ -52,7 +52,7 @@ class Guard:
             error.among = None  # names that are near might be of what they may not see
             raise
 
-    async def _allows(self, call: Call, about: CallResources) -> bool:
+    async def _allows(self, call: VerbCall, about: CallResources) -> bool:
         """Raises NotFound for a repository that is not there, to those who may know that."""
         try:
             return await self.may(await about.rights(call.verb.needs))
@@ -69,7 +69,7 @@ class Guard:
         """To be used before the next await."""
         return (await self._access.authorised_state(self._arrived)).rights(self._user)
 
-    def _limit_query(self, call: Call) -> None:
+    def _limit_query(self, call: VerbCall) -> None:
         """It may read what its user may, and change nothing."""
         from lochan.access.query_rights import QueryRights
 
@@ -82,7 +82,7 @@ class Guard:
 class _Filter:
     """What one call gives back, without what its user may not see."""
 
-    def __init__(self, guard: Guard, call: Call, about: CallResources) -> None:
+    def __init__(self, guard: RightsGuard, call: VerbCall, about: CallResources) -> None:
         self._guard = guard
         self._call = call
         self._about = about
@@ -117,7 +117,7 @@ def _allows(rights: Rights, needed: Right) -> bool:
     return rights.allow(needed.action, needed.resource)
 
 
-def _denied(call: Call) -> Denied:
+def _denied(call: VerbCall) -> Denied:
     """In words that only repeat what the caller has said."""
     verb, handle = call.verb, call.handle
     where = getattr(handle, "repository_name", "") or getattr(handle, "name", "")
@@ -129,7 +129,7 @@ def _needs(verb: Verb) -> str:
     return f"{verb.noun}.{verb.name} needs {' and '.join(actions)}"
 
 
-def _check_local(call: Call) -> None:
+def _check_local(call: VerbCall) -> None:
     """A user of a server must not name files of the server's machine."""
     verb = call.verb
     given = call.arguments.get(verb.local) if verb.local else None

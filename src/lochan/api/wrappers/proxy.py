@@ -24,7 +24,7 @@ _NOUNS = (Lake, Repository, Ref, Upload, Access, Frames)
 _ROWS = {(verb.noun, verb.name): verb for verb in VERBS}
 
 
-class Call:
+class VerbCall:
     """One call of a verb on a handle of the local lake. Raises Invalid for one text in place of several: the verb would
     take its letters, and a check the whole text."""
 
@@ -51,7 +51,7 @@ Passed = Callable[[Any], Awaitable[Any]]  # what the caller gets in place of a r
 
 
 class Layer(Protocol):
-    def around(self, call: Call) -> AbstractAsyncContextManager[Passed]:
+    def around(self, call: VerbCall) -> AbstractAsyncContextManager[Passed]:
         """Entered before the verb is called, and left when it has given its result, or its last item."""
 
 
@@ -80,19 +80,19 @@ class Wrapped:
             return lambda *args, **kwargs: self._run(self._call(verb, method, *args, **kwargs))
         return lambda *args, **kwargs: self._enter(self._call(verb, method, *args, **kwargs))
 
-    def _call(self, verb: Verb, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
-        return Call(verb, self._handle, _signature(method), *args, **kwargs)
+    def _call(self, verb: Verb, method: Callable[..., Any], *args: Any, **kwargs: Any) -> VerbCall:
+        return VerbCall(verb, self._handle, _signature(method), *args, **kwargs)
 
     def _handles(self, found: Any) -> Any:
         if isinstance(found, (Wrapped, *_NOUNS)):  # a property, such as `Lake.access`
             return self._wrap(found)
         return lambda *args, **kwargs: self._wrap(found(*args, **kwargs))
 
-    async def _run(self, call: Call) -> Any:
+    async def _run(self, call: VerbCall) -> Any:
         async with self._layer.around(call) as passed:
             return self._wrap(await passed(await call.on(self._inner)))
 
-    async def _iterate(self, call: Call) -> AsyncIterator[Any]:
+    async def _iterate(self, call: VerbCall) -> AsyncIterator[Any]:
         async with self._layer.around(call) as passed, aclosing(call.on(self._inner)) as items:
             async for item in items:
                 shown = await passed(item)
@@ -100,7 +100,7 @@ class Wrapped:
                     yield self._wrap(shown)
 
     @asynccontextmanager
-    async def _enter(self, call: Call) -> AsyncIterator[Any]:
+    async def _enter(self, call: VerbCall) -> AsyncIterator[Any]:
         async with self._layer.around(call) as passed, call.on(self._inner) as entered:
             yield self._wrap(await passed(entered))
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from lochan.api.results import ObjectInfo
-from lochan.api.wrappers.proxy import Call, Passed
+from lochan.api.wrappers.proxy import VerbCall, Passed
 from lochan.api.wrappers.resources import SOURCES
 
 # Arguments that say what a call is about. Others may hold secrets, or bytes.
@@ -52,7 +52,7 @@ class Noted:
         self._note = note
 
     @asynccontextmanager
-    async def around(self, call: Call) -> AsyncIterator[Passed]:
+    async def around(self, call: VerbCall) -> AsyncIterator[Passed]:
         size, error = 0, None
 
         async def passed(value: Any) -> Any:
@@ -79,7 +79,7 @@ class Audited:
         self._write = write
 
     @asynccontextmanager
-    async def around(self, call: Call) -> AsyncIterator[Passed]:
+    async def around(self, call: VerbCall) -> AsyncIterator[Passed]:
         try:
             yield _unchanged
         except BaseException as error:
@@ -92,11 +92,11 @@ async def _unchanged(value: Any) -> Any:
     return value
 
 
-def _name(call: Call) -> str:
+def _name(call: VerbCall) -> str:
     return f"{call.verb.noun}.{call.verb.name}"
 
 
-def _place(call: Call) -> tuple[str, str]:
+def _place(call: VerbCall) -> tuple[str, str]:
     """The repository and the ref; empty for a call about the lake."""
     handle = call.handle
     if hasattr(handle, "repository_name"):
@@ -104,6 +104,6 @@ def _place(call: Call) -> tuple[str, str]:
     return getattr(handle, "name", ""), str(call.arguments.get("branch", ""))
 
 
-def _about(call: Call) -> str:
+def _about(call: VerbCall) -> str:
     given = {name: call.arguments[name] for name in _NAMES if call.arguments.get(name)}
     return " ".join([repr(call.handle), *(f"{name}={value!r}" for name, value in given.items())])

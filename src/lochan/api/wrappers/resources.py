@@ -10,7 +10,7 @@ from lochan.access import resources
 from lochan.api.ref import Ref
 from lochan.api.repository import Repository
 from lochan.api.workspace import Workspace
-from lochan.api.wrappers.proxy import Call
+from lochan.api.wrappers.proxy import VerbCall
 from lochan.errors import NotFound
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class AbsentRepository(Exception):
 class CallResources:
     """Of one call. Refs are resolved once."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: VerbCall) -> None:
         self._call = call
         self._session = call.handle._session
         self._refs: dict[tuple[str, str], str] = {}

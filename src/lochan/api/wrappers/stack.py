@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from lochan.api.lake import Lake
-from lochan.api.wrappers.guard import Guard
+from lochan.api.wrappers.guard import RightsGuard
 from lochan.api.wrappers.proxy import Layer, Wrapped
 from lochan.api.wrappers.records import Audited, AuditLine, Noted, Use
 
@@ -23,7 +23,7 @@ class Caller(NamedTuple):
 
 class ServedLake(NamedTuple):
     lake: Lake
-    guard: Guard
+    guard: RightsGuard
 
 
 def serve_lake(
@@ -31,7 +31,7 @@ def serve_lake(
 ) -> ServedLake:
     """The lake as the caller may use it, in their name."""
     session = lake._session.acting_as(caller.user, caller.client, caller.source)
-    guard = Guard(session.lake.open_access(), caller.user, caller.arrived)
+    guard = RightsGuard(session.lake.open_access(), caller.user, caller.arrived)
     layers: tuple[Layer, ...] = (guard, Noted(note), Audited(audit))
     found: object = Lake(session)
     for layer in layers:

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from lochan.access.rights import VisibleObjects
 from lochan.api.results import ObjectPage
-from lochan.api.wrappers.proxy import Call
+from lochan.api.wrappers.proxy import VerbCall
 
 _PAGES_MAX = 20  # that are hidden as a whole, before a page is given that shows nothing
 _FOLDER_MAX = 5_000  # objects of a folder, which are looked at for one that is shown
 
 
 class VisiblePage:
-    def __init__(self, visible: VisibleObjects, call: Call) -> None:
+    def __init__(self, visible: VisibleObjects, call: VerbCall) -> None:
         self._visible = visible
         self._call = call
 

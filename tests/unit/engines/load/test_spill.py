@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.load import staging as aside
+from lochan.engines.duckdb.load import staging
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolKey, PoolSettings
@@ -30,7 +30,7 @@ MADE: dict[str, Callable[[int], object]] = {
 @pytest.fixture(autouse=True)
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for a few kilobytes."""
-    monkeypatch.setattr(aside, "_SHARE", 1 << 18)
+    monkeypatch.setattr(staging, "_SPILL_SHARE", 1 << 18)
 
 
 def _logs(rows: int) -> list[Row]:
