@@ -15,7 +15,7 @@ from lochan.access.rights import Denied, Rights, VisibleObjects
 from lochan.api.options import QueryOptions
 from lochan.api.results import ObjectPage
 from lochan.api.verbs import Verb
-from lochan.api.wrappers.proxy import HIDDEN, VerbCall, Passed
+from lochan.api.wrappers.proxy import HIDDEN, Passed, VerbCall
 from lochan.api.wrappers.resources import SOURCES, AbsentRepository, CallResources, Right
 from lochan.api.wrappers.visible_page import VisiblePage
 from lochan.errors import NotFound, Refused

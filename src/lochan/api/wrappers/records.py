@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from lochan.api.results import ObjectInfo
-from lochan.api.wrappers.proxy import VerbCall, Passed
+from lochan.api.wrappers.proxy import Passed, VerbCall
 from lochan.api.wrappers.resources import SOURCES
 
 # Arguments that say what a call is about. Others may hold secrets, or bytes.
