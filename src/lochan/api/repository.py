@@ -129,7 +129,7 @@ class Repository:
             names = [full_name(each, repository) for each in (left, right)]
             one, other = [(await repository.resolve(name)).commit_id for name in names]
             refs, _ = await repository.refs()
-            return [Commit.of(id, refs.commit(id)) for id in merge_bases(refs.commit, one, other)]
+            return [Commit.of(id, refs.recorded(id)) for id in merge_bases(refs.recorded, one, other)]
 
     async def bisect(self, good: Sequence[str], bad: str, skipped: Sequence[str] = ()) -> BisectStep:
         """Which commit to test next for the one that broke something, by what is known so far: some good ones, a bad
@@ -235,11 +235,12 @@ async def _bisect_step(repository: OpenRepository, good: Sequence[str], bad: str
 
     refs, _ = await repository.refs()
     ids = {name: (await repository.resolve(name)).commit_id for name in dict.fromkeys((*good, bad, *skipped))}
-    marks = BisectMarks(ids[bad], frozenset(ids[name] for name in good), frozenset(ids[name] for name in skipped))
-    now = step(refs.commit, marks)
+    untestable = {ids[name] for name in skipped} | refs.collection.expired()
+    marks = BisectMarks(ids[bad], frozenset(ids[name] for name in good), frozenset(untestable))
+    now = step(refs.recorded, marks)
     return BisectStep(
         test=Commit.of(now.test, refs.commit(now.test)) if now.test else None,
         rounds=rounds(len(now.candidates)) if now.test else 0,
         candidates=tuple(now.candidates),
-        found=() if now.test else tuple(Commit.of(id, refs.commit(id)) for id in now.candidates),
+        found=() if now.test else tuple(Commit.of(id, refs.recorded(id)) for id in now.candidates),
     )

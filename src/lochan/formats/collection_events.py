@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+import msgspec
+
 from lochan.formats.events import Event, Preparing
 
 
@@ -67,3 +69,22 @@ class Aliased(Event, frozen=True):
     target: str
     read_at: int
     checked: int = 0
+
+
+class RetentionRule(msgspec.Struct, frozen=True, array_like=True):
+    """For branches whose names match the pattern. A commit is kept if either number keeps it. Fields are only ever
+    added at the end."""
+
+    pattern: str  # of branch names, with * and ?
+    days: float = 0  # what the branch showed in the last so many days; 0: age keeps nothing
+    commits: int = 0  # the newest ones on the branch's own line
+    forever: bool = False  # everything in its history, wherever else it is dropped
+
+
+class RetentionSet(Event, frozen=True):
+    """Replaces all rules. A branch follows the first rule that matches; one without a rule keeps its history."""
+
+    type: ClassVar[str] = "retention-set"
+
+    rules: tuple[RetentionRule, ...] = ()
+    undo_days: float = 30  # how long a branch that was deleted or moved elsewhere can be brought back

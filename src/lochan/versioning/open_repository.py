@@ -110,6 +110,8 @@ class OpenRepository:
         return resolve(refs, ref, workspaces=workspaces, now=self.clock.wall())
 
     async def tree(self, commit: Commit) -> Tree:
+        """Raises Gone if the commit has expired."""
+        self.folded().check_live(commit)
         return await self.trees.open(TreeRef(commit.tree, commit.tree_file))
 
     async def view(self, resolved: ResolvedRef) -> View:

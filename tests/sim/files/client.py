@@ -113,7 +113,7 @@ class FilesClient(Client):
 
     # --- upkeep ------------------------------------------------------------------------------------------------------
     async def collect(self) -> None:
-        await collect(self.repository, self.files_oracle.store, Actor("user", self.name, "collect"))
+        await collect(self.repository, Actor("user", self.name, "collect"))
 
     async def expire(self, commit: str) -> None:
         await self._quietly(Expired((commit,)))

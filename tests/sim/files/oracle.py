@@ -104,6 +104,7 @@ class FilesOracle(RepositoryOracle):
     # --- bytes -------------------------------------------------------------------------------------------------------
     def _judge_bodies(self) -> None:
         refs = self._state.of(Refs)
+        self._judge_aliases(refs.collection.aliases())
         for where, entry in named_entries(refs, self.store, self.prefix):
             for block in entry.blocks:
                 data = self.store.peek(refs.collection.alias(block.address))
@@ -112,6 +113,13 @@ class FilesOracle(RepositoryOracle):
                 body = data[block.offset : block.offset + block.size]
                 if sha256(body).digest() != block.sha256:
                     self.world.fail(f"DESTROYED: {entry.path} of {where} is not what was written")
+
+    def _judge_aliases(self, aliases: dict[str, str]) -> None:
+        """Readers follow one alias, so where it leads must be where the bytes are. The collector keeps what an alias
+        leads to even then, so nothing need be lost."""
+        for address, target in aliases.items():
+            if target in aliases:
+                self.world.fail(f"CHAINED: the alias of {address} leads to {target}, which is an alias itself")
 
 
 def _follows(other: FileWrite, one: FileWrite) -> bool:

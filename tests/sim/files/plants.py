@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lochan.errors import AlreadyExists, Invalid, Refused, Transient
@@ -11,13 +11,13 @@ from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
 from lochan.versioning.bodies.body import Cutter, IncomingBody
+from lochan.versioning.collection.roots import RootScan
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import Collection
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.rules import RefsRules
 from lochan.versioning.state.workspaces import HiddenFiles, WorkspaceState
 from lochan.versioning.workspaces import selection, write
-from tests.sim.files import collector
 from tests.sim.plants import Plant, ShortDay
 
 
@@ -82,13 +82,8 @@ async def _put_small(repository: OpenRepository, file: str, data: bytes, body: I
     return True
 
 
-def _dead(refs: Refs, store: Any, id: str, cut: int) -> list[str]:
-    """Files of workspaces count as dead until a commit names them."""
-    closed = _plain_dead(refs, store, id, cut)
-    return [*closed, *(path for path in store.paths(f"{id}/workspaces/") if path not in closed)]
-
-
-_plain_dead = collector._dead
+def _without_workspaces(self: RootScan, refs: Refs) -> Iterator[str]:
+    return (held.address for _, held in refs.collection.all_held())
 
 
 # --- G7 --------------------------------------------------------------------------------------------------------------
@@ -117,7 +112,7 @@ PLANTS: dict[str, Plant] = {
         (HiddenFiles, "hides", lambda self, path, stamp: self.get(path) is not None)
     ),
     "S8: a put without an answer is written elsewhere": _changed((write, "_put_small", _put_small)),
-    "S8: files of an open workspace are collected": _changed((collector, "_dead", _dead)),
+    "S8: files of an open workspace are collected": _changed((RootScan, "_folders", _without_workspaces)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G4: what was read before a plan lands after it": _without("derived_events_are_fresh"),
     "G6: a branch is made from an expired commit": _changed((Refs, "commit", Refs.recorded)),

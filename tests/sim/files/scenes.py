@@ -190,7 +190,7 @@ SCENES: dict[str, Scene] = {
         budgets=(("preempt", 1), ("fault", 1)),
     ),
     "a workspace's files beside garbage collection": Scene(
-        (*_OPEN, put_at("x"), collect), ((put_at("x"), commit_workspace), (collect, collect))
+        (*_OPEN, put_at("x"), put_at("y"), collect), ((put_at("x"), commit_workspace), (collect, collect))
     ),
     "a put beside garbage collection": Scene(
         (write("main", "p"), collect), ((write("main", "q"),), (collect, collect)), budgets=(("preempt", 3),)

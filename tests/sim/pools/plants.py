@@ -29,7 +29,7 @@ async def _by_name(joins: Any, on: MoveBase, base: Tree, theirs: Tree) -> JoinRe
 
 
 async def _merge(self: Any, on: MoveBase, theirs: str, strategy: Any) -> JoinResult:
-    base = await base_tree(self._repository.trees, on.look_up, on.id, theirs, on.mint)
+    base = await base_tree(self._repository.trees, self._repository.tree, on.look_up, on.id, theirs, on.mint)
     return await _by_name(self, on, base, await self._repository.tree(on.look_up(theirs)))
 
 

@@ -34,7 +34,7 @@ async def cross(repo: History, ours: str, theirs: str, number: int = 1) -> None:
 async def base_of(repo: History, one: str = "main", other: str = "dev") -> tuple[Tree, list[str]]:
     refs, mint = await repo.repository.refs()
     ids = [(await repo.repository.resolve(ref)).commit_id for ref in (one, other)]
-    tree = await base_tree(repo.repository.trees, refs.commit, ids[0], ids[1], mint)
+    tree = await base_tree(repo.repository.trees, repo.repository.tree, refs.recorded, ids[0], ids[1], mint)
     return tree, merge_bases(refs.commit, *ids)
 
 
@@ -146,6 +146,6 @@ def test_no_history_in_common() -> None:
         other = Commit((), "", "", "another first", 0, {}, "", "", 0)
         commits = {first: refs.commit(first), other.id: other}
         with pytest.raises(Invalid, match="no history in common"):
-            await base_tree(repo.repository.trees, commits.__getitem__, first, other.id, mint)
+            await base_tree(repo.repository.trees, repo.repository.tree, commits.__getitem__, first, other.id, mint)
 
     run(play())

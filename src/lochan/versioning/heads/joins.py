@@ -13,15 +13,18 @@ A pool's objects are not paths: two objects of different names may hold the same
 its repository another way to join them, the protocol `HistoryJoins`.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from lochan.errors import Invalid
 from lochan.formats.commit import Commit
-from lochan.formats.metarange import EMPTY, TreeRef
+from lochan.formats.metarange import EMPTY
 from lochan.tree.merge import BASE, Strategy, merge
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.revisions.graph import LookUp, merge_bases
+
+TreeOf = Callable[[Commit], Awaitable[Tree]]
 
 _DEPTH_MAX = 100  # criss-crosses below criss-crosses; below that the first base stands for all
 _NEITHER = Strategy(BASE)
@@ -64,19 +67,21 @@ class HistoryJoins(Protocol):
         """Like `pick`, for one commit of a rebase. `since` is the commit it goes onto and the one that is rebased."""
 
 
-async def base_tree(trees: Trees, look_up: LookUp, ours_id: str, theirs_id: str, mint: int) -> Tree:
-    """The tree that a merge compares both sides with. Raises Invalid if the two have no history in common."""
+async def base_tree(trees: Trees, tree_of: TreeOf, look_up: LookUp, ours_id: str, theirs_id: str, mint: int) -> Tree:
+    """The tree that a merge compares both sides with. Raises Invalid if the two have no history in common, Gone if that
+    has expired."""
     bases = merge_bases(look_up, ours_id, theirs_id)
     if not bases:
         raise Invalid(f"commits {ours_id[:12]} and {theirs_id[:12]} have no history in common")
-    return await _MergedBases(trees, look_up, mint).tree(bases)
+    return await _MergedBases(trees, tree_of, look_up, mint).tree(bases)
 
 
 class _MergedBases:
     """Merge bases as trees. A merge of several is a commit that is in no journal, and is named by them."""
 
-    def __init__(self, trees: Trees, look_up: LookUp, mint: int) -> None:
+    def __init__(self, trees: Trees, tree_of: TreeOf, look_up: LookUp, mint: int) -> None:
         self._files = trees
+        self._tree_of = tree_of
         self._recorded = look_up
         self._mint = mint
         self._made: dict[str, Commit] = {}
@@ -89,8 +94,7 @@ class _MergedBases:
         if depth < _DEPTH_MAX:
             for other in others:
                 first = await self._merged(first, other, depth)
-        commit = self._look_up(first)
-        return self._trees.get(first) or await self._files.open(TreeRef(commit.tree, commit.tree_file))
+        return self._trees.get(first) or await self._tree_of(self._look_up(first))
 
     async def _merged(self, one: str, other: str, depth: int) -> str:
         name = f"{one}+{other}"

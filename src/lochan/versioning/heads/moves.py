@@ -122,7 +122,7 @@ async def rehearse_merge(
     if not found.layers.empty:
         raise dirty(branch)
     head = refs.commit(found.head)
-    joined = await _merged(repository, On(found.head, head, refs.commit, mint), theirs, source, strategy)
+    joined = await _merged(repository, On(found.head, head, refs.recorded, mint), theirs, source, strategy)
     return await repository.tree(head), joined.tree
 
 
@@ -199,7 +199,7 @@ async def move(
             if commit_first is None:
                 raise dirty(name)
             return await _after_commit(repository, name, why, compute, message, commit_first, turn, actor)
-        on = On(branch.head, refs.commit(branch.head), refs.commit, mint)
+        on = On(branch.head, refs.commit(branch.head), refs.recorded, mint)
         commit, new = await _computed(repository, name, why, compute, message, on, actor)
         event = Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn)
         return PreparedMove(
@@ -242,7 +242,7 @@ async def _after_commit(
         return None
     refs, mint = await repository.refs()
     first = committed.commit
-    on = On(first.id, first, lambda id: first if id == first.id else refs.commit(id), mint)
+    on = On(first.id, first, lambda id: first if id == first.id else refs.recorded(id), mint)
     then, _ = await _computed(repository, name, why, compute, message, on, actor)
     test = await _test(repository, refs.branch(name).layers, committed, then)
     if test is None:
@@ -301,7 +301,7 @@ async def _merged(
         raise NothingToDo(f"everything in {source!r} is there already", hint="there is nothing to merge")
     if repository.joins is not None:
         return await repository.joins.merge(on, theirs.commit_id, strategy)
-    base = await base_tree(repository.trees, on.look_up, on.id, theirs.commit_id, on.mint)
+    base = await base_tree(repository.trees, repository.tree, on.look_up, on.id, theirs.commit_id, on.mint)
     return JoinResult(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
 
 

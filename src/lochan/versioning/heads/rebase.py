@@ -69,10 +69,10 @@ async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: A
         found = refs.branch(branch)
         if not found.layers.empty:
             raise dirty(branch)
-        chosen = _to_replay(refs.commit, found.head, target.commit_id)
+        chosen = _to_replay(refs.recorded, found.head, target.commit_id)
         if chosen is None:
             raise NothingToDo(f"branch {branch!r} is on top of {onto!r} already")
-        new, least = await _replayed(repository, refs.commit, chosen, (target.commit_id, found.head), mint, actor)
+        new, least = await _replayed(repository, refs.recorded, chosen, (target.commit_id, found.head), mint, actor)
         head = new[-1].id if new else target.commit_id
         done = RebaseOutcome(head, len(new), len(chosen) - len(new))
         move = Moved(branch, found.incarnation, found.head, head, "rebase", tuple(new), read_at=mint, turn=turn)

@@ -56,7 +56,7 @@ async def _trees(repository: OpenRepository, left: str, right: str, three_dot: b
     one, other = await repository.resolve(left), await repository.resolve(right)
     base = one.commit
     if three_dot:
-        bases = merge_bases(refs.commit, one.commit_id, other.commit_id)
+        bases = merge_bases(refs.recorded, one.commit_id, other.commit_id)
         if not bases:
             raise Invalid(f"{left!r} and {right!r} have no history in common", hint="compare them without three dots")
         base = refs.commit(bases[0])

@@ -5,7 +5,7 @@ parents has the same version of a path, the path is handed on to the first such 
 walk ends when every path is explained. It opens only the ranges that differ.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from lochan.tree.tree import Tree
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.graph import log, topological
+from lochan.versioning.state.refs import Refs
 
 
 class LogRequest(NamedTuple):
@@ -61,8 +62,9 @@ async def walked(
     for id, commit in order(refs.recorded, start, first_parent=request.first_parent):
         matches = _in_time(commit, request) and _says(commit, request)
         if matches and (request.paths or request.prefixes):
-            parents = commit.parents[:1] if request.first_parent else commit.parents
-            matches = await _touches(repository, commit, [refs.commit(parent) for parent in parents], request)
+            parents = refs.live_parents(commit, first_parent=request.first_parent)
+            expired = refs.collection.has_expired(id)  # what it changed is shown by the next commit that has not
+            matches = not expired and await _touches(repository, commit, parents, request)
         yield id, commit, matches
 
 
@@ -122,7 +124,7 @@ async def blame(repository: OpenRepository, ref: str, path: str) -> BlameRow:
     found = await repository.resolve(ref)
     if await (await repository.tree(found.commit)).get(path) is None:
         raise NotFound(f"no object {path!r} is committed at {ref}").named(path)
-    [commit_id] = await _Walk(repository, refs.commit, pa.array([path]), path).explain(found.commit_id)
+    [commit_id] = await _Walk(repository, refs, pa.array([path]), path).explain(found.commit_id)
     return BlameRow(path, commit_id, refs.commit(commit_id))
 
 
@@ -136,7 +138,7 @@ async def blame_under(
     paths = await _paths(repository, found.commit, prefix, after, limit + 1)
     more = len(paths) > limit
     paths = paths.slice(0, limit)
-    ids = await _Walk(repository, refs.commit, paths, prefix, after).explain(found.commit_id)
+    ids = await _Walk(repository, refs, paths, prefix, after).explain(found.commit_id)
     commits = {id: refs.commit(id) for id in set(ids)}
     names = paths.to_pylist()
     entries = [BlameRow(path, id, commits[id]) for path, id in zip(names, ids, strict=True)]
@@ -159,13 +161,13 @@ class _Walk:
     def __init__(
         self,
         repository: OpenRepository,
-        look_up: Callable[[str], Commit],
+        refs: Refs,
         paths: pa.StringArray,
         prefix: str,
         after: str = "",
     ) -> None:
         self._repository = repository
-        self._look_up = look_up
+        self._refs = refs
         self._paths = paths
         self._prefix = prefix
         self._after = after
@@ -179,7 +181,7 @@ class _Walk:
         self._hand_on(start, np.ones(len(self._paths), np.bool_))
         while self._queue:
             _, id = heappop(self._queue)
-            rows = await self._left(self._look_up(id), self._open.pop(id))
+            rows = await self._left(self._refs.recorded(id), self._open.pop(id))
             if len(rows):
                 blamed[rows] = len(commits)
                 commits.append(id)
@@ -188,7 +190,7 @@ class _Walk:
     async def _left(self, commit: Commit, wanted: Mask) -> Indices:
         """The paths that this commit changed itself. The rest is handed on to its parents."""
         left = np.flatnonzero(wanted)
-        for parent in commit.parents:
+        for parent in self._refs.live_parents(commit):
             if not len(left):
                 break
             changed = await self._changed(parent, commit)
@@ -196,13 +198,12 @@ class _Walk:
             if len(same):
                 mask = np.zeros(len(self._paths), np.bool_)
                 mask[same] = True
-                self._hand_on(parent, mask)
+                self._hand_on(parent.id, mask)
             left = np.intersect1d(left, changed, assume_unique=True)
         return left
 
-    async def _changed(self, parent: str, commit: Commit) -> Indices:
+    async def _changed(self, before: Commit, commit: Commit) -> Indices:
         """The paths that differ between the commit and its parent."""
-        before = self._look_up(parent)
         if before.tree == commit.tree:
             return np.empty(0, np.int64)
         trees = await self._repository.tree(before), await self._repository.tree(commit)
@@ -219,4 +220,4 @@ class _Walk:
             self._open[id] |= wanted
             return
         self._open[id] = wanted
-        heappush(self._queue, (-self._look_up(id).generation, id))
+        heappush(self._queue, (-self._refs.recorded(id).generation, id))

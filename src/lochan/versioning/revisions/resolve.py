@@ -104,12 +104,12 @@ def _stepped(refs: Refs, id: str, steps: tuple[tuple[str, int], ...], text: str)
 
 def _step(refs: Refs, id: str, step: str, count: int, text: str) -> str:
     if step == "^" and count > 1:
-        parents = refs.commit(id).parents
+        parents = refs.recorded(id).parents
         if len(parents) < count:
             raise NotFound(f"{text!r}: commit {id[:12]} has {len(parents)} parents")
         return parents[count - 1]
     for _ in range(count):
-        parents = refs.commit(id).parents
+        parents = refs.recorded(id).parents
         if not parents:
             raise NotFound(f"{text!r} goes back beyond the first commit")
         id = parents[0]

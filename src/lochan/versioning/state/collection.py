@@ -5,17 +5,27 @@ the plan's cut (G3), and anything derived from a state before the plan (G4).
 """
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 import msgspec
 
 from lochan.errors import AlreadyExists, ConcurrentCommit, Gone, Invalid, NotFound, Refused
-from lochan.formats.collection_events import Abandoned, Aliased, Opened, PlanEnded, Planned
+from lochan.formats.collection_events import (
+    Abandoned,
+    Aliased,
+    Opened,
+    PlanEnded,
+    Planned,
+    RetentionRule,
+    RetentionSet,
+)
 from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
 from lochan.journal.table import FoldTable, FoldTables
 from lochan.versioning.state.rules import RefsRules
 
+_ON = "on"
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
 _ENDINGS = ("reported", "abandoned")
 LINK = "link"  # the file that is held open is put by a client itself
@@ -44,6 +54,8 @@ class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
     held: dict[str, HeldFile] = {}
     aliases: dict[str, str] = {}
     expired: list[str] = []
+    lists: dict[int, str] = {}
+    retention: RetentionSet | None = None
 
 
 class Collection(FoldTables):
@@ -53,6 +65,8 @@ class Collection(FoldTables):
         self._aliases: FoldTable[str, str] = FoldTable()
         self._targets: FoldTable[str, str] = FoldTable()
         self._expired: FoldTable[str, bool] = FoldTable()
+        self._retention: FoldTable[str, RetentionSet] = FoldTable()
+        self._lists: FoldTable[int, str] = FoldTable()  # by the number of a plan, the file with its list
 
     # --- reading -----------------------------------------------------------------------------------------------------
     @property
@@ -64,6 +78,27 @@ class Collection(FoldTables):
     def plan(self) -> int:
         """The number of the newest plan."""
         return self._numbers.get(_PLAN) or 0
+
+    @property
+    def running(self) -> int:
+        """The number of the plan that is neither reported nor abandoned; 0: there is none."""
+        return self._numbers.get(_RUNNING) or 0
+
+    @property
+    def last(self) -> int:
+        """The number of the last record that had an event for this state."""
+        return self._numbers.get(_LAST) or 0
+
+    def list_of(self, plan: int) -> str:
+        """The file with the plan's list, below the repository; "" if no event has named it."""
+        return self._lists.get(plan) or ""
+
+    @property
+    def retention(self) -> RetentionSet:
+        return self._retention.get(_ON) or RetentionSet()
+
+    def aliases(self) -> dict[str, str]:
+        return dict(self._aliases.items())
 
     def held(self, id: str) -> HeldFile | None:
         return self._held.get(id)
@@ -79,6 +114,13 @@ class Collection(FoldTables):
     def alias(self, address: str) -> str:
         """Where to read the bytes of that address."""
         return self._aliases.get(address) or address
+
+    @property
+    def any_expired(self) -> bool:
+        return any(True for _ in self._expired.items())
+
+    def expired(self) -> set[str]:
+        return {id for id, _ in self._expired.items()}
 
     def has_expired(self, commit: str) -> bool:
         return commit in self._expired
@@ -134,22 +176,27 @@ class Collection(FoldTables):
 
     def draw(self, event: Planned, at: EventPosition) -> int:
         """G2, G8."""
-        if self._numbers.get(_RUNNING):
+        if self.running:
             raise Refused("another garbage collection is under way", hint="wait for its report, or abandon it")
         if event.cut != self.plan:
             raise Invalid(f"the cut of a plan is the number of the plan before it: {self.plan}, not {event.cut}")
-        if event.marked < (self._numbers.get(_LAST) or 0):
+        if event.marked < self.last:
             raise Stale("something came after what the plan has marked")
         for name, number in ((_CUT, event.cut), (_PLAN, at.number), (_RUNNING, at.number)):
             self._numbers.put(name, number)
+        self._lists.put(at.number, event.list)
         return at.number
 
     def end(self, event: PlanEnded) -> None:
         if event.how not in _ENDINGS:
             raise Invalid(f"a plan is {' or '.join(_ENDINGS)}, not {event.how!r}")
-        if event.plan != self._numbers.get(_RUNNING):
+        if event.plan != self.running:
             raise NotFound(f"no garbage collection {event.plan} is under way")
         self._numbers.put(_RUNNING, 0)
+
+    def set_retention(self, event: RetentionSet) -> None:
+        check_retention(event)
+        self._retention.put(_ON, event)
 
     def add_alias(self, rules: RefsRules, event: Aliased) -> None:
         """G7. The maker of the event knows that the target is live, and G4 keeps that true."""
@@ -171,7 +218,9 @@ class Collection(FoldTables):
             dict(self._numbers.items()),
             dict(self._held.items()),
             dict(self._aliases.items()),
-            sorted(id for id, _ in self._expired.items()),
+            sorted(self.expired()),
+            dict(self._lists.items()),
+            self._retention.get(_ON),
         )
 
     def load(self, dumped: DumpedCollection) -> None:
@@ -183,6 +232,37 @@ class Collection(FoldTables):
             self._aliases.put(address, target)
             self._targets.put(target, address)
         self.expire(tuple(dumped.expired))
+        for plan, file in dumped.lists.items():
+            self._lists.put(plan, file)
+        if dumped.retention is not None:
+            self._retention.put(_ON, dumped.retention)
+
+
+def check_retention(event: RetentionSet) -> None:
+    """Raises Invalid for rules that contradict each other, or keep nothing."""
+    if event.undo_days < 0:
+        raise Invalid("a deleted branch cannot be kept for less than no time", hint="say 0 or more days")
+    seen: set[str] = set()
+    for rule in event.rules:
+        if not rule.pattern or rule.pattern in seen:
+            raise Invalid(f"the pattern {rule.pattern!r} is empty or appears twice", hint="one rule for each pattern")
+        if any(fnmatchcase(rule.pattern, before) for before in seen):
+            raise Invalid(
+                f"the rule for {rule.pattern!r} is never used: a rule before it matches every such branch",
+                hint="put the rule that matches fewer branches first",
+            )
+        seen.add(rule.pattern)
+        _check_rule(rule)
+
+
+def _check_rule(rule: RetentionRule) -> None:
+    if rule.days < 0 or rule.commits < 0:
+        raise Invalid(f"the rule for {rule.pattern!r} has a negative number", hint="say how much is kept")
+    if rule.forever == bool(rule.days or rule.commits):
+        raise Invalid(
+            f"the rule for {rule.pattern!r} keeps {'everything, and has limits' if rule.forever else 'nothing'}",
+            hint="say days, commits, or forever",
+        )
 
 
 def mint_of(address: str) -> int:

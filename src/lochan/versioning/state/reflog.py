@@ -74,6 +74,19 @@ class RefLog:
         moves = self._moves.get(name, _NONE)
         return (moves.time(len(moves) - 1), moves.head(len(moves) - 1)) if len(moves) else None
 
+    def left_since(self, time: int) -> set[str]:
+        """The heads that any branch had at that time or later, whether it has them still or not."""
+        found = self._parent.left_since(time) if self._parent is not None else set()
+        for moves in self._moves.values():
+            first = bisect_right(range(len(moves)), time, key=moves.time)
+            found.update(moves.head(at) for at in range(max(0, first - 1), len(moves)))
+        for name, new in self._new.items():
+            first = bisect_right(new, time, key=lambda move: move[0])
+            found.update(head for _, head in new[max(0, first - 1) :])
+            if not first and self._parent is not None:
+                found.add(self._parent.at(name, time) or "")
+        return found - {""}
+
     def fork(self) -> Self:
         return type(self)(self)
 

@@ -67,6 +67,26 @@ class RefsState(FoldTables):
             raise NotFound(f"no commit {id}")
         return found
 
+    def live_parents(self, commit: Commit, *, first_parent: bool = False) -> list[Commit]:
+        """Its parents; in place of an expired one, the nearest ancestors that are not."""
+        found: dict[str, Commit] = {}
+        queue = [*reversed(commit.parents[:1] if first_parent else commit.parents)]
+        seen: set[str] = set()
+        while queue:
+            id = queue.pop()
+            parent = self.recorded(id)
+            if not self.collection.has_expired(id):
+                found[id] = parent
+            elif id not in seen:
+                seen.add(id)
+                queue += reversed(parent.parents[:1] if first_parent else parent.parents)
+        return list(found.values())
+
+    def check_live(self, commit: Commit) -> None:
+        """Raises Gone if the commit has expired, and its files may be gone."""
+        if self.collection.any_expired:
+            self.commit(commit.id)
+
     def branch(self, name: str) -> BranchState:
         found = self.branch_table.get(name)
         if found is None:

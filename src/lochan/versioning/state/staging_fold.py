@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lochan.errors import Invalid, NotFound, Refused
-from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned
+from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned, RetentionSet
 from lochan.formats.entry import Change, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.repository_events import (
@@ -165,5 +165,6 @@ STAGING_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], An
     Planned: lambda refs, event, at: refs.collection.draw(event, at),
     PlanEnded: lambda refs, event, at: refs.collection.end(event),
     Expired: _expired,
+    RetentionSet: lambda refs, event, at: refs.collection.set_retention(event),
     Aliased: lambda refs, event, at: refs.collection.add_alias(refs.rules, event),
 }

@@ -1,0 +1,141 @@
+"""Which commits and deleted branches a repository no longer keeps, by its retention rules (G6).
+
+A commit is kept if
+
+- it is the head of a branch, a tag, or what a stash or a workspace stands on;
+- the rule of some branch that leads to it keeps it: everything the branch showed in the last days, its newest commits,
+  or, for a branch without a rule, all of its history;
+- a branch led to it, nothing else does, and the branch was deleted or moved elsewhere so few days ago that this can be
+  undone;
+- two of the former would be merged on it: without the base, they could not.
+"""
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from lochan.formats.collection_events import Abandoned, Expired, RetentionRule
+from lochan.formats.record import Actor
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.branch import BranchState
+from lochan.versioning.state.refs_state import RefsState
+
+_DAY_US = 86_400_000_000
+_FOREVER = RetentionRule("*", forever=True)
+_EVENT_COMMITS_MAX = 10_000
+
+
+class Expirable(NamedTuple):
+    commits: tuple[str, ...] = ()
+    branches: tuple[tuple[str, int], ...] = ()  # deleted ones: name and incarnation
+    tokens: tuple[str, ...] = ()  # for addresses that a client may no longer write to
+
+
+async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
+    """Expires what the rules no longer keep. A ref that came meanwhile to a commit refuses the event, and the next
+    round sees it. Raises Refused."""
+    refs, _ = await repository.refs()
+    found = expirable(refs, repository.clock.wall())
+    if found.tokens:
+        await repository.submit(actor, Abandoned(found.tokens))
+    if found.branches:
+        await repository.submit(actor, Expired((), found.branches))
+    for start in range(0, len(found.commits), _EVENT_COMMITS_MAX):
+        await repository.submit(actor, Expired(found.commits[start : start + _EVENT_COMMITS_MAX]))
+    return found
+
+
+def expirable(refs: RefsState, now: int) -> Expirable:
+    """In microseconds since 1970."""
+    undo = now - round(refs.collection.retention.undo_days * _DAY_US)
+    branches = tuple(key for key, branch in refs.deleted_table.items() if _deleted_at(refs, branch) < undo)
+    heads = _heads(refs, set(branches))
+    left = _reachable(refs, refs.reflog.left_since(undo)) - _reachable(refs, heads)
+    kept = {*heads, *_kept_by_rules(refs, now), *left}
+    while new := set(_bases(refs, kept, heads)) - kept:  # bases of bases, after a criss-cross
+        kept |= new
+        heads |= new
+    commits = (id for id in refs.commit_table if id not in kept and not refs.collection.has_expired(id))
+    tokens = (id for id, held in refs.collection.all_held() if held.expires and held.expires < now)
+    return Expirable(tuple(sorted(commits)), branches, tuple(tokens))
+
+
+def rule_of(refs: RefsState, branch: str) -> RetentionRule:
+    matching = (rule for rule in refs.collection.retention.rules if fnmatchcase(branch, rule.pattern))
+    return next(matching, _FOREVER)
+
+
+def _deleted_at(refs: RefsState, branch: BranchState) -> int:
+    """Not before the last move of that name, which may be another branch's by now: then it is kept longer."""
+    last = refs.reflog.last(branch.name)
+    return 0 if last is None else last[0]
+
+
+def _heads(refs: RefsState, dropped: set[tuple[str, int]]) -> set[str]:
+    """What never expires."""
+    deleted = (branch.head for key, branch in refs.deleted_table.items() if key not in dropped)
+    others = (each.fork for each in refs.workspaces.all())
+    stashed = (each.head for each in refs.stashes.all())
+    tagged = (commit for _, commit in refs.tags())
+    return {*(branch.head for branch in refs.branches()), *deleted, *others, *stashed, *tagged}
+
+
+def _kept_by_rules(refs: RefsState, now: int) -> Iterator[str]:
+    by_rule: dict[RetentionRule, list[str]] = {}
+    for branch in refs.branches():
+        by_rule.setdefault(rule_of(refs, branch.name), []).append(branch.head)
+    for rule, heads in by_rule.items():
+        if rule.forever:
+            yield from _reachable(refs, heads)
+        if rule.days:
+            yield from _shown_since(refs, heads, now - round(rule.days * _DAY_US))
+        for head in heads:
+            yield from _newest(refs, head, rule.commits)
+
+
+def _reachable(refs: RefsState, heads: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    queue = [head for head in heads if head in refs.commit_table]
+    while queue:
+        id = queue.pop()
+        if id not in found:
+            found.add(id)
+            queue.extend(refs.recorded(id).parents)
+    return found
+
+
+def _shown_since(refs: RefsState, heads: Iterable[str], since: int) -> Iterator[str]:
+    """Commits made since then, and those that they replaced as heads: a branch showed them at that time still."""
+    for id in _reachable(refs, heads):
+        commit = refs.recorded(id)
+        if commit.date >= since:
+            yield from (id, *commit.parents[:1])
+
+
+def _newest(refs: RefsState, head: str, count: int) -> Iterator[str]:
+    for _ in range(count):
+        yield head
+        parents = refs.recorded(head).parents
+        if not parents:
+            return
+        head = parents[0]
+
+
+def _bases(refs: RefsState, kept: set[str], heads: set[str]) -> Iterator[str]:
+    """Commits where the histories of two heads meet.
+
+    Each commit is painted with the heads that lead to it. Where one of its children has all of its colours, whatever
+    meets here has met there before. Kept commits that no kept one leads to count as heads."""
+    reachable = sorted(_reachable(refs, kept), key=lambda id: -refs.recorded(id).generation)
+    colours: dict[str, int] = {}
+    best: dict[str, int] = {}  # the colours of that child which has most of them
+    inner = {parent for id in kept for parent in refs.recorded(id).parents}
+    numbers = {id: number for number, id in enumerate(sorted(heads | (kept - inner)))}
+    for id in reachable:
+        own = colours.get(id, 0) | (1 << numbers[id] if id in numbers else 0)
+        if own.bit_count() > 1 and own != best.get(id, 0):
+            yield id
+        for parent in refs.recorded(id).parents:
+            colours[parent] = colours.get(parent, 0) | own
+            if own.bit_count() > best.get(parent, 0).bit_count():
+                best[parent] = own

@@ -1,0 +1,91 @@
+"""What the state of a repository names: trees, runs, addresses of bytes, and folders that are held open.
+
+A commit is live unless an event has expired it, even if no ref leads to it: a branch may be made from it at any time
+(G6). The scan remembers what it has seen, so looking again costs only what is new since.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lochan.formats.entry import Block, Entry
+from lochan.formats.metarange import TreeRef
+from lochan.formats.run import RunRef
+from lochan.staging.layers import EMPTY, Layers
+from lochan.versioning.state.refs_state import RefsState
+from lochan.versioning.workspaces.folder import FOLDER as WORKSPACES
+
+
+class Roots(NamedTuple):
+    trees: tuple[TreeRef, ...] = ()
+    runs: tuple[RunRef, ...] = ()
+    addresses: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()  # everything whose path begins like one of these is held open
+
+    @property
+    def needs_reading(self) -> bool:
+        """Whether files have to be read to know what these roots name."""
+        return bool(self.trees or self.runs)
+
+
+class RootScan:
+    def __init__(self, repository: str) -> None:
+        self._repository = repository
+        self._commits: set[str] = set()
+        self._trees: set[str] = set()
+        self._runs: set[str] = set()
+        self._layers: dict[tuple[str, ...], Layers] = {}
+
+    def look(self, refs: RefsState) -> Roots:
+        """What the state names beyond what it named at earlier looks. Folders are always complete. REQUIRES: the state
+        is that of the journal. One that may never be appended can use the positions of staged changes otherwise."""
+        roots = self.peek(refs)
+        self._commits.update(refs.commit_table)
+        self._trees.update(tree.file for tree in roots.trees)
+        self._runs.update(run.file for run in roots.runs)
+        self._layers = dict(_all_layers(refs))
+        return roots
+
+    def peek(self, refs: RefsState) -> Roots:
+        """Like `look`, and forgets it."""
+        changed = [(self._layers.get(key, EMPTY), layers) for key, layers in _all_layers(refs)]
+        changed = [(before, layers) for before, layers in changed if before is not layers]
+        fresh = [layers.fresh_since(before) for before, layers in changed]
+        changes = (change for each in fresh for change in each.changes)
+        blocks = [block for change in changes if isinstance(change, Entry) for block in change.blocks]
+        covering = (layers.over for _, layers in changed if layers.over is not None)
+        trees = (*self._new_commits(refs), *(TreeRef(each.tree, each.file) for each in covering))
+        runs = (run for each in fresh for run in each.runs)
+        return Roots(
+            tuple({tree.file: tree for tree in trees if tree.file and tree.file not in self._trees}.values()),
+            tuple({run.file: run for run in runs if run.file not in self._runs}.values()),
+            frozenset(block.address for block in (*blocks, *_uploaded(refs))),
+            frozenset(self._folders(refs)),
+        )
+
+    def _new_commits(self, refs: RefsState) -> Iterator[TreeRef]:
+        for id in refs.commit_table:
+            if id not in self._commits and not refs.collection.has_expired(id):
+                commit = refs.recorded(id)
+                yield TreeRef(commit.tree, commit.tree_file)
+
+    def _folders(self, refs: RefsState) -> Iterator[str]:
+        yield from (held.address for _, held in refs.collection.all_held() if held.address)
+        yield from (f"{self._repository}/{WORKSPACES}/{each.id}/" for each in refs.workspaces.all())
+
+
+def _all_layers(refs: RefsState) -> Iterator[tuple[tuple[str, ...], Layers]]:
+    for branch in refs.branches():
+        yield ("branch", branch.name, str(branch.incarnation)), branch.layers
+    for (name, incarnation), branch in refs.deleted_table.items():
+        yield ("deleted", name, str(incarnation)), branch.layers
+    for stash in refs.stashes.all():
+        yield ("stash", stash.id), stash.layers
+    for workspace in refs.workspaces.all():
+        yield ("workspace", workspace.id), workspace.layers
+
+
+def _uploaded(refs: RefsState) -> Iterator[Block]:
+    """Parts of uploads that are not complete yet."""
+    for upload in refs.uploads.all():
+        for part in refs.uploads.parts(upload.id):
+            yield from part.blocks

@@ -1,0 +1,28 @@
+"""Time by the store's own clock: the stamp of a file that was just written. A grace is measured by it, so that a
+machine whose clock is off deletes nothing too early."""
+
+from lochan.errors import Corrupt, NotFound
+from lochan.formats.plan_list import FOLDER
+from lochan.store.protocol import Store
+from lochan.versioning.open_repository import OpenRepository
+
+_FILE = f"{FOLDER}/clock"
+
+
+async def store_time(store: Store, repository: str) -> float:
+    """Seconds since 1970."""
+    path = f"{repository}/{_FILE}"
+    await store.put(path, b"written to read the store's clock\n")
+    return (await store.head(path)).modified
+
+
+async def age_of(repository: OpenRepository, file: str) -> float:
+    """How many seconds ago a plan's list was written. Raises Corrupt if it is gone."""
+    id = repository.repository.id
+    try:
+        stat = await repository.store.head(f"{id}/{file}")
+    except NotFound as error:
+        raise Corrupt(
+            f"the list of the last plan, {id}/{file}, is gone", hint="nothing was deleted; restore it"
+        ) from error
+    return await store_time(repository.store, id) - stat.modified
