@@ -28,11 +28,13 @@ def commands(readme: Path = ROOT / "README.md") -> list[str]:
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
-def play(folder: Path, *, show: bool) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
+def play(
+    folder: Path, *, show: bool, page: Path = ROOT / "README.md"
+) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
     """Run each command in `folder`, as a person would in a shell there."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("LOCHAN_")}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
-    for command in commands():
+    for command in commands(page):
         if show:
             print(f"\n$ {command}", flush=True)
         done = subprocess.run(

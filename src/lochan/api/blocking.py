@@ -19,6 +19,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from lochan.api import (
     access,
     branch,
+    collection,
     frames,
     lake,
     open_object,
@@ -264,10 +265,27 @@ class Branch(_AnyWritable[branch.Branch]):
             self._runtime.wait(entered.__aexit__(None, None, None))
 
 
+class GarbageCollection(Blocking[collection.GarbageCollection]):
+    rules = _waits(collection.GarbageCollection.rules)
+    set_rules = _waits(collection.GarbageCollection.set_rules)
+    check_rules = _waits(collection.GarbageCollection.check_rules)
+    expire = _waits(collection.GarbageCollection.expire)
+    preview = _waits(collection.GarbageCollection.preview)
+    plan = _waits(collection.GarbageCollection.plan)
+    sweep = _waits(collection.GarbageCollection.sweep)
+    abandon = _waits(collection.GarbageCollection.abandon)
+    status = _waits(collection.GarbageCollection.status)
+    run = _waits(collection.GarbageCollection.run)
+
+
 class _AnyRepository(Blocking[Repository_co]):
     @property
     def name(self) -> str:
         return self._noun.name
+
+    @property
+    def gc(self) -> GarbageCollection:
+        return GarbageCollection(self._noun.gc, self._runtime)
 
     show = _waits(repository.Repository.show)
     branches = _iterates(repository.Repository.branches)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from lochan.api.branch import Branch
+from lochan.api.collection import GarbageCollection
 from lochan.api.ref import NamedRef, Ref, full_name
 from lochan.api.results import (
     BisectStep,
@@ -49,6 +50,11 @@ class Repository:
     def branch(self, name: str = "") -> Branch:
         """Without a name, the default branch."""
         return Branch(self._session, self.name, name)
+
+    @property
+    def gc(self) -> GarbageCollection:
+        """Its retention rules, and the collection of its garbage."""
+        return GarbageCollection(self._session, self.name)
 
     def workspace(self, name: str) -> Workspace:
         """By the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""

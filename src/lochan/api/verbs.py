@@ -29,7 +29,7 @@ from typing import NamedTuple
 class Kind(StrEnum):
     READ = "read"
     WRITE = "write"  # takes an idempotency key
-    STREAM = "stream"  # writes batch by batch, each of them once, and so takes no key
+    STREAM = "stream"  # done again, it goes on where it was, and so takes no key
     HANDLE = "handle"  # makes a handle, and asks nobody
 
 
@@ -56,6 +56,7 @@ _REPOSITORY = "/api/v1/repositories/{repository}"
 NOUN_PATHS = {
     "Lake": "/api/v1",
     "Repository": _REPOSITORY,
+    "GarbageCollection": f"{_REPOSITORY}/gc",
     "Pool": "/api/v1/pools/{pool}",
     "Ref": f"{_REPOSITORY}/refs/{{ref}}",
     "WritableRef": f"{_REPOSITORY}/refs/{{ref}}",
@@ -70,6 +71,7 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
+_COLLECT = ("fs:CollectGarbage {self}",)
 _PROTECT = ("fs:ProtectBranch {self}",)
 _READ_COMMIT = ("fs:ReadCommit {self}",)
 _READ_COMMITS = ("fs:ReadCommit {left}", "fs:ReadCommit {right}")
@@ -129,6 +131,7 @@ VERBS = (
     Verb("Repository", "ref", _H),
     Verb("Repository", "branch", _H),
     Verb("Repository", "workspace", _H),
+    Verb("Repository", "gc", _H),
     Verb("Repository", "show", _R, "repo show", "GET", _READ_REPOSITORY),
     Verb("Repository", "branches", _R, "branch list", "GET branches", ("fs:ListBranches {self}",)),
     Verb(
@@ -203,6 +206,16 @@ VERBS = (
     Verb("Repository", "uploads", _R, local="*"),
     Verb("Repository", "snapshots", _R, local="*"),
     Verb("Repository", "is_empty", _R, local="*"),
+    Verb("GarbageCollection", "rules", _R, "gc rules show", "GET rules", _READ_REPOSITORY),
+    Verb("GarbageCollection", "set_rules", _W, "gc rules set", "PUT rules", ("fs:SetRetention {self}",)),
+    Verb("GarbageCollection", "check_rules", _R, "gc rules check", "POST rules/check", _READ_REPOSITORY),
+    Verb("GarbageCollection", "expire", _S, "gc expire", "POST expire", _COLLECT),
+    Verb("GarbageCollection", "preview", _R, "gc plan", "POST preview", _COLLECT),
+    Verb("GarbageCollection", "plan", _S, "gc plan", "POST plan", _COLLECT),
+    Verb("GarbageCollection", "sweep", _S, "gc sweep", "POST sweep", _COLLECT),
+    Verb("GarbageCollection", "abandon", _S, "gc abandon", "POST abandon", _COLLECT),
+    Verb("GarbageCollection", "status", _R, "gc report", "GET", _READ_REPOSITORY),
+    Verb("GarbageCollection", "run", _S, "gc run", "POST run", _COLLECT),
     Verb("Pool", "load", _W, "load", "POST rows", _WRITE_ROWS, local="rows"),
     Verb("Pool", "load_engine", _R, "load", local="*"),
     Verb("Pool", "load_files", _W, "load", local="*"),

@@ -24,6 +24,7 @@ VERBS = {
         "doctor": "lochan.cli.lake:doctor_command",
         "events": "lochan.cli.events:events_command",
         "jobs": "lochan.cli.jobs:group",
+        "gc": "lochan.cli.gc:group",
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",

@@ -151,6 +151,9 @@ def _repository(event: Event) -> str:
             return f"ended the garbage collection planned in record {event.plan}: {event.how}"
         case collection.Expired():
             return f"expired {_count(event.commits, 'commit')}, {_count(event.branches, 'deleted branch')}"
+        case collection.RetentionSet():
+            patterns = ", ".join(rule.pattern for rule in event.rules)
+            return f"set retention rules for {patterns}" if patterns else "set no retention rules"
         case collection.Aliased():
             return f"aliased {event.address} to {event.target}"
     return ""

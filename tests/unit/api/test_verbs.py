@@ -9,7 +9,20 @@ import click
 import pytest
 
 import lochan
-from lochan.api import access, blocking, branch, frames, lake, parts, pool, ref, repository, workspace, writable
+from lochan.api import (
+    access,
+    blocking,
+    branch,
+    collection,
+    frames,
+    lake,
+    parts,
+    pool,
+    ref,
+    repository,
+    workspace,
+    writable,
+)
 from lochan.api.options import CommitOptions
 from lochan.api.verbs import VERBS, Kind, Verb
 from lochan.cli.root import cli
@@ -17,6 +30,7 @@ from lochan.cli.root import cli
 CLASSES: dict[str, type] = {
     "Lake": lake.Lake,
     "Repository": repository.Repository,
+    "GarbageCollection": collection.GarbageCollection,
     "Pool": pool.Pool,
     "Ref": ref.Ref,
     "WritableRef": writable.WritableRef,

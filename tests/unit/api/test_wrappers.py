@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from lochan.access.rights import Denied
+from lochan.api.collection import KeepRule
 from lochan.api.imports import ImportSource
 from lochan.api.lake import Lake
 from lochan.api.options import CommitOptions
@@ -120,6 +121,18 @@ CASES = {
         lambda it: shop(it).rename("store"), f"fs:DeleteRepository {SHOP}\nfs:CreateRepository repository/store"
     ),
     "Repository.delete": Case(lambda it: shop(it).delete(), f"fs:DeleteRepository {SHOP}"),
+    "GarbageCollection.rules": Case(lambda it: shop(it).gc.rules(), f"fs:ReadRepository {SHOP}"),
+    "GarbageCollection.set_rules": Case(
+        lambda it: shop(it).gc.set_rules([KeepRule(pattern="*", days=9)]), f"fs:SetRetention {SHOP}"
+    ),
+    "GarbageCollection.check_rules": Case(lambda it: shop(it).gc.check_rules(), f"fs:ReadRepository {SHOP}"),
+    "GarbageCollection.expire": Case(lambda it: shop(it).gc.expire(), f"fs:CollectGarbage {SHOP}"),
+    "GarbageCollection.preview": Case(lambda it: shop(it).gc.preview(), f"fs:CollectGarbage {SHOP}"),
+    "GarbageCollection.plan": Case(lambda it: shop(it).gc.plan(), f"fs:CollectGarbage {SHOP}"),
+    "GarbageCollection.sweep": Case(lambda it: shop(it).gc.sweep(), f"fs:CollectGarbage {SHOP}", fails=Refused),
+    "GarbageCollection.abandon": Case(lambda it: shop(it).gc.abandon(), f"fs:CollectGarbage {SHOP}", fails=Refused),
+    "GarbageCollection.status": Case(lambda it: shop(it).gc.status(), f"fs:ReadRepository {SHOP}"),
+    "GarbageCollection.run": Case(lambda it: shop(it).gc.run(), f"fs:CollectGarbage {SHOP}"),
     "Pool.load": Case(lambda it: logs(it).load([{"n": 9}]), f"fs:WriteObject {OBJECTS}*\nfs:CreateCommit {ROWS}"),
     "Pool.load_engine": Case(lambda it: logs(it).load_engine([]), "", local=True),
     "Pool.load_files": Case(lambda it: logs(it).load_files([]), "", local=True),

@@ -182,10 +182,10 @@ def test_a_plan_waits_for_the_grace_of_the_one_before() -> None:
         await plan(*given, actor=ANN)
         with pytest.raises(Refused, match="neither swept nor abandoned"):
             await plan(*given, actor=ANN)
-        with pytest.raises(Refused, match="a grace of 86400 s"):
+        with pytest.raises(Refused, match="a grace of 24.0 hours"):
             await sweep(*given, actor=ANN)
         await abandon(there.repository, actor=ANN)
-        with pytest.raises(Refused, match="the grace between two is 86400 s"):
+        with pytest.raises(Refused, match="the grace between two is 24.0 hours"):
             await plan(*given, actor=ANN)
         with pytest.raises(Refused, match="no plan is under way"):
             await sweep(*given, actor=ANN)
@@ -250,14 +250,14 @@ def test_a_list_that_is_damaged_or_names_what_is_alive_deletes_nothing() -> None
 
 def test_the_tripwire(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that lists what is alive cannot come about by the rules: here it is made so."""
-    from lochan.versioning.collection import plan as planning
+    from lochan.versioning.collection.marks import LiveMarks
 
     async def play() -> None:
         there = await lakeside()
         await there.history.stage("main", "a=1")
         await there.round()
         with monkeypatch.context() as patch:
-            patch.setattr(planning.Marks, "dead", lambda self, files, aliases: files)
+            patch.setattr(LiveMarks, "dead", lambda self, files, aliases: files)
             await there.plan()
         with pytest.raises(Corrupt, match="are named again"):
             await there.sweep()
@@ -308,14 +308,15 @@ def test_a_plan_lands_beside_writers() -> None:
         await there.history.stage("main", "a=1")
         await there.history.stage("main", "a=2")
         await there.round()
-        stop = False
+        stop, begun = False, asyncio.Barrier(65)
 
         async def write(number: int) -> None:
+            await begun.wait()
             while not stop:
                 await objects.put(there.repository, "main", f"w/{number}", once(b"x"), actor=ANN)
 
         writers = [asyncio.create_task(write(number)) for number in range(64)]
-        await asyncio.sleep(0.05)
+        await begun.wait()
         made = await asyncio.wait_for(there.plan(), 20)
         stop = True
         await asyncio.gather(*writers)

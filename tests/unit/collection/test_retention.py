@@ -1,12 +1,14 @@
 """Retention rules: which commits expire, and which never do."""
 
+import msgspec
 import pytest
 
 from lochan.errors import Invalid
 from lochan.formats.collection_events import RetentionRule, RetentionSet
-from lochan.versioning import branches, links, objects
+from lochan.versioning import branches, links
 from lochan.versioning.collection.retention import Expirable, expirable, expire
 from lochan.versioning.heads import moves
+from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.collection.test_plan_and_sweep import ANN, Lakeside, lakeside
 
@@ -168,21 +170,13 @@ def test_rules_that_contradict_are_refused(rules: tuple[RetentionRule, ...], mes
 
 def test_rules_survive_a_checkpoint() -> None:
     async def play() -> None:
-        from lochan.versioning.state.refs import Refs
-
         there = await with_rules(RetentionRule("*", days=3), undo_days=7)
-        await objects.put(there.repository, "main", "a", _once(), actor=ANN)
+        await there.history.stage("main", "a=1")
         await there.plan()
         refs, _ = await there.repository.refs()
-        import msgspec
-
         again = Refs()
         again.load(msgspec.Raw(msgspec.msgpack.encode(refs.dump())))
         assert again.collection.retention == refs.collection.retention == RetentionSet((RetentionRule("*", days=3),), 7)
         assert again.collection.list_of(again.collection.plan) == refs.collection.list_of(refs.collection.plan) != ""
 
     run(play())
-
-
-async def _once():  # type: ignore[no-untyped-def]
-    yield b"x"

@@ -1,6 +1,6 @@
 """The files that are alive: those that roots name, and those that their trees and runs name in turn.
 
-A range that several trees share is read once. Marks are only ever added: a file that was alive at an earlier look stays
+A range that several trees share is read once. LiveMarks are only ever added: a file that was alive at an earlier look stays
 marked, so that a plan errs on keeping.
 """
 
@@ -20,7 +20,7 @@ from lochan.versioning.open_repository import OpenRepository
 _WIDTH = 8
 
 
-class Marks:
+class LiveMarks:
     def __init__(self, repository: OpenRepository) -> None:
         self._repository = repository
         self._files: set[str] = set()  # of trees and runs, below the repository

@@ -23,9 +23,9 @@ from lochan.formats.events import Event
 from lochan.formats.plan_list import PlanHead
 from lochan.formats.record import Actor
 from lochan.versioning.collection.listing import list_files
-from lochan.versioning.collection.marks import Marks
+from lochan.versioning.collection.marks import LiveMarks
 from lochan.versioning.collection.roots import Roots, RootScan
-from lochan.versioning.collection.store_clock import age_of, store_time
+from lochan.versioning.collection.store_clock import age_of, hours, store_time
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import Stale
 from lochan.versioning.state.refs import Refs
@@ -112,8 +112,8 @@ async def _check_cut(repository: OpenRepository, refs: Refs, limits: CollectionL
     age = await age_of(repository, refs.collection.list_of(last)) if last else limits.grace_s
     if age < limits.grace_s:
         raise Refused(
-            f"the last plan is {age:.0f} s old, and the grace between two is {limits.grace_s:.0f} s",
-            hint=f"plan again in {limits.grace_s - age:.0f} s",
+            f"the last plan is {hours(age)} old, and the grace between two is {hours(limits.grace_s)}",
+            hint=f"plan again in {hours(limits.grace_s - age)}",
         )
 
 
@@ -125,7 +125,7 @@ class _Collector:
         self.cut = cut
         self.files = files.filter(pc.less(files["mint"], cut))
         self.scan = RootScan(repository.repository.id)
-        self.marks = Marks(repository)
+        self.marks = LiveMarks(repository)
         self.aliases: dict[str, str] = {}
         self._lake = lake
         self._every = files
@@ -138,7 +138,7 @@ class _Collector:
         return made
 
     async def look_again(self) -> None:
-        """Marks what came since the last look."""
+        """LiveMarks what came since the last look."""
         refs, _ = await self.repository.refs()
         self._marked, self.aliases, roots = refs.collection.last, refs.collection.aliases(), self.scan.look(refs)
         await self.marks.add(roots)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from lochan.formats.collection_events import Abandoned, Expired, RetentionRule
+from lochan.formats.collection_events import Abandoned, Expired, RetentionRule, RetentionSet
 from lochan.formats.record import Actor
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import BranchState
@@ -45,23 +45,25 @@ async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
     return found
 
 
-def expirable(refs: RefsState, now: int) -> Expirable:
-    """In microseconds since 1970."""
-    undo = now - round(refs.collection.retention.undo_days * _DAY_US)
+def expirable(refs: RefsState, now: int, retention: RetentionSet | None = None) -> Expirable:
+    """By these rules, or those of the repository. `now` is in microseconds since 1970."""
+    retention = retention or refs.collection.retention
+    undo = now - round(retention.undo_days * _DAY_US)
     branches = tuple(key for key, branch in refs.deleted_table.items() if _deleted_at(refs, branch) < undo)
     heads = _heads(refs, set(branches))
     left = _reachable(refs, refs.reflog.left_since(undo)) - _reachable(refs, heads)
-    kept = {*heads, *_kept_by_rules(refs, now), *left}
+    kept = {*heads, *_kept_by_rules(refs, retention, now), *left}
     while new := set(_bases(refs, kept, heads)) - kept:  # bases of bases, after a criss-cross
         kept |= new
         heads |= new
     commits = (id for id in refs.commit_table if id not in kept and not refs.collection.has_expired(id))
     tokens = (id for id, held in refs.collection.all_held() if held.expires and held.expires < now)
-    return Expirable(tuple(sorted(commits)), branches, tuple(tokens))
+    in_order = sorted(commits, key=lambda id: (refs.recorded(id).generation, id))
+    return Expirable(tuple(in_order), branches, tuple(tokens))
 
 
-def rule_of(refs: RefsState, branch: str) -> RetentionRule:
-    matching = (rule for rule in refs.collection.retention.rules if fnmatchcase(branch, rule.pattern))
+def rule_of(retention: RetentionSet, branch: str) -> RetentionRule:
+    matching = (rule for rule in retention.rules if fnmatchcase(branch, rule.pattern))
     return next(matching, _FOREVER)
 
 
@@ -80,10 +82,10 @@ def _heads(refs: RefsState, dropped: set[tuple[str, int]]) -> set[str]:
     return {*(branch.head for branch in refs.branches()), *deleted, *others, *stashed, *tagged}
 
 
-def _kept_by_rules(refs: RefsState, now: int) -> Iterator[str]:
+def _kept_by_rules(refs: RefsState, retention: RetentionSet, now: int) -> Iterator[str]:
     by_rule: dict[RetentionRule, list[str]] = {}
     for branch in refs.branches():
-        by_rule.setdefault(rule_of(refs, branch.name), []).append(branch.head)
+        by_rule.setdefault(rule_of(retention, branch.name), []).append(branch.head)
     for rule, heads in by_rule.items():
         if rule.forever:
             yield from _reachable(refs, heads)

@@ -16,6 +16,10 @@ async def store_time(store: Store, repository: str) -> float:
     return (await store.head(path)).modified
 
 
+def hours(seconds: float) -> str:
+    return f"{seconds / 3_600:.1f} hours"
+
+
 async def age_of(repository: OpenRepository, file: str) -> float:
     """How many seconds ago a plan's list was written. Raises Corrupt if it is gone."""
     id = repository.repository.id

@@ -16,10 +16,10 @@ from lochan.formats.collection_events import PlanEnded
 from lochan.formats.plan_list import FOLDER
 from lochan.formats.record import Actor
 from lochan.versioning.collection.listing import list_files
-from lochan.versioning.collection.marks import Marks
+from lochan.versioning.collection.marks import LiveMarks
 from lochan.versioning.collection.plan import STANDARD, CollectionLimits, DeadFiles
 from lochan.versioning.collection.roots import RootScan
-from lochan.versioning.collection.store_clock import age_of
+from lochan.versioning.collection.store_clock import age_of, hours
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 
@@ -82,8 +82,8 @@ async def _check_age(repository: OpenRepository, refs: Refs, limits: CollectionL
     age = await age_of(repository, refs.collection.list_of(refs.collection.running))
     if age < limits.grace_s:
         raise Refused(
-            f"the plan is {age:.0f} s old, and readers have a grace of {limits.grace_s:.0f} s",
-            hint=f"sweep it in {limits.grace_s - age:.0f} s",
+            f"the plan is {hours(age)} old, and readers have a grace of {hours(limits.grace_s)}",
+            hint=f"sweep it in {hours(limits.grace_s - age)}",
         )
 
 
@@ -98,7 +98,7 @@ def _check_share(dead: DeadFiles, limits: CollectionLimits) -> None:
 
 async def _trip(repository: OpenRepository, refs: Refs, dead: DeadFiles) -> None:
     """The tripwire: by the rules it never finds anything."""
-    marks, aliases = Marks(repository), refs.collection.aliases()
+    marks, aliases = LiveMarks(repository), refs.collection.aliases()
     await marks.add(RootScan(repository.repository.id).look(refs))
     alive = len(dead.files) - len(marks.dead(dead.files, aliases))
     if alive:

@@ -1,0 +1,242 @@
+"""Garbage collection of one repository: what its rules keep, what nothing names any more, and its removal.
+
+Two plans, a grace apart, are needed before the first byte goes: the first draws a line, the second lists what was
+written before it. Another grace later the list can be swept. `run` does whatever is due, so that calling it once a day
+is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lochan.api.results import Result
+from lochan.errors import Refused
+
+if TYPE_CHECKING:
+    from lochan.api.session import Session
+    from lochan.formats.collection_events import RetentionSet
+    from lochan.versioning.collection.plan import CollectionLimits, DeadFiles
+    from lochan.versioning.collection.retention import Expirable
+    from lochan.versioning.open_repository import OpenRepository
+
+GRACE_HOURS = 24.0
+
+
+class KindOfFiles(Result, frozen=True, kw_only=True):
+    kind: str  # data, run, range, metarange, workspace
+    files: int
+    bytes: int
+
+
+class PlanResult(Result, frozen=True, kw_only=True):
+    plan: int  # its number in the journal; 0: it was only tried
+    files: int  # that nothing names
+    bytes: int
+    all_files: int  # that the repository has
+    all_bytes: int
+    kinds: tuple[KindOfFiles, ...]
+
+
+class SweepResult(Result, frozen=True, kw_only=True):
+    plan: int
+    files: int
+    bytes: int
+
+
+class ExpireResult(Result, frozen=True, kw_only=True):
+    commits: tuple[str, ...]
+    branches: tuple[str, ...]  # deleted ones, which can no longer be restored
+    tokens: int  # for addresses that nobody may write to any more
+
+
+class KeepRule(Result, frozen=True, kw_only=True):
+    """Of branches whose names match the pattern: what they showed in the last days, and their newest commits."""
+
+    pattern: str
+    days: float = 0
+    commits: int = 0
+    forever: bool = False
+
+
+class RetentionInfo(Result, frozen=True, kw_only=True):
+    rules: tuple[KeepRule, ...] = ()  # the first that matches counts; a branch that none matches keeps its history
+    undo_days: float = 30  # how long a deleted branch, or a commit that a reset has left, can be brought back
+
+
+class CollectionStatus(Result, frozen=True, kw_only=True):
+    plan: int  # the newest one; 0: there was none
+    running: int  # the one that is neither swept nor abandoned; 0: there is none
+    swept: SweepResult | None  # what the newest plan's sweep deleted
+    longest_days: float  # from a deletion to the bytes being gone, if `run` is called once a day
+
+
+class CollectionRun(Result, frozen=True, kw_only=True):
+    """What was due. None: it was not."""
+
+    swept: SweepResult | None
+    expired: ExpireResult | None
+    planned: PlanResult | None
+    waits: str  # why something was not done; empty: there is no reason
+
+
+class GarbageCollection:
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<GarbageCollection {self.name}>"
+
+    async def rules(self) -> RetentionInfo:
+        """How long what is kept."""
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            return _retention(refs.collection.retention)
+
+    async def set_rules(self, rules: Sequence[KeepRule], undo_days: float = 30, *, key: str = "") -> RetentionInfo:
+        """Replaces all rules. Nothing expires before `expire` or `run` is called. Raises Invalid for rules that
+        contradict each other."""
+        event = _retention_event(rules, undo_days)
+        actor = self._session.acting(key, "set retention", self.name, [each.as_json() for each in rules], undo_days)
+        async with self._session.opened(self.name) as repository:
+            await repository.submit(actor, event)
+        return _retention(event)
+
+    async def check_rules(self, rules: Sequence[KeepRule] | None = None, undo_days: float = 30) -> ExpireResult:
+        """What these rules, or those that are set, would let expire now. Changes nothing. Raises Invalid."""
+        from lochan.versioning.collection.retention import expirable
+        from lochan.versioning.state.collection import check_retention
+
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            event = refs.collection.retention if rules is None else _retention_event(rules, undo_days)
+            check_retention(event)
+            return _expired(expirable(refs, repository.clock.wall(), event))
+
+    async def expire(self) -> ExpireResult:
+        """Lets expire what the rules no longer keep: from then on nobody can read it, and a later plan lists its
+        files."""
+        from lochan.versioning.collection.retention import expire
+
+        async with self._session.opened(self.name) as repository:
+            return _expired(await expire(repository, actor=self._session.actor))
+
+    async def preview(self, grace_hours: float = GRACE_HOURS) -> PlanResult:
+        """What nothing names and was written longer ago than the grace. Needs no plan before it, and changes
+        nothing."""
+        from lochan.versioning.collection.plan import preview
+
+        async with self._session.opened(self.name) as repository:
+            return _planned(0, await preview(repository, self._session.lake.id, _limits(grace_hours)))
+
+    async def plan(self, grace_hours: float = GRACE_HOURS) -> PlanResult:
+        """Lists what nothing names and was written before the last plan. From now on nothing can name it again, for
+        ever. Raises Refused if the last plan is younger than the grace, or is neither swept nor abandoned; Corrupt if
+        something that is alive cannot be read: then nothing is listed."""
+        from lochan.versioning.collection.plan import plan
+
+        async with self._session.opened(self.name) as repository:
+            made = await plan(repository, self._session.lake.id, _limits(grace_hours), actor=self._session.actor)
+            return _planned(made.number, made.dead)
+
+    async def sweep(self, grace_hours: float = GRACE_HOURS, *, confirmed: bool = False) -> SweepResult:
+        """Deletes what the plan lists. A sweep that was interrupted can be done again. Raises Refused if there is no
+        plan, it is younger than the grace, or more than half of the bytes would go and that is not `confirmed`; Corrupt
+        if the list is damaged, or names something that is alive: then nothing is deleted."""
+        from lochan.versioning.collection.sweep import sweep
+
+        limits = _limits(grace_hours)._replace(confirmed=confirmed)
+        async with self._session.opened(self.name) as repository:
+            made = await sweep(repository, self._session.lake.id, limits, actor=self._session.actor)
+        return SweepResult(plan=made.plan, files=made.files, bytes=made.bytes)
+
+    async def abandon(self) -> int:
+        """Gives up the plan that is under way: a later one lists its files once more. Returns its number. Raises
+        Refused if there is none."""
+        from lochan.versioning.collection.plan import abandon
+
+        async with self._session.opened(self.name) as repository:
+            return await abandon(repository, actor=self._session.actor)
+
+    async def status(self, grace_hours: float = GRACE_HOURS) -> CollectionStatus:
+        """Where the collection stands."""
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            found = refs.collection
+            return CollectionStatus(
+                plan=found.plan,
+                running=found.running,
+                swept=await _report(repository, found.plan),
+                longest_days=found.retention.undo_days + _LONGEST_ROUNDS * max(grace_hours / 24, 1),
+            )
+
+    async def run(self, grace_hours: float = GRACE_HOURS) -> CollectionRun:
+        """Does what is due: sweeps the plan that is old enough, lets expire what the rules no longer keep, and plans
+        again. Raises Corrupt as `plan` and `sweep` do."""
+        swept = expired = planned = None
+        try:
+            if (await self.status()).running:
+                swept = await self.sweep(grace_hours)
+            expired = await self.expire()
+            planned = await self.plan(grace_hours)
+        except Refused as error:  # too early, or too much
+            return CollectionRun(swept=swept, expired=expired, planned=planned, waits=str(error))
+        return CollectionRun(swept=swept, expired=expired, planned=planned, waits="")
+
+
+# What is written and deleted between two plans is listed by the next but one, and swept a round later.
+_LONGEST_ROUNDS = 3
+
+
+def _limits(grace_hours: float) -> CollectionLimits:
+    from lochan.versioning.collection.plan import CollectionLimits
+
+    return CollectionLimits(grace_s=grace_hours * 3_600)
+
+
+def _planned(number: int, dead: DeadFiles) -> PlanResult:
+    totals = dead.files.group_by("kind").aggregate([("size", "sum"), ("size", "count")]).sort_by("kind").to_pylist()
+    return PlanResult(
+        plan=number,
+        files=len(dead.files),
+        bytes=dead.bytes,
+        all_files=dead.head.files,
+        all_bytes=dead.head.bytes,
+        kinds=tuple(
+            KindOfFiles(kind=each["kind"], files=each["size_count"], bytes=each["size_sum"]) for each in totals
+        ),
+    )
+
+
+def _expired(found: Expirable) -> ExpireResult:
+    return ExpireResult(
+        commits=found.commits, branches=tuple(name for name, _ in found.branches), tokens=len(found.tokens)
+    )
+
+
+def _retention(event: RetentionSet) -> RetentionInfo:
+    rules = (
+        KeepRule(pattern=each.pattern, days=each.days, commits=each.commits, forever=each.forever)
+        for each in event.rules
+    )
+    return RetentionInfo(rules=tuple(rules), undo_days=event.undo_days)
+
+
+def _retention_event(rules: Sequence[KeepRule], undo_days: float) -> RetentionSet:
+    from lochan.formats.collection_events import RetentionRule, RetentionSet
+
+    return RetentionSet(
+        tuple(RetentionRule(each.pattern, each.days, each.commits, each.forever) for each in rules), undo_days
+    )
+
+
+async def _report(repository: OpenRepository, plan: int) -> SweepResult | None:
+    from lochan.errors import NotFound
+    from lochan.versioning.collection.sweep import report_of
+
+    try:
+        found = await report_of(repository, plan)
+    except NotFound:
+        return None
+    return SweepResult(plan=found.plan, files=found.files, bytes=found.bytes)

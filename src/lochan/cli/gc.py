@@ -1,0 +1,269 @@
+"""`lochan gc`: how long what is kept, and the removal of what nothing names any more."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.output.records import SHORT, counted, format_option, show_answer, show_record, show_records, size_cell
+from lochan.cli.request_key import request_key
+from lochan.cli.target import Target, repository_uri, work_on
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    from lochan.api.collection import ExpireResult, KeepRule, PlanResult
+
+_SHOWN = 10
+_DAYS, _COMMITS = re.compile(r"(\d+(?:\.\d+)?)d"), re.compile(r"\d+")
+
+
+@click.group("gc", cls=LazyGroup)
+def group() -> None:
+    """Remove what nothing names any more.
+
+    A first plan draws a line. A second one, a grace later, lists what was written before the line and that no branch,
+    tag, commit, stash, workspace or upload names. Another grace later the list can be swept. `lochan gc run` does
+    whatever is due.
+    """
+
+
+repository_argument = click.argument("repository", metavar="REPO")
+grace_option = click.option(
+    "--grace",
+    "grace_hours",
+    type=click.FloatRange(min=0),
+    default=24.0,
+    show_default=True,
+    metavar="HOURS",
+    help="How long readers and writers may take to notice a change. The store's clock counts.",
+)
+
+
+@group.command("plan")
+@repository_argument
+@grace_option
+@click.option("--dry-run", is_flag=True, help="Only show what nothing names now. This needs no earlier plan.")
+@format_option
+def plan_command(repository: str, grace_hours: float, dry_run: bool, form: str) -> None:
+    """List the files of a repository that nothing names any more. Nothing is deleted yet.
+
+    \b
+    Example:
+      lochan gc plan demo --dry-run
+    """
+
+    async def work(target: Target) -> "PlanResult":
+        gc = target.repository.gc
+        return await (gc.preview(grace_hours) if dry_run else gc.plan(grace_hours))
+
+    _show_plan(work_on(repository_uri(repository), work), form)
+
+
+@group.command("sweep")
+@repository_argument
+@grace_option
+@click.option("--confirm", "confirmed", is_flag=True, help="Also if more than half of the repository's bytes go.")
+@format_option
+def sweep_command(repository: str, grace_hours: float, confirmed: bool, form: str) -> None:
+    """Delete the files that the plan lists.
+
+    Everything that is alive is marked once more before. If the sweep is interrupted, run it again.
+
+    \b
+    Example:
+      lochan gc sweep demo
+    """
+    uri = repository_uri(repository)
+    made = work_on(uri, lambda target: target.repository.gc.sweep(grace_hours, confirmed=confirmed))
+    text = f"deleted {counted(made.files, 'file')}, {size_cell(made.bytes)} (plan {made.plan})"
+    show_answer(made.as_json(), form, text)
+
+
+@group.command("abandon")
+@repository_argument
+@format_option
+def abandon_command(repository: str, form: str) -> None:
+    """Give up the plan that is under way. A later plan lists its files again.
+
+    \b
+    Example:
+      lochan gc abandon demo
+    """
+    number = work_on(repository_uri(repository), lambda target: target.repository.gc.abandon())
+    show_answer({"plan": number}, form, f"abandoned plan {number}")
+
+
+@group.command("report")
+@repository_argument
+@grace_option
+@format_option
+def report_command(repository: str, grace_hours: float, form: str) -> None:
+    """Show where the garbage collection of a repository stands.
+
+    \b
+    Example:
+      lochan gc report demo
+    """
+    found = work_on(repository_uri(repository), lambda target: target.repository.gc.status(grace_hours))
+    record = found.as_json()
+    if form != "json" and found.swept is not None:
+        record["swept"] = f"{counted(found.swept.files, 'file')}, {size_cell(found.swept.bytes)}"
+    show_record(record, form)
+
+
+@group.command("expire")
+@repository_argument
+@format_option
+def expire_command(repository: str, form: str) -> None:
+    """Let expire what the rules no longer keep: old commits, deleted branches, unused address tokens.
+
+    \b
+    Example:
+      lochan gc expire demo
+    """
+    _show_expired(work_on(repository_uri(repository), lambda target: target.repository.gc.expire()), form, "expired")
+
+
+@group.command("run")
+@repository_argument
+@grace_option
+@format_option
+def run_command(repository: str, grace_hours: float, form: str) -> None:
+    """Do what is due: sweep the last plan, let commits expire, plan again.
+
+    \b
+    Example:
+      lochan gc run demo
+    """
+    made = work_on(repository_uri(repository), lambda target: target.repository.gc.run(grace_hours))
+    if form == "json":
+        show_record(made.as_json(), form)
+        return
+    if made.swept is not None:
+        click.echo(f"deleted {counted(made.swept.files, 'file')}, {size_cell(made.swept.bytes)}")
+    if made.expired is not None:
+        _show_expired(made.expired, form, "expired")
+    if made.planned is not None:
+        _show_plan(made.planned, form)
+    if made.waits:
+        click.echo(f"waits: {made.waits}")
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+@group.group("rules", cls=LazyGroup)
+def rules_group() -> None:
+    """Say how long commits are kept."""
+
+
+keep_option = click.option(
+    "--keep",
+    "kept",
+    multiple=True,
+    metavar="PATTERN=LIMITS",
+    help="For branches that match: 30d, 100 (commits), both as 30d,100, or forever. The first that matches counts.",
+)
+undo_option = click.option(
+    "--undo-days",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="How long a deleted branch, or a commit that a reset has left, can be brought back.",
+)
+
+
+@rules_group.command("show")
+@repository_argument
+@format_option
+def show_command(repository: str, form: str) -> None:
+    """Show the rules of a repository.
+
+    \b
+    Example:
+      lochan gc rules show demo
+    """
+    found = work_on(repository_uri(repository), lambda target: target.repository.gc.rules())
+    if form == "json":
+        show_record(found.as_json(), form)
+        return
+    show_records([each.as_json() for each in found.rules], form, columns=("pattern", "days", "commits", "forever"))
+    click.echo(
+        f"deleted branches can be restored for {found.undo_days:g} days; branches without a rule keep everything"
+    )
+
+
+@rules_group.command("set")
+@repository_argument
+@keep_option
+@undo_option
+@request_key
+@format_option
+def set_command(repository: str, kept: tuple[str, ...], undo_days: float, form: str) -> None:
+    """Replace the rules of a repository. Branches that no rule matches keep their whole history.
+
+    \b
+    Example:
+      lochan gc rules set demo --keep main=forever --keep 'tmp-*=7d' --keep '*=90d,100'
+    """
+    rules = [_rule(each) for each in kept]
+    made = work_on(repository_uri(repository), lambda target: target.repository.gc.set_rules(rules, undo_days))
+    show_answer(made.as_json(), form, f"set {counted(len(rules), 'rule')}")
+
+
+@rules_group.command("check")
+@repository_argument
+@keep_option
+@undo_option
+@format_option
+def check_command(repository: str, kept: tuple[str, ...], undo_days: float, form: str) -> None:
+    """Show what rules would let expire now, without setting them. Without --keep: the rules that are set.
+
+    \b
+    Example:
+      lochan gc rules check demo --keep '*=90d'
+    """
+    rules = [_rule(each) for each in kept] or None
+    found = work_on(repository_uri(repository), lambda target: target.repository.gc.check_rules(rules, undo_days))
+    _show_expired(found, form, "would expire")
+
+
+def _rule(text: str) -> "KeepRule":
+    from lochan.api.collection import KeepRule
+
+    pattern, _, limits = text.rpartition("=")
+    values: dict[str, Any] = {}
+    for limit in limits.split(","):
+        if limit == "forever":
+            values["forever"] = True
+        elif days := _DAYS.fullmatch(limit):
+            values["days"] = float(days[1])
+        elif _COMMITS.fullmatch(limit):
+            values["commits"] = int(limit)
+        else:
+            raise Invalid(f"{text!r} is not a rule", hint="such as main=forever, 'tmp-*=7d', '*=90d,100'")
+    return KeepRule(pattern=pattern, **values)
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+def _show_plan(made: "PlanResult", form: str) -> None:
+    if form == "json":
+        show_record(made.as_json(), form)
+        return
+    name = f"plan {made.plan}" if made.plan else "dry run"
+    share = f" of {counted(made.all_files, 'file')}, {size_cell(made.all_bytes)}"
+    click.echo(f"{name}: {counted(made.files, 'file')}, {size_cell(made.bytes)}{share}, are named by nothing")
+    if made.kinds:
+        rows = [{**each.as_json(), "bytes": size_cell(each.bytes)} for each in made.kinds]
+        show_records(rows, form, columns=("kind", "files", "bytes"))
+
+
+def _show_expired(found: "ExpireResult", form: str, verb: str) -> None:
+    if form == "json":
+        show_record(found.as_json(), form)
+        return
+    branches = f"{len(found.branches):,} deleted branch{'' if len(found.branches) == 1 else 'es'}"
+    click.echo(f"{verb}: {counted(len(found.commits), 'commit')}, {branches}, {counted(found.tokens, 'address token')}")
+    for id in found.commits[:_SHOWN]:
+        click.echo(f"  {id[:SHORT]}")
+    if len(found.commits) > _SHOWN:
+        click.echo(f"  and {len(found.commits) - _SHOWN:,} more")
