@@ -182,10 +182,10 @@ def test_a_plan_waits_for_the_grace_of_the_one_before() -> None:
         await plan(*given, actor=ANN)
         with pytest.raises(Refused, match="neither swept nor abandoned"):
             await plan(*given, actor=ANN)
-        with pytest.raises(Refused, match="a grace of 24.0 hours"):
+        with pytest.raises(Refused, match=r"a grace of 24\.0 hours"):
             await sweep(*given, actor=ANN)
         await abandon(there.repository, actor=ANN)
-        with pytest.raises(Refused, match="the grace between two is 24.0 hours"):
+        with pytest.raises(Refused, match=r"the grace between two is 24\.0 hours"):
             await plan(*given, actor=ANN)
         with pytest.raises(Refused, match="no plan is under way"):
             await sweep(*given, actor=ANN)

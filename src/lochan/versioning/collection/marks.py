@@ -1,6 +1,6 @@
 """The files that are alive: those that roots name, and those that their trees and runs name in turn.
 
-A range that several trees share is read once. LiveMarks are only ever added: a file that was alive at an earlier look stays
+A range that several trees share is read once. Marks are only ever added: a file that was alive at an earlier look stays
 marked, so that a plan errs on keeping.
 """
 
