@@ -18,7 +18,7 @@ from lochan.formats.entry import Change, Tombstone
 from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.run import RunRef, Summary
 from lochan.ids import Ids
-from lochan.store.checked_reads import get_checked, read_checked
+from lochan.store.checked_reads import get_checked, is_named, read_checked
 from lochan.store.protocol import Store
 from lochan.store.threads import INLINE_BYTES_MAX, Threads, for_tables
 from lochan.tree.cache import ArrowCache
@@ -209,7 +209,8 @@ class Runs:
             _check(ref, head, self._what(ref))
             return head
 
-        head = await read_checked(read, decode)
+        with is_named(self._what(ref)):
+            head = await read_checked(read, decode)
         self._held.hold_head(path, head)
         return head
 
@@ -256,7 +257,8 @@ class Runs:
         return kept, _MAPPED_WEIGHT
 
     async def _fetch(self, ref: RunRef, path: str) -> pa.RecordBatch:
-        return await get_checked(self._store, path, lambda data: self._decoded(ref, data))
+        with is_named(self._what(ref)):
+            return await get_checked(self._store, path, lambda data: self._decoded(ref, data))
 
     async def _decoded(self, ref: RunRef, data: bytes) -> pa.RecordBatch:
         what = self._what(ref)

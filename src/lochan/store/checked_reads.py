@@ -4,11 +4,12 @@ A file is damaged if the same wrong bytes came twice. A store that returns other
 times, and usually one of its answers is right.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import TypeVar
 
-from lochan.errors import Corrupt, FutureFormat
+from lochan.errors import Corrupt, FutureFormat, Gone, NotFound
 from lochan.store.capabilities import Forgetting, capability
 from lochan.store.protocol import Store
 
@@ -58,6 +59,18 @@ async def get_checked(store: Store, path: str, decode: Callable[[bytes], Awaitab
             cache.forget(path)
 
     return await read_checked(lambda: store.get(path), decode, forget)
+
+
+@contextmanager
+def is_named(what: str) -> Iterator[None]:
+    """Around the read of a file that something names. That it is not there does not mean that what is looked for in it
+    does not exist: raises Gone in place of NotFound."""
+    try:
+        yield
+    except NotFound as error:
+        raise Gone(
+            f"{what} is gone", hint="its commit has expired meanwhile, or it was deleted by hand or by a lifecycle rule"
+        ) from error
 
 
 async def get_decoded(store: Store, path: str, decode: Callable[[bytes], T]) -> T:

@@ -22,7 +22,7 @@ from lochan.formats import range as ranges
 from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import RangeRef
 from lochan.runtime import running_loop
-from lochan.store.checked_reads import get_checked
+from lochan.store.checked_reads import get_checked, is_named
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
 from lochan.tree.cache import ArrowCache
@@ -131,7 +131,8 @@ class Ranges:
         async def decode(data: bytes) -> pa.RecordBatch:
             return await self._threads.run(ranges.decode, data, ref, what)
 
-        return await get_checked(self._store, path, decode)
+        with is_named(what):
+            return await get_checked(self._store, path, decode)
 
     def _tell(self, what: str, ref: RangeRef) -> None:
         if self._seen is not None:

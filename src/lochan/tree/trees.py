@@ -17,7 +17,7 @@ from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.entry_table import as_batch, canonical
 from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.formats.range import RangeRef
-from lochan.store.checked_reads import get_checked
+from lochan.store.checked_reads import get_checked, is_named
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads, for_tables
 from lochan.tree.assemble import STANDARD, Assembler, RangeCut
@@ -131,7 +131,8 @@ class Trees:
         async def decode(data: bytes) -> tuple[RangeRef, ...]:
             return await self.threads.run(metarange.decode, data, ref, what)
 
-        return await get_checked(self._store, path, decode)
+        with is_named(what):
+            return await get_checked(self._store, path, decode)
 
     def _tree(self, ref: TreeRef, ranges: tuple[RangeRef, ...]) -> Tree:
         return Tree(ref, ranges, self.ranges, self.width)

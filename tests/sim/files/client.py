@@ -33,7 +33,7 @@ class FilesClient(Client):
         body = text.encode() or self._body()
         return await self.ask(
             ClientRequest("put", branch),
-            lambda actor: objects.put(self.repository, branch, path, _pieces(body), actor=actor),
+            lambda actor: objects.put(self.repository, branch, path, pieces(body), actor=actor),
         )
 
     async def copy(self, branch: str, source: str, target: str) -> bool | None:
@@ -46,13 +46,13 @@ class FilesClient(Client):
     async def put_at(self, workspace: str, path: str, *, slow: bool = False, noted: bool = False) -> None:
         """As a plain file if the path is new; with `noted`, staged in any case."""
         body = self._body()
-        pieces = self._slowly(body) if slow else _pieces(body)
+        chunks = self._slowly(body) if slow else pieces(body)
         metadata = {"k": "v"} if noted else {}
         value = md5(body, usedforsecurity=False).hexdigest()
         await self._file(
             workspace,
             {path: value},
-            lambda actor: workspace_write.put(self.repository, workspace, path, pieces, actor=actor, metadata=metadata),
+            lambda actor: workspace_write.put(self.repository, workspace, path, chunks, actor=actor, metadata=metadata),
         )
 
     async def delete_at(self, workspace: str, path: str) -> None:
@@ -122,8 +122,9 @@ class FilesClient(Client):
         """Declares that the objects at these paths of main hold the same bytes."""
         _, read_at = await self.repository.refs()
         both: list[Entry] = [await objects.stat(self.repository, "main", path) for path in (source, target)]
-        one, other = [entry.blocks[0].address for entry in both]
-        await self._quietly(Aliased(one, other, read_at))
+        one, other = [entry.blocks[0] for entry in both]
+        if one.sha256 == other.sha256:
+            await self._quietly(Aliased(one.address, other.address, read_at))
 
     async def _quietly(self, *events: Expired | Aliased) -> None:
         try:
@@ -142,5 +143,5 @@ class FilesClient(Client):
         yield body[len(body) // 2 :]
 
 
-async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+async def pieces(body: bytes) -> AsyncIterator[bytes]:
     yield body

@@ -111,7 +111,7 @@ class FilesOracle(RepositoryOracle):
                 if data is None:
                     self.world.fail(f"DANGLING: {entry.path} of {where} is at {block.address}, which is gone")
                 body = data[block.offset : block.offset + block.size]
-                if sha256(body).digest() != block.sha256:
+                if block.sha256 and sha256(body).digest() != block.sha256:  # what is linked was not read
                     self.world.fail(f"DESTROYED: {entry.path} of {where} is not what was written")
 
     def _judge_aliases(self, aliases: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from tests.sim.files.place import BODIES, FilesPlace
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
 from tests.sim.versioning.cached_codecs import cache_codecs
-from tests.sim.versioning.place import WHOLE
+from tests.sim.versioning.place import WHOLE, Place
 from tests.sim.world import MINUTE, World
 
 Act = Callable[[FilesClient], Awaitable[object]]
@@ -42,9 +42,13 @@ def explore_scene(name: str, plant: Plant = NONE, *, seconds: float) -> Result:
 
 
 def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
+    play(scene, chooser, plant, FilesPlace)
+
+
+def play(scene: Scene, chooser: Chooser, plant: Plant, place_type: type[Place], max_steps: int = 600) -> None:
     world = World(chooser, split=False)
     store = world.store(faults=scene.faults)
-    place = FilesPlace(FilesOracle(world, store, "repo"), patience_s=0.05, cut=WHOLE)
+    place = place_type(FilesOracle(world, store, "repo"), patience_s=0.05, cut=WHOLE)
     with plant.planted():
         _quietly(world, "old", lambda machine: _begin(place, machine, scene.before))
         clients: list[FilesClient] = []
@@ -54,7 +58,7 @@ def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
         for client, acts in zip(clients, scene.actors, strict=True):
             client.machine.spawn(perform(client, acts))
         world.jump(1)  # so that nobody was the last to move, and anybody may begin
-        world.run(max_steps=600, jumps=(), crashes=bool(dict(scene.budgets).get("crash")))
+        world.run(max_steps=max_steps, jumps=(), crashes=bool(dict(scene.budgets).get("crash")))
         store.faulty = None
         _quietly(world, "new", lambda machine: _end(place, machine, scene.after))
         place.oracle.judge()
@@ -70,11 +74,11 @@ async def _plain(play: Awaitable[None]) -> None:
     await play
 
 
-async def _begin(place: FilesPlace, machine: Machine, acts: tuple[Act, ...]) -> None:
+async def _begin(place: Place, machine: Machine, acts: tuple[Act, ...]) -> None:
     await perform(FilesClient(place, machine, await place.begin(machine), "old"), acts)
 
 
-async def _enter(place: FilesPlace, machine: Machine, clients: list[FilesClient]) -> None:
+async def _enter(place: Place, machine: Machine, clients: list[FilesClient]) -> None:
     """Up to date before the curtain rises, so that only what follows is explored."""
     client = FilesClient(place, machine, await place.open(machine), machine.name)
     await client.repository.refs()
@@ -87,7 +91,7 @@ async def perform(client: FilesClient, acts: tuple[Act, ...]) -> None:
     await client.repository.close()
 
 
-async def _end(place: FilesPlace, machine: Machine, acts: tuple[Act, ...]) -> None:
+async def _end(place: Place, machine: Machine, acts: tuple[Act, ...]) -> None:
     """Whatever is left is committed, and read by the oracle."""
     client = FilesClient(place, machine, await place.open(machine), machine.name)
     for act in acts:

@@ -48,6 +48,7 @@ class Place:
     workspaces: list[str] = field(default_factory=list)  # ids of those that were opened
     asked: int = 0
     written: int = 0
+    uploads: list[str] = field(default_factory=list)  # ids of those that were opened
 
     async def open(self, machine: Machine, slow_s: float = 0.0) -> OpenRepository:
         """`slow_s`: how long this machine takes to write or read a file, in addition to the world's delays."""

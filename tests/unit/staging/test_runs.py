@@ -56,7 +56,7 @@ def test_who_waits_for_a_read_that_failed_reads_again() -> None:
     async def at_once() -> list[object]:
         return await asyncio.gather(*(runs.open(lost) for _ in range(3)), return_exceptions=True)
 
-    assert [type(error).__name__ for error in driven(at_once())] == ["NotFound"] * 3
+    assert [type(error).__name__ for error in driven(at_once())] == ["Gone"] * 3
 
 
 def test_open_runs_are_bounded_by_their_bytes() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.errors import Corrupt, NotFound
+from lochan.errors import Corrupt, Gone
 from lochan.formats.entry_table import table_of
 from lochan.store.capabilities import Wrapper
 from lochan.store.counts import CountingStore, RequestCounts
@@ -74,11 +74,11 @@ def test_two_files_exchanged_are_found_out() -> None:
             run(run(Trees(store, "repo", width=1).open(tree.ref)).get("a"))
 
 
-def test_a_missing_file_is_missing() -> None:
+def test_a_missing_file_is_gone() -> None:
     store = MemoryStore()
     tree = new_tree(store)
     run(store.delete(f"repo/{tree.ranges[0].file}"))
-    with pytest.raises(NotFound):
+    with pytest.raises(Gone):
         run(run(Trees(store, "repo", width=1).open(tree.ref)).get("a"))
 
 
