@@ -215,7 +215,7 @@ def test_times_of_files_and_files_that_make_no_table(spark: SparkSession, lake: 
 def test_a_frame_becomes_files_by_one_commit(spark: SparkSession, lake: str) -> None:
     frame = spark.range(100).withColumnRenamed("id", "n").repartition(3)
     landed = lochan.spark.write(frame, "sales@main/t/", message="first", lake=lake)
-    assert (landed.rows, len(landed.entries)) == (100, 3)
+    assert (landed.rows, landed.objects) == (100, 3)
     frame.limit(5).write.format("lochan").option("lake", lake).mode("append").save("sales@main/t/")
     back = lochan.spark.read(spark, "sales@main/t/", lake=lake)
     assert (back.count(), back.columns) == (105, ["n"])

@@ -46,8 +46,9 @@ from lochan.jobs.compaction_tasks import (
     sample,
     split,
 )
+from lochan.jobs.job_entries import all_entries
 from lochan.jobs.load.shuffle import SPARK_SCHEMA
-from lochan.jobs.messages import PoolTarget, TaskMessage, error_of, together
+from lochan.jobs.messages import PoolTarget, TaskMessage, error_of
 from lochan.jobs.record import JobReporter, recorded
 from lochan.jobs.tasks import frame_of, on_spark, run_tasks
 from lochan.journal.keys import CarriedOut
@@ -112,7 +113,7 @@ async def compact(
         await hold_key(repository, actor)
         report.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
         target = _target(repository, at.place, plan)
-        swap = await merged(plan, _merge_on_spark(target, about, options, report))
+        swap = await merged(plan, _merge_on_spark(repository, target, about, options, report))
         report.rows(_rows(swap.added))
         return await landed(repository, branch, swap, message, actor=actor)
 
@@ -162,7 +163,9 @@ def _size(entries: Sequence[Entry]) -> int:
 
 
 # --- on Spark --------------------------------------------------------------------------------------------------------
-def _merge_on_spark(target: PoolTarget, about: str, options: CompactJobOptions, report: JobReporter) -> Merge:
+def _merge_on_spark(
+    repository: OpenRepository, target: PoolTarget, about: str, options: CompactJobOptions, report: JobReporter
+) -> Merge:
     from lochan.engines.spark.session import session_at
 
     spark = session_at(options.spark, options.limits)
@@ -171,9 +174,8 @@ def _merge_on_spark(target: PoolTarget, about: str, options: CompactJobOptions, 
     async def merge(plan: PoolCompactionPlan) -> RewriteResult:
         work = partial(written, spark, target, plan)
         messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
-        made = together(messages)
-        report.wrote(made.put_bytes)
-        return RewriteResult(removed_by(plan), list(made.entries))
+        report.wrote(sum(message.put_bytes for message in messages))
+        return RewriteResult(removed_by(plan), await all_entries(repository, messages))
 
     return merge
 

@@ -25,6 +25,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.ids import Ids
 from lochan.jobs.compaction_plan import PoolCompactionPlan
+from lochan.jobs.entry_runs import spilled
 from lochan.jobs.load.shuffle import Received, sent
 from lochan.jobs.messages import PoolTarget, PutCounter, TaskMessage, reports_errors
 from lochan.jobs.pool_writer import put
@@ -123,7 +124,7 @@ def merge_alone(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[T
     with reports_errors():
         for task in _tasks(tasks):
             with _read(merging, task, whole=False) as (_, rewriting):
-                yield from _stored(merging.target, rewriting.written())
+                yield from spilled(merging.target, _stored(merging.target, rewriting.written()))
 
 
 def sample(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -165,7 +166,7 @@ def merge_part(merging: Merging, records: Iterable[pa.RecordBatch]) -> Iterator[
         knowledge = Knowledge(_known_forms(Forms(), group))
         rewriting = ObjectRewriter(session, session, target.settings, knowledge, 0, whole=True)
         _take(session, rewriting, Received(chain([first], each)))
-        yield from _stored(target, rewriting.written())
+        yield from spilled(target, _stored(target, rewriting.written()))
 
 
 @contextmanager

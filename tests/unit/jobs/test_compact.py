@@ -30,6 +30,7 @@ from lochan.jobs.compaction_tasks import (
     sample,
     split,
 )
+from lochan.jobs.job_entries import all_entries
 from lochan.jobs.messages import PoolTarget, TaskMessage, together
 from lochan.pools.keys import bounds
 from lochan.versioning.open_repository import OpenRepository
@@ -71,7 +72,7 @@ async def compacted(lake: QueryLake, repository: OpenRepository, request: Compac
     async def merge(plan: PoolCompactionPlan) -> RewriteResult:
         made = await asyncio.to_thread(lambda: together(merged(target, list(groups_of(plan)))))
         assert made.rows == plan.rows
-        return RewriteResult(removed_by(plan), list(made.entries))
+        return RewriteResult(removed_by(plan), await all_entries(repository, [made]))
 
     await landed(repository, "main", await merged_round_by_round(plan, merge), actor=ANN)
     return sum(not group.alone for group in groups_of(plan))
