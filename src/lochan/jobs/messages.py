@@ -42,6 +42,7 @@ COLUMN = "message"
 SCHEMA = pa.schema([pa.field(COLUMN, pa.binary())])
 SPARK_SCHEMA = f"{COLUMN} binary"
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Failed|Exit): .*$", re.MULTILINE)  # of Python
+_TOO_LARGE = re.compile(r"[Tt]otal size of serialized results of \d+ tasks? \(.*?\) is bigger than [\w.]+ \(.*?\)")
 _MARKED = re.compile(r"lochan-error:([A-Za-z0-9+/=]+):")
 
 
@@ -130,6 +131,11 @@ def error_of(error: Exception) -> LochanError:
     if found is not None:
         kind, message, hint = msgspec.msgpack.decode(base64.b64decode(found[1]))
         return _kinds().get(kind, Refused)(message, hint=hint)
+    too_large = _TOO_LARGE.search(text)
+    if too_large is not None:
+        return Refused(
+            f"Spark has failed: {too_large[0]}", hint="nothing was changed; raise spark.driver.maxResultSize"
+        )
     _, lost, behind = text.partition("ExecutorLostFailure ")
     why = behind.partition("\n")[0].partition(" Reason: ")[2].strip().removesuffix(".")
     if lost and why:
