@@ -78,8 +78,13 @@ def _measured(folder: Path, objects: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "bench.spark_landing", str(folder / "lake"), str(messages)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     tasks = -(-objects // _PER_TASK)
-    known = {"objects": objects, "tasks": tasks, "inline_kb": inline / 1e3, "sent_kb": messages.stat().st_size / 1e3}
-    return known | json.loads(ran.stdout)
+    known: dict[str, Any] = {
+        "objects": objects,
+        "tasks": tasks,
+        "inline_kb": inline / 1e3,
+        "sent_kb": messages.stat().st_size / 1e3,
+    }
+    return {**known, **json.loads(ran.stdout)}
 
 
 # --- as tasks --------------------------------------------------------------------------------------------------------

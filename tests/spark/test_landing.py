@@ -18,6 +18,7 @@ from lochan.errors import LochanError
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.entry_runs import spilled
 from lochan.jobs.messages import PoolTarget, TaskMessage
+from lochan.jobs.streams.batches import Write
 from lochan.jobs.tasks import on_spark, run_tasks
 from tests.run import run
 from tests.spark.local_spark import HERE, LEFT_SOCKETS
@@ -58,13 +59,8 @@ def test_thousands_of_objects_land(spark: SparkSession, tmp_path: Path) -> None:
         async with job_pool(tmp_path) as pool:
             target = await pool.target()
 
-            async def sent(work: object, tag: str) -> list[TaskMessage]:
-                return await on_spark(
-                    spark,
-                    lambda: run_tasks(numbers, partial(work, target)),  # type: ignore[call-arg, arg-type]
-                    tag=tag,
-                    about=tag,
-                )
+            async def sent(work: Write, tag: str) -> list[TaskMessage]:
+                return await on_spark(spark, lambda: run_tasks(numbers, partial(work, target)), tag=tag, about=tag)
 
             with pytest.raises(LochanError, match="maxResultSize"):
                 await sent(in_messages, "messages")

@@ -18,7 +18,7 @@ from lochan.formats.entry_table import as_table, entries_of
 from lochan.jobs import entry_runs, entry_spool, job_commit
 from lochan.jobs.entry_runs import spilled
 from lochan.jobs.job_commit import BatchName
-from lochan.jobs.job_entries import all_entries
+from lochan.jobs.job_entries import all_entries, job_entries
 from lochan.jobs.messages import PoolTarget, TaskFailed, TaskMessage, encode_message, error_of, together
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.versioning.branches import create_branch
@@ -182,7 +182,7 @@ def test_a_job_that_began_before_two_collections_is_refused(tmp_path: Path) -> N
             target = await pool.target()
             later = replace(target, mint=target.mint + 7)
             messages = [*await sent(later, PATHS[:200]), *await sent(target, PATHS[200:])]
-            async with job_commit.job_entries(pool.repository, messages) as entries:
+            async with job_entries(pool.repository, messages) as entries:
                 assert entries.new is not None
                 assert entries.new.mint == target.mint
 
