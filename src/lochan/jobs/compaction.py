@@ -38,7 +38,8 @@ from lochan.jobs.compaction_tasks import (
     SAMPLE_SCHEMA,
     MergeGroup,
     MergeTask,
-    Merging,
+    PartForms,
+    alone,
     cut,
     groups_of,
     merge_alone,
@@ -189,21 +190,20 @@ def written(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -
     ship(spark)
     groups = [*groups_of(plan)]
     groups = _cut_up(spark, target, groups) if any(not group.alone for group in groups) else groups
-    merging = _merging(target, groups)
-    alone = [MergeTask(number, group.entries) for number, group in enumerate(groups) if group.alone]
-    messages = run_tasks(frame_of(spark, _encoded(alone)), partial(merge_alone, merging)) if alone else []
-    tasks = split(groups)
+    whole, tasks = alone(groups), split(groups)
+    messages = run_tasks(frame_of(spark, _encoded(whole)), partial(merge_alone, target)) if whole else []
     if tasks:
         parts = max(group.first + len(group.bounds) for group in groups if not group.alone) + 1
-        rows = frame_of(spark, _encoded(tasks)).mapInArrow(partial(cut, merging), SPARK_SCHEMA)
-        messages += run_tasks(rows.repartitionById(parts, "part"), partial(merge_part, merging))
+        rows = frame_of(spark, _encoded(tasks)).mapInArrow(partial(cut, target), SPARK_SCHEMA)
+        work = partial(merge_part, target, PartForms.of(groups))
+        messages += run_tasks(rows.repartitionById(parts, "part"), work)
     return messages
 
 
 def _cut_up(spark: SparkSession, target: PoolTarget, groups: Sequence[MergeGroup]) -> list[MergeGroup]:
     """With the bounds between their parts."""
     tasks = split(groups)
-    looking = partial(sample, _merging(target, groups))
+    looking = partial(sample, target)
     try:
         found = frame_of(spark, _encoded(tasks)).mapInArrow(looking, SAMPLE_SCHEMA).toArrow()
     except Exception as error:  # whatever a JVM comes up with
@@ -235,10 +235,6 @@ def bounds_of(keys: Sequence[bytes], weights: Sequence[float], count: int) -> tu
     at = np.searchsorted(upto, upto[-1] * np.arange(1, count) / count, side="right")
     least = keys[order[0]]  # nothing lies below it
     return tuple(sorted({keys[order[min(int(number), len(keys) - 1)]] for number in at} - {least}))
-
-
-def _merging(target: PoolTarget, groups: Sequence[MergeGroup]) -> Merging:
-    return Merging(target, tuple(replace(group, entries=()) for group in groups))
 
 
 def _target(repository: OpenRepository, place: StoreLocation, plan: PoolCompactionPlan) -> PoolTarget:
