@@ -61,7 +61,7 @@ def main() -> None:
         "tasks",
         "sent, kB",
         "in messages, kB",
-        "peak before, MiB",
+        "before, MiB",
         "peak, MiB",
         "requests",
         "us an entry",

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.engines.choice import SPARK, engine_for
+from lochan.engines.duckdb.data_objects import entries_at
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.rewrite import RewriteResult, rewrite_objects
 from lochan.engines.query_context import QueryContext
@@ -182,7 +183,9 @@ def _merge_on_spark(
 
 
 def removed_by(plan: PoolCompactionPlan) -> list[Entry]:
-    return [entry for group in groups_of(plan) for entry in group.entries]
+    """Without their facts, which the plan holds already."""
+    indices = [index for group in plan.indices() for index in group]
+    return [msgspec.structs.replace(entry, metadata={}) for entry in entries_at(plan.snapshot, indices)]
 
 
 def written(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:

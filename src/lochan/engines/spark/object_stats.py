@@ -8,7 +8,7 @@ be stale: what it does not show is asked for by its name.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import aclosing
 from os.path import commonprefix
 from typing import Any, TypeVar, cast
@@ -54,10 +54,10 @@ async def _head(store: Store, address: str) -> Stat | None:
         return None
 
 
-async def at_once(most: int, calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+async def at_once(most: int, calls: Sequence[Awaitable[T]]) -> list[T]:
     gate = asyncio.Semaphore(most)
 
-    async def one(call: Coroutine[Any, Any, T]) -> T:
+    async def one(call: Awaitable[T]) -> T:
         async with gate:
             return await call
 
