@@ -184,8 +184,11 @@ def _merge_on_spark(
 
 def removed_by(plan: PoolCompactionPlan) -> list[Entry]:
     """Without their facts, which the plan holds already."""
-    indices = [index for group in plan.indices() for index in group]
-    return [msgspec.structs.replace(entry, metadata={}) for entry in entries_at(plan.snapshot, indices)]
+    return [
+        msgspec.structs.replace(entry, metadata={})
+        for indices in plan.indices()
+        for entry in entries_at(plan.snapshot, indices)
+    ]
 
 
 def written(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
