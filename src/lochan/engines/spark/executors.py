@@ -87,8 +87,8 @@ def query_of_task() -> str:
 
 def partition_of_task() -> int:
     """The number of the partition that a task works on, from 0 on. 0 outside of Spark."""
-    spark = sys.modules.get("pyspark")  # a task of Spark has imported it, and others may not have it at all
-    task = None if spark is None else spark.TaskContext.get()
+    known = getattr(sys.modules.get("pyspark"), "TaskContext", None)  # a task has imported it; others may not have it
+    task = None if known is None else known.get()
     return 0 if task is None else int(task.partitionId())
 
 
