@@ -21,6 +21,7 @@ from lochan.api.pool import load_rows
 from lochan.api.queries import run_query
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
+from lochan.formats.entry_table import entries_of
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.repository_events import Moved
 from lochan.lake import Lake
@@ -112,14 +113,14 @@ async def _write(folder: str, commits: int, objects: int) -> None:
     lake = await Lake.create(LocalStore(folder, create=True))
     for name in ("fresh", "long", "wide"):
         await lake.create_pool(name, _KEY, actor=ACTOR)
-        loaded = await load_rows(
-            lake, name, [{"k": number, "text": f"row {number}"} for number in range(_EACH)], actor=ACTOR
-        )
+        await load_rows(lake, name, [{"k": number, "text": f"row {number}"} for number in range(_EACH)], actor=ACTOR)
         repository = await lake.open_repository(name)
         if name == "long":
             await _lengthen(repository, commits)
         elif name == "wide":
-            more = [_moved_on(loaded.objects[0], number) for number in range(1, objects)]
+            tree = await repository.tree((await repository.resolve("main")).commit)
+            [first] = entries_of((await tree.list(limit=1)).entries)
+            more = [_moved_on(first, number) for number in range(1, objects)]
             await add_objects(repository, "main", more, actor=ACTOR)
         await repository.close()
     await lake.close()

@@ -75,7 +75,7 @@ class _Work:
         before = self._sizes()
         self._run([sys.executable, "-c", f"{_DRIVER}{program}", self._master, *words])
         new = {path: size for path, size in self._sizes().items() if path not in before}
-        data = sum(size for path, size in new.items() if "data" in path.parts)
+        data = sum(size for path, size in new.items() if {"data", "runs"} & {*path.parts})
         (job,) = json.loads(self.lochan("jobs", "list", "-n", "1", "-f", "json"))
         executors, driver = job["executor_bytes"], job["driver_bytes"]
         assert job["state"] == "done" and executors == data, (job, data)

@@ -218,6 +218,7 @@ class StoreContract:
             [listed] = await stats(store)
             assert listed.path == "k"
             assert listed.size == 5
+            assert listed.etag == stat.etag  # what was checked by one is known by the other
             assert abs(listed.modified - stat.modified) < 1  # S3 tells milliseconds here and seconds there
 
         run(play())

@@ -25,6 +25,7 @@ from lochan.jobs.compaction import CompactJobOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
 from lochan.lake import Lake
 from lochan.pools.snapshot import DataObject
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.open import StoreLocation
@@ -177,6 +178,26 @@ def test_tasks_tell_the_digests_of_objects_in_a_bucket(spark: SparkSession, copi
         with pytest.raises(Corrupt, match="is damaged, at "):
             await check.check(objects)
         assert isinstance(check.failure(objects), Corrupt)
+
+    run(play())
+
+
+def test_the_driver_asks_as_little_for_many_objects_as_for_few(spark: SparkSession, tmp_path: Path) -> None:
+    """Tasks read them; once they are read, a list is all that is needed."""
+
+    async def play() -> None:
+        store = LocalStore(str(tmp_path), create=True)
+        objects = []
+        for number in range(200):
+            address, data = f"r/data/7-task{number % 3}/{number:03d}", f"{number}".encode()
+            await store.put(address, data)
+            objects.append(DataObject(f"{number}", address, len(data), hashlib.sha256(data).digest(), 1, "logs", "c"))
+        verified = VerifiedFiles(store.url, StillClock())
+        for count in (50, 200, 200):
+            counts = RequestCounts()
+            check = BucketCheck(StoreLocation(str(tmp_path)), CountingStore(store, counts), verified, spark, 16)
+            assert await check.check(objects[:count]) == [True] * count
+            assert (counts.list.requests, counts.total.requests) == (1, 1)
 
     run(play())
 

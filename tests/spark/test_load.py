@@ -142,7 +142,7 @@ def test_a_worker_that_dies_once_in_each_stage(tmp_path: Path, monkeypatch: pyte
             assert all(flag.exists() for flag in died)
             assert done.rows == 2_000
             assert await pool.lake.rows("from logs") == [{"k": number} for number in range(2_000)]
-            spans = sorted((facts.key_min, facts.key_max) for facts in map(_facts, done.objects))
+            spans = sorted((facts.key_min, facts.key_max) for facts in map(_facts, await pool.entries()))
             assert len(spans) > 2
             assert all(one[1] < other[0] for one, other in pairwise(spans))
 

@@ -15,15 +15,19 @@ import pytest
 import lochan.spark
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
+from lochan.engines.spark.frames.table_files import TableFiles, table_files
 from lochan.errors import Dirty, Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.lake import Lake
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
+from lochan.store.protocol import Store
 from lochan.versioning.bodies.body import ready
 from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.copy import copy
 from lochan.versioning.objects import put, put_many
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.uri import Uri
 from lochan.versioning.workspaces.write import open_workspace
 from tests.run import run
 from tests.spark.local_spark import HERE, LEFT_SOCKETS
@@ -133,6 +137,37 @@ def put_files(lake: str, files: dict[str, bytes], *, whole: bool) -> None:
     on_sales(lake, upload)
 
 
+def test_the_footers_of_many_files_are_read_by_tasks(spark: SparkSession, lake: str) -> None:
+    """The driver sends as many requests for 80 files as for 40, and names the one that is no Parquet file."""
+    odd = {"b": pa.array(["x"])}
+    files = {f"t/{n:02}.parquet": file_of({"a": pa.array([n]), **(odd if n % 2 else {})}) for n in range(80)}
+    put_files(lake, files | {f"u{path[1:]}": data for path, data in [*files.items()][:40]}, whole=True)
+    asked = []
+    for table, count in (("u/", 40), ("t/", 80)):
+        counts = RequestCounts()
+        found = run(_looked_at(spark, CountingStore(LocalStore(lake), counts), table))
+        assert (found.schema.names, len(found.entries)) == (["a", "b"], count)
+        assert [len(each.schema.names) for each in found.schemas] == [1, 2] * (count // 2)
+        assert [each.path for each in found.schemas] == [entry.path for entry in found.entries]
+        asked.append((counts.head.requests, counts.get_range.requests, counts.get_stream.requests))
+    assert asked[0] == asked[1]
+    back = lochan.spark.read(spark, "sales/t/", lake=lake)
+    assert (back.count(), back.where("b is null").count(), len(back.inputFiles())) == (80, 40, 80)
+    put_files(lake, {"t/bad.parquet": b"no Parquet at all"}, whole=True)
+    with pytest.raises(Invalid, match=r"t/bad.parquet is no Parquet file"):
+        lochan.spark.read(spark, "sales/t/", lake=lake)
+
+
+async def _looked_at(spark: SparkSession, store: Store, table: str) -> TableFiles:
+    lake = await Lake.open(store)
+    repository = await lake.open_repository("sales")
+    try:
+        return await table_files(repository, Uri("sales", "main", table), lake.place, spark)
+    finally:
+        await repository.close()
+        await lake.close()
+
+
 @pytest.mark.parametrize("whole", [True, False], ids=["by Spark itself", "through Python"])
 def test_columns_of_paths_and_of_later_files(spark: SparkSession, lake: str, whole: bool) -> None:
     required = pa.schema([pa.field("n", pa.int32(), nullable=False)])
@@ -215,7 +250,7 @@ def test_times_of_files_and_files_that_make_no_table(spark: SparkSession, lake: 
 def test_a_frame_becomes_files_by_one_commit(spark: SparkSession, lake: str) -> None:
     frame = spark.range(100).withColumnRenamed("id", "n").repartition(3)
     landed = lochan.spark.write(frame, "sales@main/t/", message="first", lake=lake)
-    assert (landed.rows, len(landed.entries)) == (100, 3)
+    assert (landed.rows, landed.objects) == (100, 3)
     frame.limit(5).write.format("lochan").option("lake", lake).mode("append").save("sales@main/t/")
     back = lochan.spark.read(spark, "sales@main/t/", lake=lake)
     assert (back.count(), back.columns) == (105, ["n"])

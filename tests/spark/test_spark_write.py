@@ -300,11 +300,11 @@ def test_writes_are_jobs_that_count_what_is_put(spark: SparkSession, lake: str) 
 
 def test_written_by_ranges_of_the_key_objects_do_not_overlap(spark: SparkSession, lake: str) -> None:
     landed = lochan.spark.write(numbers(spark, 4_000).sample(1.0, 7), "pool@main", message="all", lake=lake)
-    spans = query_rows(lake, "from pool:objects | cut min, max, count")
-    assert (landed.rows, sum(each["count"] for each in spans), len(spans)) == (4_000, 4_000, len(landed.entries))
+    spans = query_rows(lake, "from pool:objects | cut min, max, count, size")
+    assert (landed.rows, sum(each["count"] for each in spans), len(spans)) == (4_000, 4_000, landed.objects)
     assert len(spans) > 1
     assert all(low["max"] < high["min"] for low, high in pairwise(spans))
-    assert landed.size_bytes == sum(entry.size for entry in landed.entries)
+    assert landed.size_bytes == sum(each["size"] for each in spans)
     assert commits(lake)[0]["message"] == "all"
     lochan.spark.write(numbers(spark, 2), "pool", mode="overwrite", spread=False, lake=lake)
     assert query_rows(lake, "from pool | count()") == [{"count": 2}]

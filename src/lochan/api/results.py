@@ -465,7 +465,7 @@ class LoadResult(Result, frozen=True, kw_only=True):
             rows=loaded.rows,
             bytes=loaded.size_bytes,
             faults=loaded.faults.count,
-            objects=tuple(entry.path.removesuffix(".parquet") for entry in loaded.objects),
+            objects=tuple(path.removesuffix(".parquet") for path in loaded.paths),
             first_faults=tuple(LoadFault(text=str(each), near=each.near) for each in loaded.faults.first),
             note=note,
             unparsed_times=loaded.unparsed_times,

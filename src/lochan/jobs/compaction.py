@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.engines.choice import SPARK, engine_for
+from lochan.engines.duckdb.data_objects import entries_at
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.rewrite import RewriteResult, rewrite_objects
 from lochan.engines.query_context import QueryContext
@@ -38,7 +39,8 @@ from lochan.jobs.compaction_tasks import (
     SAMPLE_SCHEMA,
     MergeGroup,
     MergeTask,
-    Merging,
+    PartForms,
+    alone,
     cut,
     groups_of,
     merge_alone,
@@ -46,8 +48,9 @@ from lochan.jobs.compaction_tasks import (
     sample,
     split,
 )
+from lochan.jobs.job_entries import all_entries
 from lochan.jobs.load.shuffle import SPARK_SCHEMA
-from lochan.jobs.messages import PoolTarget, TaskMessage, error_of, together
+from lochan.jobs.messages import PoolTarget, TaskMessage, error_of
 from lochan.jobs.record import JobReporter, recorded
 from lochan.jobs.tasks import frame_of, on_spark, run_tasks
 from lochan.journal.keys import CarriedOut
@@ -112,7 +115,7 @@ async def compact(
         await hold_key(repository, actor)
         report.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
         target = _target(repository, at.place, plan)
-        swap = await merged(plan, _merge_on_spark(target, about, options, report))
+        swap = await merged(plan, _merge_on_spark(repository, target, about, options, report))
         report.rows(_rows(swap.added))
         return await landed(repository, branch, swap, message, actor=actor)
 
@@ -162,7 +165,9 @@ def _size(entries: Sequence[Entry]) -> int:
 
 
 # --- on Spark --------------------------------------------------------------------------------------------------------
-def _merge_on_spark(target: PoolTarget, about: str, options: CompactJobOptions, report: JobReporter) -> Merge:
+def _merge_on_spark(
+    repository: OpenRepository, target: PoolTarget, about: str, options: CompactJobOptions, report: JobReporter
+) -> Merge:
     from lochan.engines.spark.session import session_at
 
     spark = session_at(options.spark, options.limits)
@@ -171,15 +176,19 @@ def _merge_on_spark(target: PoolTarget, about: str, options: CompactJobOptions, 
     async def merge(plan: PoolCompactionPlan) -> RewriteResult:
         work = partial(written, spark, target, plan)
         messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
-        made = together(messages)
-        report.wrote(made.put_bytes)
-        return RewriteResult(removed_by(plan), list(made.entries))
+        report.wrote(sum(message.put_bytes for message in messages))
+        return RewriteResult(removed_by(plan), await all_entries(repository, messages))
 
     return merge
 
 
 def removed_by(plan: PoolCompactionPlan) -> list[Entry]:
-    return [entry for group in groups_of(plan) for entry in group.entries]
+    """Without their facts, which the plan holds already."""
+    return [
+        msgspec.structs.replace(entry, metadata={})
+        for indices in plan.indices()
+        for entry in entries_at(plan.snapshot, indices)
+    ]
 
 
 def written(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
@@ -187,21 +196,20 @@ def written(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -
     ship(spark)
     groups = [*groups_of(plan)]
     groups = _cut_up(spark, target, groups) if any(not group.alone for group in groups) else groups
-    merging = _merging(target, groups)
-    alone = [MergeTask(number, group.entries) for number, group in enumerate(groups) if group.alone]
-    messages = run_tasks(frame_of(spark, _encoded(alone)), partial(merge_alone, merging)) if alone else []
-    tasks = split(groups)
+    whole, tasks = alone(groups), split(groups)
+    messages = run_tasks(frame_of(spark, _encoded(whole)), partial(merge_alone, target)) if whole else []
     if tasks:
         parts = max(group.first + len(group.bounds) for group in groups if not group.alone) + 1
-        rows = frame_of(spark, _encoded(tasks)).mapInArrow(partial(cut, merging), SPARK_SCHEMA)
-        messages += run_tasks(rows.repartitionById(parts, "part"), partial(merge_part, merging))
+        rows = frame_of(spark, _encoded(tasks)).mapInArrow(partial(cut, target), SPARK_SCHEMA)
+        work = partial(merge_part, target, PartForms.of(groups))
+        messages += run_tasks(rows.repartitionById(parts, "part"), work)
     return messages
 
 
 def _cut_up(spark: SparkSession, target: PoolTarget, groups: Sequence[MergeGroup]) -> list[MergeGroup]:
     """With the bounds between their parts."""
     tasks = split(groups)
-    looking = partial(sample, _merging(target, groups))
+    looking = partial(sample, target)
     try:
         found = frame_of(spark, _encoded(tasks)).mapInArrow(looking, SAMPLE_SCHEMA).toArrow()
     except Exception as error:  # whatever a JVM comes up with
@@ -233,10 +241,6 @@ def bounds_of(keys: Sequence[bytes], weights: Sequence[float], count: int) -> tu
     at = np.searchsorted(upto, upto[-1] * np.arange(1, count) / count, side="right")
     least = keys[order[0]]  # nothing lies below it
     return tuple(sorted({keys[order[min(int(number), len(keys) - 1)]] for number in at} - {least}))
-
-
-def _merging(target: PoolTarget, groups: Sequence[MergeGroup]) -> Merging:
-    return Merging(target, tuple(replace(group, entries=()) for group in groups))
 
 
 def _target(repository: OpenRepository, place: StoreLocation, plan: PoolCompactionPlan) -> PoolTarget:

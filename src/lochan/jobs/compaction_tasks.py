@@ -1,9 +1,14 @@
 """A compaction as executors know it: what is to be merged, some keys of it, its rows cut up by their keys, and the rows
-of a part in order."""
+of a part in order.
+
+Whatever differs between groups comes to a task as its own data. What is alike for all tasks, and so is sent to each,
+does not grow with the groups, except for a few numbers of each group that is cut up (`PartForms`).
+"""
 
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +30,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.ids import Ids
 from lochan.jobs.compaction_plan import PoolCompactionPlan
+from lochan.jobs.entry_runs import spilled
 from lochan.jobs.load.shuffle import Received, sent
 from lochan.jobs.messages import PoolTarget, PutCounter, TaskMessage, reports_errors
 from lochan.jobs.pool_writer import put
@@ -44,10 +50,14 @@ _BATCH = 32_768
 
 
 class MergeTask(msgspec.Struct, frozen=True, array_like=True):
-    """Some objects of a group, or all of them."""
+    """Some objects of a group, or all of them, and what must be known of the group: see `MergeGroup`."""
 
     group: int
     entries: tuple[Entry, ...]
+    forms: tuple[Facts, ...]
+    group_rows: int
+    bounds: tuple[bytes, ...] = ()
+    first: int = 0
 
     @property
     def rows(self) -> int:
@@ -71,13 +81,29 @@ class MergeGroup:
         """Whether one task does it. Rows that are text are not cut up: they have no columns to tell their keys."""
         return self.pieces == 1 or any(form.body for form in self.forms)
 
+    def task(self, number: int, entries: tuple[Entry, ...]) -> MergeTask:
+        """For these entries of it. `number` is its own among all groups."""
+        return MergeTask(number, entries, self.forms, self.rows, self.bounds, self.first)
+
 
 @dataclass(frozen=True, slots=True)
-class Merging:
-    """The same for all tasks of a compaction; without the groups' entries, which each task has of its own."""
+class PartForms:
+    """Which forms the rows of a part have. Groups of one pool mostly have the same forms, which are kept once. May be
+    pickled."""
 
-    target: PoolTarget
-    groups: tuple[MergeGroup, ...]
+    forms: tuple[Facts, ...]
+    firsts: tuple[int, ...]  # the first part of each group, ascending
+    numbers: tuple[tuple[int, ...], ...]  # of the forms of each group
+
+    @classmethod
+    def of(cls, groups: Iterable[MergeGroup]) -> PartForms:
+        several = sorted((group for group in groups if not group.alone), key=lambda group: group.first)
+        known: dict[Facts, int] = {}
+        numbers = [tuple(known.setdefault(form, len(known)) for form in group.forms) for group in several]
+        return cls(tuple(known), tuple(group.first for group in several), tuple(numbers))
+
+    def of_part(self, part: int) -> list[Facts]:
+        return [self.forms[number] for number in self.numbers[bisect_right(self.firsts, part) - 1]]
 
 
 def groups_of(plan: PoolCompactionPlan) -> Iterator[MergeGroup]:
@@ -90,7 +116,7 @@ def groups_of(plan: PoolCompactionPlan) -> Iterator[MergeGroup]:
 def split(groups: Iterable[MergeGroup]) -> list[MergeTask]:
     """The tasks of those that are cut up."""
     return [
-        MergeTask(number, lot)
+        group.task(number, lot)
         for number, group in enumerate(groups)
         if not group.alone
         for lot in shared_out(group.entries)
@@ -118,60 +144,61 @@ def form_of(facts: Facts) -> Facts:
     )
 
 
-def merge_alone(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+def alone(groups: Iterable[MergeGroup]) -> list[MergeTask]:
+    """Those of the others."""
+    return [group.task(number, group.entries) for number, group in enumerate(groups) if group.alone]
+
+
+def merge_alone(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Whole groups: objects on the store."""
     with reports_errors():
         for task in _tasks(tasks):
-            with _read(merging, task, whole=False) as (_, rewriting):
-                yield from _stored(merging.target, rewriting.written())
+            with _read(target, task, whole=False) as (_, rewriting):
+                yield from spilled(target, _stored(target, rewriting.written()))
 
 
-def sample(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def sample(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Some keys of each group, and for how many rows each of them stands."""
     with reports_errors():
         for task in _tasks(tasks):
-            group = merging.groups[task.group]
-            with _read(merging, task, whole=True) as (session, rewriting):
-                key, rows = _keyed(rewriting, merging.target)
-                count = max(_LEAST_ROWS * len(task.entries), _SAMPLE_ROWS * task.rows // max(1, group.rows))
+            with _read(target, task, whole=True) as (session, rewriting):
+                key, rows = _keyed(rewriting, target)
+                count = max(_LEAST_ROWS * len(task.entries), _SAMPLE_ROWS * task.rows // max(1, task.group_rows))
                 found = session.table(f"SELECT {key} AS key FROM ({rows}) USING SAMPLE {count} ROWS")
             if len(found):
                 yield _told(task, found["key"].combine_chunks().cast(pa.binary()))
 
 
-def cut(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def cut(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """All rows of objects, for the parts that they lie in."""
     with reports_errors():
         for task in _tasks(tasks):
-            group = merging.groups[task.group]
-            with _read(merging, task, whole=True) as (session, rewriting):
-                key, rows = _keyed(rewriting, merging.target)
-                part = _part(group.bounds, 0, len(group.bounds))
+            with _read(target, task, whole=True) as (session, rewriting):
+                key, rows = _keyed(rewriting, target)
+                part = _part(task.bounds, 0, len(task.bounds))
                 keyed = f"SELECT {key} AS {_KEY}, * FROM ({rows})"
                 for batch in session.stream(f"SELECT {part}, * EXCLUDE {_KEY} FROM ({keyed})", _BATCH):
                     parts = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int32)
-                    yield from sent(batch.select(batch.schema.names[1:]), parts + np.int32(group.first))
+                    yield from sent(batch.select(batch.schema.names[1:]), parts + np.int32(task.first))
 
 
-def merge_part(merging: Merging, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+def merge_part(target: PoolTarget, forms: PartForms, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Of the rows that `cut` sent here: one object on the store."""
     each = iter(records)
     first = next(each, None)
     if first is None:
         return
-    group = _group_of(merging.groups, first.column("part")[0].as_py())
-    target = merging.target
+    known = forms.of_part(first.column("part")[0].as_py())
     with reports_errors(), _session(target) as session:
-        knowledge = Knowledge(_known_forms(Forms(), group))
+        knowledge = Knowledge(_known_forms(Forms(), known))
         rewriting = ObjectRewriter(session, session, target.settings, knowledge, 0, whole=True)
         _take(session, rewriting, Received(chain([first], each)))
-        yield from _stored(target, rewriting.written())
+        yield from spilled(target, _stored(target, rewriting.written()))
 
 
 @contextmanager
-def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[DuckSession, ObjectRewriter]]:
+def _read(target: PoolTarget, task: MergeTask, *, whole: bool) -> Iterator[tuple[DuckSession, ObjectRewriter]]:
     """The objects of a task, to be rewritten. `whole`: as its group lays them out."""
-    target, group = merging.target, merging.groups[task.group]
     store = target.store(SystemClock(), Ids())
     files = files_of(store)
     snapshot = Snapshot([Owner(target.repository_id, "a compaction")], target.settings, [table_of(task.entries)])
@@ -179,7 +206,7 @@ def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[D
     with _session(target, files.folders) as session, _session(target) as spare:
         paths = asyncio.run(place_objects(files, snapshot, snapshot.all.tolist(), session.folder))
         size = int(snapshot.sizes.sum())
-        knowledge = Knowledge(_known_forms(forms, group))
+        knowledge = Knowledge(_known_forms(forms, task.forms))
         rewriting = ObjectRewriter(session, spare, target.settings, knowledge, size, whole=whole)
         by_form: dict[int, list[int]] = {}
         for index in paths:
@@ -225,12 +252,8 @@ def _part(bounds: Sequence[bytes], low: int, high: int) -> str:
     return f"CASE WHEN {_KEY} < {blob_sql(bounds[middle])} THEN {below} ELSE {above} END"
 
 
-def _group_of(groups: Sequence[MergeGroup], part: int) -> MergeGroup:
-    return next(group for group in reversed(groups) if not group.alone and group.first <= part)
-
-
-def _known_forms(forms: Forms, group: MergeGroup) -> list[Form]:
-    return [forms.of(facts) for facts in group.forms]
+def _known_forms(forms: Forms, known: Iterable[Facts]) -> list[Form]:
+    return [forms.of(facts) for facts in known]
 
 
 def _told(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:

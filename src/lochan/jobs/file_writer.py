@@ -16,6 +16,7 @@ from lochan.clock import Clock, SystemClock
 from lochan.engines.spark.executors import open_on_executor, spark_folder
 from lochan.errors import Invalid, Refused
 from lochan.ids import Ids
+from lochan.jobs.entry_runs import spilling
 from lochan.jobs.messages import PutCounter, TaskMessage, reports_errors
 from lochan.pools.commit_objects import CONTENT_TYPE
 from lochan.store.open import StoreLocation
@@ -76,8 +77,9 @@ async def files_target(repository: OpenRepository, place: StoreLocation, prefix:
     return FilesTarget(place.for_others(), about.id, mint, prefix)
 
 
+@spilling
 def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """`part` is the task's number. A message for each file. Raises TaskFailed."""
+    """`part` is the task's number. Raises TaskFailed."""
     from lochan.jobs.pool_writer import file_pieces  # with an engine behind it, which only tasks need
 
     with (

@@ -9,22 +9,19 @@ An overwrite may drop only what its rows were made of (ReplaceGuard).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from lochan.errors import NotFound, PreconditionFailed
 from lochan.formats.commit import Commit
-from lochan.formats.entry import Entry
-from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
-from lochan.jobs.messages import TaskMessage, together
+from lochan.jobs.job_entries import JobEntries, job_entries
+from lochan.jobs.messages import TaskMessage
 from lochan.journal.keys import CarriedOut
-from lochan.pools.commit_objects import Swap, apply_swap, new_objects
-from lochan.pools.facts import unparsed_times
 from lochan.pools.json_row import Fault
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
@@ -88,21 +85,37 @@ class BatchName(NamedTuple):
         return int(commit.metadata[BATCH]) if commit.metadata.get(JOB) == self.job else None
 
 
+def no_paths() -> pa.StringArray:
+    return pa.array([], pa.string())
+
+
 @dataclass(frozen=True, slots=True)
 class LandResult:
     commit: str  # "": there was nothing to land
     rows: int = 0
-    entries: tuple[Entry, ...] = ()
+    objects: int = 0
     size_bytes: int = 0  # that executors wrote
     faults: int = 0
     first_faults: tuple[Fault, ...] = ()
     again: bool = False  # it had landed before, and these objects were not needed
     put_bytes: int = 0  # that executors put to the store, as they counted it
+    unparsed_times: dict[str, int] = field(default_factory=dict)  # of fields declared as times: values that say none
+    paths: pa.StringArray = field(default_factory=no_paths, compare=False, repr=False)  # of the objects, in no order
 
-    @property
-    def unparsed_times(self) -> dict[str, int]:
-        """Of fields declared as times: how many values say none, and were loaded as strings."""
-        return unparsed_times(self.entries)
+    @classmethod
+    async def of(cls, commit: str, entries: JobEntries) -> LandResult:
+        total = entries.total
+        return cls(
+            commit,
+            total.rows,
+            entries.objects,
+            total.size_bytes,
+            total.faults,
+            total.first_faults,
+            put_bytes=total.put_bytes,
+            unparsed_times=entries.unparsed_times,
+            paths=await entries.paths(),
+        )
 
 
 async def land(
@@ -121,37 +134,51 @@ async def land(
     """Adds the objects to whatever the head is, or puts them in place of all that it has `under` a path, if the guard
     lets that head be replaced. Raises what a move raises, PreconditionFailed, and Gone where garbage was collected
     twice since the job began."""
-    done = together(messages)
-    if not done.entries and not replace:
-        return LandResult("", faults=done.faults, first_faults=done.first_faults)
+    async with job_entries(repository, messages) as entries:
+        if not entries.objects and not replace:
+            return LandResult("", faults=entries.total.faults, first_faults=entries.total.first_faults)
+        request = _Landing(branch, message, once, replace, under, guard, why)
+        return await _landed(repository, request, entries, actor)
+
+
+class _Landing(NamedTuple):
+    """As `land` is asked for it."""
+
+    branch: str
+    message: CommitMessage
+    once: BatchName | None
+    replace: bool
+    under: str
+    guard: ReplaceGuard
+    why: str
+
+    @property
+    def commit_message(self) -> CommitMessage:
+        if self.once is None:
+            return self.message
+        return self.message._replace(metadata={**self.message.metadata, **self.once.metadata()})
+
+
+async def _landed(repository: OpenRepository, request: _Landing, entries: JobEntries, actor: Actor) -> LandResult:
+    once, total, why = request.once, entries.total, request.why
 
     async def compute(on: MoveBase) -> MovePlan:
         found = None if once is None else found_again(repository.folded().recorded, on.id, once)
         if found is not None:
             raise _Again(found)
-        if replace:
-            await guard.check(repository, branch, on.id, under)
-        tree = await _tree(repository, on, done.entries, under if replace else None)
-        message = f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
-        return MovePlan(tree, (on.id,), message, new=new_objects(done.entries))
+        if request.replace:
+            await request.guard.check(repository, request.branch, on.id, request.under)
+        tree = await _tree(repository, on, entries, request.under if request.replace else None)
+        message = f"{why.capitalize()} {total.rows:,} row{'' if total.rows == 1 else 's'}"
+        return MovePlan(tree, (on.id,), message, new=entries.new)
 
-    if once is not None:
-        message = message._replace(metadata=_with(message.metadata, once.metadata()))
     try:
-        commit = await move(repository, branch, why, compute, message, actor=actor)
+        commit = await move(repository, request.branch, why, compute, request.commit_message, actor=actor)
     except _Again as again:
-        return LandResult(again.commit, again=True, put_bytes=done.put_bytes)
+        return LandResult(again.commit, again=True, put_bytes=total.put_bytes)
     except CarriedOut as before:
-        return LandResult(before.result, again=True, put_bytes=done.put_bytes)
-    return LandResult(
-        commit,
-        done.rows,
-        done.entries,
-        done.size_bytes,
-        done.faults,
-        done.first_faults,
-        put_bytes=done.put_bytes,
-    )
+        return LandResult(before.result, again=True, put_bytes=total.put_bytes)
+    return await LandResult.of(commit, entries)
 
 
 async def landed_before(repository: OpenRepository, branch: str, once: BatchName) -> str | None:
@@ -184,17 +211,13 @@ class _Again(Exception):
         self.commit = commit
 
 
-async def _tree(repository: OpenRepository, on: MoveBase, entries: tuple[Entry, ...], replaced: str | None) -> Tree:
-    if replaced is None:
-        return await apply_swap(repository, on, Swap((), entries))
+async def _tree(repository: OpenRepository, on: MoveBase, entries: JobEntries, replaced: str | None) -> Tree:
     tree = await repository.tree(on.head)
-    columns = [batch["path"] async for batch in tree.scan(replaced)]
-    gone = pa.concat_arrays(columns) if columns else pa.array([], pa.string())
-    return await repository.trees.apply(tree, bulk.together(table_of(entries), gone), on.mint)
-
-
-def _with(left: Mapping[str, str], right: Mapping[str, str]) -> dict[str, str]:
-    return {**left, **right}
+    changes = entries.changes()
+    if replaced is not None:
+        columns = [batch["path"] async for batch in tree.scan(replaced)]
+        changes = bulk.together_in_order(changes, pa.concat_arrays(columns) if columns else no_paths())
+    return await repository.trees.apply(tree, changes, on.mint)
 
 
 def _came_since(repository: OpenRepository, branch: str, head: str, commit: str, reason: str) -> PreconditionFailed:

@@ -1,6 +1,7 @@
 """What passes between the driver and its tasks. A task must know the pool that it writes to: that is small, and alike
 for all tasks of a job. It tells the objects it wrote, with all that a plan needs of them, and never a row; or why it
-failed.
+failed. Entries of many objects are too much for the driver: they lie on the store as runs, and the message names these
+(`entry_runs.py`).
 
 Through Spark a message goes as one binary column, in a row each. Of an error Spark hands on the text, among a hundred
 lines of its own; so that text has a part which can be found again, and is raised here as the same error.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +27,7 @@ from lochan.engines.spark.executors import TASK_MEMORY_BYTES, open_on_executor
 from lochan.errors import LochanError, Refused
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
+from lochan.formats.run import RunRef
 from lochan.ids import Ids
 from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.json_row import Fault
@@ -39,16 +42,31 @@ COLUMN = "message"
 SCHEMA = pa.schema([pa.field(COLUMN, pa.binary())])
 SPARK_SCHEMA = f"{COLUMN} binary"
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Failed|Exit): .*$", re.MULTILINE)  # of Python
+_TOO_LARGE = re.compile(r"[Tt]otal size of serialized results of \d+ tasks? \(.*?\) is bigger than [\w.]+ \(.*?\)")
 _MARKED = re.compile(r"lochan-error:([A-Za-z0-9+/=]+):")
+
+
+class EntryRun(msgspec.Struct, frozen=True, array_like=True):
+    """Entries that a task has put to the store as a run. No event names it: it is read once, to land them."""
+
+    run: RunRef
+    sha256: bytes  # of its file
+    mint: int  # the lowest of the files that its entries name (G3)
 
 
 class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     entries: tuple[Entry, ...] = ()  # objects that are on the store, and that nobody knows of yet
-    rows: int = 0  # in them
+    rows: int = 0  # in them, and in those of the runs
     size_bytes: int = 0  # of them
     faults: int = 0  # lines that were no rows
     first_faults: tuple[Fault, ...] = ()
     put_bytes: int = 0  # that the task put to the store since its last message
+    runs: tuple[EntryRun, ...] = ()  # more entries
+    unparsed_times: dict[str, int] = {}  # of the entries in runs, see `pools.facts`
+
+    @property
+    def objects(self) -> int:
+        return len(self.entries) + sum(each.run.count for each in self.runs)
 
 
 def encode_message(message: TaskMessage) -> bytes:
@@ -72,6 +90,9 @@ def from_table(table: pa.Table) -> list[TaskMessage]:
 def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMessage:
     """All of them as one."""
     every = list(messages)
+    unparsed: Counter[str] = Counter()
+    for message in every:
+        unparsed.update(message.unparsed_times)
     return TaskMessage(
         tuple(entry for message in every for entry in message.entries),
         sum(message.rows for message in every),
@@ -79,6 +100,8 @@ def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMes
         sum(message.faults for message in every),
         tuple(fault for message in every for fault in message.first_faults)[:faults_shown],
         sum(message.put_bytes for message in every),
+        tuple(run for message in every for run in message.runs),
+        dict(unparsed),
     )
 
 
@@ -108,6 +131,11 @@ def error_of(error: Exception) -> LochanError:
     if found is not None:
         kind, message, hint = msgspec.msgpack.decode(base64.b64decode(found[1]))
         return _kinds().get(kind, Refused)(message, hint=hint)
+    too_large = _TOO_LARGE.search(text)
+    if too_large is not None:
+        return Refused(
+            f"Spark has failed: {too_large[0]}", hint="nothing was changed; raise spark.driver.maxResultSize"
+        )
     _, lost, behind = text.partition("ExecutorLostFailure ")
     why = behind.partition("\n")[0].partition(" Reason: ")[2].strip().removesuffix(".")
     if lost and why:

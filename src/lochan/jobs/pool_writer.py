@@ -21,6 +21,7 @@ from lochan.formats.entry import Entry
 from lochan.ids import Ids
 from lochan.ingest.lines import Lines
 from lochan.ingest.tabular import BATCH_ROWS
+from lochan.jobs.entry_runs import spilling
 from lochan.jobs.messages import PoolTarget, PutCounter, TaskMessage, reports_errors
 from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.json_row import FAIL, Faults
@@ -49,10 +50,11 @@ def write_lines(target: PoolTarget, lines: Iterable[Lines], *, on_error: str = F
     return write(target, fill, on_error=on_error)
 
 
+@spilling
 def write(
     target: PoolTarget, fill: Callable[[Loader], None], *, on_error: str = FAIL, faults: Faults | None = None
 ) -> Iterator[TaskMessage]:
-    """All that `fill` gives the loader; a message for each object. `faults` are told of what is no row, by their own
+    """All that `fill` gives the loader. `faults` are told of what is no row, by their own
     policy. Raises TaskFailed, which `explained` reads."""
     with (
         reports_errors(),

@@ -22,9 +22,11 @@ from lochan.engines.spark.frames.origin import Origin
 from lochan.errors import Invalid, Retry
 from lochan.formats.job import JobRecord
 from lochan.formats.record import Actor
+from lochan.formats.run import entries_of
 from lochan.jobs.file_writer import FilesTarget, files_target
 from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
-from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
+from lochan.jobs.job_entries import job_entries
+from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target
 from lochan.jobs.record import JobPlace, add_silent_batch, begin_silent, end_silent
 from lochan.journal.keys import CarriedOut, without_key
 from lochan.store.open import StoreLocation
@@ -257,14 +259,15 @@ def _job(
 
 async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
     """Files of a workspace. To do it twice changes nothing: the same files come to the same paths."""
-    done, actor = together(messages), without_key(job.actor)
-    if job.replace:
-        own = {entry.path for entry in done.entries}
-        there = await _paths(repository, job.ref, job.target.prefix)
-        await workspaces.delete(repository, job.workspace, [path for path in there if path not in own], actor=actor)
-    if done.entries:
-        await workspaces.stage(repository, job.workspace, done.entries, actor=actor)
-    return LandResult("", done.rows, done.entries, done.size_bytes, put_bytes=done.put_bytes)
+    actor = without_key(job.actor)
+    async with job_entries(repository, messages) as entries:
+        if job.replace:
+            own = set((await entries.paths()).to_pylist())
+            there = await _paths(repository, job.ref, job.target.prefix)
+            await workspaces.delete(repository, job.workspace, [path for path in there if path not in own], actor=actor)
+        async for table in entries.changes():
+            await workspaces.stage(repository, job.workspace, entries_of(table), actor=actor)
+        return await LandResult.of("", entries)
 
 
 async def _paths(repository: OpenRepository, ref: str, prefix: str) -> list[str]:

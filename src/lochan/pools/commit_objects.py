@@ -151,8 +151,12 @@ async def check_present(repository: OpenRepository, on: MoveBase, entries: Itera
 
 def new_objects(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | None:
     """What the event must record about files that it is the first to name."""
-    mints = [mint_of(block.address) for entry in entries for block in entry.blocks]
-    return NewObjects(min(mints), closes) if mints else None
+    return NewObjects(lowest_mint(entries), closes) if any(entry.blocks for entry in entries) else None
+
+
+def lowest_mint(entries: Iterable[Entry]) -> int:
+    """REQUIRES: one of them names a file."""
+    return min(mint_of(block.address) for entry in entries for block in entry.blocks)
 
 
 def object_count(objects: int) -> str:

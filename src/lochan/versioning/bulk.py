@@ -4,7 +4,7 @@ And what work on whole folders needs: all entries that a reader of a ref sees un
 of entries still exist before a copy names them again.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +60,17 @@ def together(entries: pa.Table, gone: pa.Array) -> pa.Table:
     gone = gone.filter(pc.invert(pc.is_in(gone, value_set=entries["path"])))
     changes = pa.concat_tables([puts(entries), tombstones(gone)])
     return changes.take(pc.sort_indices(changes["path"]))
+
+
+async def together_in_order(changes: AsyncIterable[pa.Table], gone: pa.Array) -> AsyncIterator[pa.Table]:
+    """The same for changes without tombstones that come as several tables, in path order. `gone` ascends."""
+    done = 0
+    async for table in changes:
+        end = int(pc.sum(pc.less_equal(gone, table["path"][-1])).as_py() or 0)
+        yield together(table.select(ENTRY_SCHEMA.names), gone.slice(done, end - done))
+        done = end
+    if done < len(gone):
+        yield tombstones(gone.slice(done))
 
 
 async def _event(repository: OpenRepository, branch: str, changes: pa.Table, read_at: int) -> Staged | RunsStaged:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import entries_of
 from lochan.formats.pool_settings import PoolSettings
 from lochan.jobs.job_commit import LandResult, land
 from lochan.jobs.messages import PoolTarget, TaskMessage, as_batches, from_table, pool_target
@@ -40,6 +42,17 @@ class JobPool:
 
     async def head(self) -> str:
         return (await self.repository.resolve("main")).commit_id
+
+    async def entries(self, pool: str = "") -> list[Entry]:
+        """All that is on its main branch, or that of another pool."""
+        if pool:
+            repository = await self.lake.lake.open_repository(pool)
+            try:
+                return await JobPool(self.lake, repository).entries()
+            finally:
+                await repository.close()
+        tree = await self.repository.tree((await self.repository.resolve("main")).commit)
+        return [entry async for batch in tree.scan() for entry in entries_of(pa.Table.from_batches([batch]))]
 
 
 async def task(target: PoolTarget, tables: Iterable[pa.Table]) -> list[TaskMessage]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,8 @@ from lochan.jobs.compaction_plan import CompactRequest, PoolCompactionPlan, plan
 from lochan.jobs.compaction_tasks import (
     MergeGroup,
     MergeTask,
-    Merging,
+    PartForms,
+    alone,
     cut,
     groups_of,
     merge_alone,
@@ -30,8 +32,11 @@ from lochan.jobs.compaction_tasks import (
     sample,
     split,
 )
+from lochan.jobs.job_entries import all_entries
 from lochan.jobs.messages import PoolTarget, TaskMessage, together
+from lochan.pools.facts import Facts, ShapeFacts
 from lochan.pools.keys import bounds
+from lochan.pools.shape import INT, Object
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -49,17 +54,15 @@ def packed(tasks: list[MergeTask]) -> list[pa.RecordBatch]:
 def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage]:
     """Like `compact.merged`, without Spark."""
     several = split(groups)
-    found = list(sample(Merging(target, tuple(groups)), packed(several)))
+    found = list(sample(target, packed(several)))
     if found:
         groups = list(numbered(groups, pa.Table.from_batches(found)))
-    merging = Merging(target, tuple(groups))
-    alone = [MergeTask(number, group.entries) for number, group in enumerate(groups) if group.alone]
-    yield from merge_alone(merging, packed(alone))
+    yield from merge_alone(target, packed(alone(groups)))
     by_part: dict[int, list[pa.RecordBatch]] = {}
-    for record in cut(merging, packed(several)):
+    for record in cut(target, packed(split(groups))):
         by_part.setdefault(record.column("part")[0].as_py(), []).append(record)
     for records in by_part.values():
-        yield from merge_part(merging, records)
+        yield from merge_part(target, PartForms.of(groups), records)
 
 
 async def compacted(lake: QueryLake, repository: OpenRepository, request: CompactRequest) -> int:
@@ -71,7 +74,7 @@ async def compacted(lake: QueryLake, repository: OpenRepository, request: Compac
     async def merge(plan: PoolCompactionPlan) -> RewriteResult:
         made = await asyncio.to_thread(lambda: together(merged(target, list(groups_of(plan)))))
         assert made.rows == plan.rows
-        return RewriteResult(removed_by(plan), list(made.entries))
+        return RewriteResult(removed_by(plan), await all_entries(repository, [made]))
 
     await landed(repository, "main", await merged_round_by_round(plan, merge), actor=ANN)
     return sum(not group.alone for group in groups_of(plan))
@@ -161,3 +164,35 @@ def test_bounds_cut_rows_into_parts_of_one_size() -> None:
     assert bounds_of(keys, [*[1.0] * 99, 1_000.0], 2) == (b"\x63",)
     assert bounds_of([b"a"] * 10, [1.0] * 10, 3) == ()
     assert bounds_of([], [], 3) == ()
+
+
+def test_what_goes_to_every_task_hardly_grows_with_the_groups() -> None:
+    """Each group has its own bounds and entries: these go to its own tasks."""
+    form = Facts(0, 0, b"", b"", (ShapeFacts(1, Object((("k", INT),)), 1),))
+    text = msgspec.structs.replace(form, body=True)
+
+    def groups(count: int) -> list[MergeGroup]:
+        bounds = (b"x" * 1_000,) * 3
+        return [MergeGroup((), (form,), 100, 4, bounds, 4 * number) for number in range(count)]
+
+    few, many = [PartForms.of([*groups(count), MergeGroup((), (text,), 1, 1)]) for count in (10, 1_000)]
+    assert [many.of_part(part) for part in (0, 3, 4, 3_999)] == [[form]] * 4
+    assert many.forms == (form,)
+    assert len(pickle.dumps(many)) < len(pickle.dumps(few)) + 1_000 * 8
+
+
+def test_objects_that_are_told_of_by_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lochan.jobs.entry_runs.INLINE_BYTES", 0)
+
+    async def scenario() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", many(600), many(600, 11), settings=SMALL)
+            before = await lake.rows("from logs")
+            repository = await lake.lake.open_repository("logs")
+            assert await compacted(lake, repository, CompactRequest()) == 1
+            assert await rehearse(repository, "main") == []
+            await repository.close()
+            assert texts(await lake.rows("from logs")) == texts(before)
+
+    run(scenario())
+    assert len([*(tmp_path / "lake").glob("*/runs/*")]) > 1

@@ -48,7 +48,7 @@ def test_the_rows_are_those_of_an_embedded_load(tmp_path: Path) -> None:
             target = await pool.target()
             messages = [*await task(target, [ROWS.slice(0, 3)]), *await task(target, [ROWS.slice(3)])]
             landed = await pool.land(messages)
-            assert (landed.rows, len(landed.entries), landed.again) == (6, 2, False)
+            assert (landed.rows, landed.objects, landed.again) == (6, 2, False)
             assert landed.commit == await pool.head()
             await pool.lake.pool("same")
             await load_rows(pool.lake.lake, "same", ROWS, actor=ANN)
@@ -57,7 +57,12 @@ def test_the_rows_are_those_of_an_embedded_load(tmp_path: Path) -> None:
     run(play())
 
 
-def test_what_tasks_put_is_counted_to_the_byte(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inline_bytes, spilled", [(1 << 20, 0), (0, 2)])
+def test_what_tasks_put_is_counted_to_the_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inline_bytes: int, spilled: int
+) -> None:
+    monkeypatch.setattr("lochan.jobs.entry_runs.INLINE_BYTES", inline_bytes)
+
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             rows = pa.table(
@@ -68,9 +73,12 @@ def test_what_tasks_put_is_counted_to_the_byte(tmp_path: Path) -> None:
             messages = [*await task(target, [rows]), *await task(target, [rows.slice(0, 3)])]
             files = sorted(each.stat().st_size for each in (tmp_path / "lake").glob("*/data/*/*"))
             assert len(files) > 3
-            assert sorted(message.put_bytes for message in messages) == files
+            runs = [each.stat().st_size for each in (tmp_path / "lake").glob("*/runs/*")]
+            assert len(runs) == sum(len(message.runs) for message in messages) == spilled
+            assert sum(message.put_bytes for message in messages) == sum(files) + sum(runs)
             landed = await pool.land(messages)
-            assert landed.put_bytes == landed.size_bytes == sum(files)
+            assert landed.size_bytes == sum(files)
+            assert landed.put_bytes == sum(files) + sum(runs)
 
     run(play())
 
@@ -82,8 +90,8 @@ def test_one_task_makes_what_one_load_makes(tmp_path: Path) -> None:
         async with job_pool(tmp_path) as pool:
             messages = await task(await pool.target(), [ROWS])
             await pool.lake.pool("same")
-            loaded = await load_rows(pool.lake.lake, "same", ROWS, actor=ANN)
-            (ours,), (theirs,) = messages[0].entries, loaded.objects
+            await load_rows(pool.lake.lake, "same", ROWS, actor=ANN)
+            (ours,), (theirs,) = messages[0].entries, await pool.entries("same")
             assert from_metadata(ours.metadata) == from_metadata(theirs.metadata)
             assert ours.checksum == theirs.checksum
             assert messages[0].size_bytes == ours.size > 0
@@ -123,9 +131,9 @@ def test_objects_are_cut_by_the_size_of_the_pool_and_do_not_overlap(tmp_path: Pa
         async with job_pool(tmp_path, settings) as pool:
             ids = pa.array([(number * 7919) % 20_000 for number in range(20_000)])
             table = pa.table({"k": ids, "x": pa.array([f"{number * 104729 % 999983}" for number in range(20_000)])})
-            messages = await task(await pool.target(), [table.slice(0, 7), table.slice(7)])
-            assert len(messages) > 2
-            facts = sorted((from_metadata(m.entries[0].metadata) for m in messages), key=lambda each: each.key_min)
+            [message] = await task(await pool.target(), [table.slice(0, 7), table.slice(7)])
+            assert message.objects == len(message.entries) > 2
+            facts = sorted((from_metadata(e.metadata) for e in message.entries), key=lambda each: each.key_min)
             assert all(low.key_max < high.key_min for low, high in pairwise(facts))
             assert sum(each.rows for each in facts) == 20_000
 

@@ -51,7 +51,7 @@ def _record(number: int, batch: "StreamBatch") -> dict[str, Any]:
         "batch": number,
         "commit": batch.commit or None,
         "rows": batch.rows,
-        "objects": len(batch.entries),
+        "objects": batch.objects,
         "bytes": batch.size_bytes,
         "errors": batch.faults,
         "first_errors": [str(fault) for fault in batch.first_faults],

@@ -3,7 +3,7 @@
 place         where Spark runs, whether it can run here, and whether a server answers there
 session       one session for all queries of this process
 executors     what executors need: Lochan itself, the lake's store, a folder
-file_access   how Spark gets at data objects, with bucket_check
+file_access   how Spark gets at data objects, with bucket_check and object_stats
 scan          what a plan reads, as views
 run           a plan, run: its rows as Arrow batches
 job           one statement on a thread of its own, with its limits

@@ -1,37 +1,36 @@
 """Objects in a bucket that Spark reads by itself: each is read as a whole and compared with its SHA-256 before that,
 once for each ETag.
 
-Where Spark runs on this machine, this process reads them; else tasks of Spark do, and only digests come back.
+Tasks of Spark read them, and only digests come back. Where Spark runs on this machine, a few of them are read by this
+process, which is quicker than to start tasks. Sizes and ETags come from a list: no request is made for each object.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.files import StoredObject, damaged_error, gone_error
 from lochan.engines.spark.executors import ship
+from lochan.engines.spark.object_stats import at_once, object_stats
 from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids
 from lochan.runtime import run_in_thread
 from lochan.store.checked_reads import ReadDoubt
 from lochan.store.open import StoreLocation
-from lochan.store.protocol import Stat, Store
+from lochan.store.protocol import Store
 from lochan.store.threads import for_tables
 from lochan.store.verified_files import VerifiedFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-T = TypeVar("T")
-
-_HEADS_AT_ONCE = 32
 _READ_AT_ONCE = 8
 _TASK_BYTES = 256 << 20  # that one task reads
 _SCHEMA = pa.schema([("number", pa.int64()), ("etag", pa.string()), ("digest", pa.binary())])
@@ -46,19 +45,26 @@ class _Seen(NamedTuple):
 
 
 class BucketCheck:
-    """`tasks`: the session whose tasks read what must be read; None: this process does."""
+    """`tasks`: the session whose tasks read what must be read, if it is more than `few` objects; None: this process
+    does."""
 
     def __init__(
-        self, place: StoreLocation, store: Store, verified: VerifiedFiles, tasks: SparkSession | None = None
+        self,
+        place: StoreLocation,
+        store: Store,
+        verified: VerifiedFiles,
+        tasks: SparkSession | None = None,
+        few: int = 0,
     ) -> None:
         self._place = place
         self._store = store
         self._verified = verified
         self._tasks = tasks
+        self._few = few
 
     async def check(self, objects: Sequence[StoredObject], *, recheck: bool = False) -> list[bool]:
         """Whether each is there. Raises Corrupt. `recheck`: what was found out before does not count."""
-        stats = await _at_once(_HEADS_AT_ONCE, [self._head(each.address) for each in objects])
+        stats = await object_stats(self._store, [each.address for each in objects])
         for each, stat in zip(objects, stats, strict=True):
             if stat is not None and stat.size != each.size:
                 raise damaged_error(each, f"it has {stat.size} bytes instead of {each.size}")
@@ -102,8 +108,8 @@ class BucketCheck:
 
     async def _read(self, objects: Sequence[StoredObject], lost: set[str]) -> list[tuple[StoredObject, bytes]]:
         """Those that have another digest, with that."""
-        if self._tasks is None:
-            seen = await _at_once(_READ_AT_ONCE, [_digest(self._store, each.address) for each in objects])
+        if self._tasks is None or len(objects) <= self._few:
+            seen = await at_once(_READ_AT_ONCE, [_digest(self._store, each.address) for each in objects])
         else:
             seen = await asyncio.to_thread(_by_tasks, self._tasks, self._place, objects)
         wrong = []
@@ -115,12 +121,6 @@ class BucketCheck:
             else:
                 self._verified.add(each.address, etag or None, each.sha256)
         return wrong
-
-    async def _head(self, address: str) -> Stat | None:
-        try:
-            return await self._store.head(address)
-        except NotFound:
-            return None
 
 
 async def _digest(store: Store, address: str) -> _Seen:
@@ -155,19 +155,9 @@ def _digests(place: StoreLocation, batches: Iterable[pa.RecordBatch]) -> Iterato
     store = place.open(clock=SystemClock(), ids=Ids())
     for batch in batches:
         addresses = batch.column("address").to_pylist()
-        seen = asyncio.run(_at_once(_READ_AT_ONCE, [_digest(store, each) for each in addresses]))
+        seen = asyncio.run(at_once(_READ_AT_ONCE, [_digest(store, each) for each in addresses]))
         columns = [[each.etag for each in seen], [each.digest for each in seen]]
         yield pa.RecordBatch.from_arrays([batch.column("number"), *map(pa.array, columns)], schema=_SCHEMA)
-
-
-async def _at_once(most: int, calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    gate = asyncio.Semaphore(most)
-
-    async def one(call: Coroutine[Any, Any, T]) -> T:
-        async with gate:
-            return await call
-
-    return list(await asyncio.gather(*map(one, calls)))
 
 
 _threads = for_tables()

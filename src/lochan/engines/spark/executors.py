@@ -9,6 +9,7 @@ import atexit
 import os
 import shutil
 import socket
+import sys
 import zipfile
 from functools import cache
 from importlib.util import cache_from_source
@@ -82,6 +83,13 @@ def query_of_task() -> str:
     found = None if task is None else task.getLocalProperty(_QUERY_ID)
     assert found, "Spark tells each task which stream it works for"
     return str(found)
+
+
+def partition_of_task() -> int:
+    """The number of the partition that a task works on, from 0 on. 0 outside of Spark."""
+    known = getattr(sys.modules.get("pyspark"), "TaskContext", None)  # a task has imported it; others may not have it
+    task = None if known is None else known.get()
+    return 0 if task is None else int(task.partitionId())
 
 
 def spark_folder() -> str | None:

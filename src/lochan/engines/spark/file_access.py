@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from lochan.engines.duckdb.files import Files, ObjectCheck, PlacedObject, StoredObject, gone_error
 from lochan.engines.duckdb.run import WorkFolders
 from lochan.engines.spark.bucket_check import BucketCheck
+from lochan.engines.spark.object_stats import FEW
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import context_of
 from lochan.errors import LochanError, Refused
@@ -70,7 +71,7 @@ def files_for(
     if files.folders or not is_bucket(lake):
         return files
     if has_s3a(spark):
-        return Bucket(lake, BucketCheck(lake, store, verified, None if where.is_here else spark))
+        return Bucket(lake, BucketCheck(lake, store, verified, spark, FEW if where.is_here else 0))
     if where.is_here:
         return files
     raise Refused(
@@ -97,16 +98,16 @@ def hadoop_options(place: StoreLocation) -> Mapping[str, str]:
 
 
 async def check_objects(spark: SparkSession | None, at: QueryContext, objects: Sequence[StoredObject]) -> None:
-    """To be called before Spark reads them by itself. Those of a bucket are read by its tasks; without a session, here.
-    Raises Gone, Corrupt."""
+    """To be called before Spark reads them by itself. Those of a bucket are read by its tasks; a few, or without a
+    session all, are read here. Raises Gone, Corrupt."""
     root = _local_root(at.place)
     if root is not None:
         check = ObjectCheck(at.verified)
         found = await check.check([PlacedObject(each, f"{root}/{each.address}") for each in objects])
         there = [bool(path) for path in found]
     else:
-        tasks = None if spark is None or _runs_here(spark) else spark
-        there = await BucketCheck(at.place, at.store, at.verified, tasks).check(objects)
+        few = FEW if spark is not None and _runs_here(spark) else 0
+        there = await BucketCheck(at.place, at.store, at.verified, spark, few).check(objects)
     for each, is_there in zip(objects, there, strict=True):
         if not is_there:
             raise gone_error(each)

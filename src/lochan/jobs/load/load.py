@@ -168,7 +168,9 @@ def loaded_of(landed: LandResult, options: LoaderOptions) -> LoadCommit:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
     faults = Faults(options.on_error, landed.faults, list(landed.first_faults))
-    return LoadCommit(landed.commit, landed.rows, list(landed.entries), faults)
+    return LoadCommit(
+        landed.commit, landed.rows, landed.paths.to_pylist(), landed.size_bytes, faults, landed.unparsed_times
+    )
 
 
 def _written(

@@ -190,7 +190,7 @@ class StreamCompactor:
         self._round: threading.Thread | None = None
 
     def landed(self, landed: LandResult) -> None:
-        request = self._schedule.landed(landed.size_bytes) if landed.entries else None
+        request = self._schedule.landed(landed.size_bytes) if landed.objects else None
         if request is not None and (self._round is None or not self._round.is_alive()):
             self._round = threading.Thread(target=self._compact, args=(request,), name="lochan-compact", daemon=True)
             self._round.start()

@@ -67,7 +67,7 @@ class _Following:
                 deadline = self._clock.boot() + self._options.every_s
                 landed = await self._batch(first, deadline)
                 self._listener(self._position.batch, landed)
-                if landed.entries:
+                if landed.objects:
                     self._compact_behind(schedule.landed(landed.size_bytes))
                 await self._pause(deadline)
         except BaseException:

@@ -154,8 +154,8 @@ def test_objects_do_not_overlap(tmp_path: Path) -> None:
         async with job_pool(tmp_path) as pool:
             rows = [{"k": n * 7919 % 1000 if n % 3 else f"{n * 7919 % 1000:03}"} for n in range(500)]
             (tmp_path / "a.ndjson").write_bytes(ndjson(rows))
-            loaded = await load_here(pool, [local_file(tmp_path / "a.ndjson")])
-            spans = sorted((facts.key_min, facts.key_max) for facts in map(_facts, loaded.objects))
+            await load_here(pool, [local_file(tmp_path / "a.ndjson")])
+            spans = sorted((facts.key_min, facts.key_max) for facts in map(_facts, await pool.entries()))
             assert len(spans) > 4
             assert all(low <= high for low, high in spans)
             assert all(one[1] < other[0] for one, other in pairwise(spans))

@@ -58,23 +58,21 @@ STANDARD = LoaderOptions()
 class LoadCommit:
     commit: str
     rows: int
-    objects: list[Entry]
+    paths: Sequence[str]  # of the objects
+    size_bytes: int  # of them
     faults: Faults = field(default_factory=Faults)
+    unparsed_times: dict[str, int] = field(default_factory=dict)  # see `pools.facts`
 
-    @property
-    def size_bytes(self) -> int:
-        return sum(entry.size for entry in self.objects)
-
-    @property
-    def unparsed_times(self) -> dict[str, int]:
-        """How many values of fields declared as times are not times, and were loaded as strings, by field."""
-        return unparsed_times(self.objects)
+    @classmethod
+    def of(cls, commit: str, entries: Sequence[Entry], faults: Faults | None = None) -> LoadCommit:
+        paths, size = [entry.path for entry in entries], sum(entry.size for entry in entries)
+        return cls(commit, row_count(entries), paths, size, faults or Faults(), unparsed_times(entries))
 
 
 async def repeated_load(repository: OpenRepository, before: CarriedOut) -> LoadCommit:
     """The result of a load that is repeated with its idempotency key. Its faults are no longer known."""
     landed = await committed_objects(repository, before)
-    return LoadCommit(landed.commit, landed.rows_added, landed.added)
+    return LoadCommit.of(landed.commit, landed.added)
 
 
 @once(repeated_load)
@@ -154,7 +152,7 @@ class StagedLoad:
         rows = row_count(entries)
         text = f"Load {rows:,} row{'' if rows == 1 else 's'}"
         commit = await add_objects(repository, branch, entries, message, actor=actor, default=text)
-        return LoadCommit(commit, rows, entries, self._faults)
+        return LoadCommit.of(commit, entries, self._faults)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await run_on_thread(work, self._session)

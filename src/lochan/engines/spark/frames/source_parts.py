@@ -109,7 +109,7 @@ async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
 
     repository = await at.catalog.open_repository(uri.repository)
     try:
-        table = await table_files(repository, uri)
+        table = await table_files(repository, uri, at.place)
     finally:
         await repository.close()
     schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)

@@ -6,15 +6,17 @@ import asyncio
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.clock import SystemClock
 from lochan.engines.spark.executors import open_on_executor, spark_folder
+from lochan.engines.spark.frames.footers import ReadSchema, schemas_of
 from lochan.engines.spark.frames.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
@@ -29,12 +31,14 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.resolve import ResolvedRef
 from lochan.versioning.uri import Uri
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _SUFFIX = ".parquet"
 _PAGE = 10_000
 _FOOTER_BYTES_MAX = 256 << 20
 _TAIL_BYTES = 8  # of a Parquet file: how long the footer is, and four letters
 _FIRST_BYTES = 64 << 10  # from the end: most footers are shorter, and one request gets them
-_FOOTERS_AT_ONCE = 32
 
 
 class TableFiles(NamedTuple):
@@ -48,13 +52,14 @@ class TableFiles(NamedTuple):
     commit: str  # "": of a workspace, whose files may change
 
 
-async def table_files(repository: OpenRepository, uri: Uri) -> TableFiles:
-    """Every footer is read once. Raises NotFound if there is no such file, Invalid for files that do not make one
-    table."""
+async def table_files(
+    repository: OpenRepository, uri: Uri, place: StoreLocation, spark: SparkSession | None = None
+) -> TableFiles:
+    """Every footer is read once: those of many files by tasks, if there is a session. Raises NotFound if there is no
+    such file, Invalid for files that do not make one table."""
     resolved = await repository.resolve(uri.ref or repository.repository.default_branch, workspaces=True)
     entries = await table_entries(repository, resolved, uri)
-    gate = asyncio.Semaphore(_FOOTERS_AT_ONCE)
-    schemas = await asyncio.gather(*(_gated(gate, repository.reader, entry) for entry in entries))
+    schemas = await schemas_of(entries, partial(file_schema, repository.reader), spark, place, _schema_reader)
     folder = uri.path if uri.path.endswith("/") or not uri.path else f"{uri.path.rpartition('/')[0]}/"
     columns = path_columns((entry.path for entry in entries), folder)
     in_files = [field for field in merged_schema(schemas) if field.name not in columns.schema.names]
@@ -63,9 +68,18 @@ async def table_files(repository: OpenRepository, uri: Uri) -> TableFiles:
     return TableFiles(entries, schemas, columns, schema, repository.repository.id, commit)
 
 
-async def _gated(gate: asyncio.Semaphore, reader: BodyReader, entry: Entry) -> FileSchema:
-    async with gate:
-        return await file_schema(reader, entry)
+def _schema_reader(place: StoreLocation) -> ReadSchema:
+    return partial(file_schema, reader_at(place))
+
+
+def reader_at(place: StoreLocation) -> BodyReader:
+    """On an executor. Files outside the lake are read with the lake's own keys."""
+    clock, ids = SystemClock(), Ids()
+
+    def other(url: str) -> Store:
+        return StoreLocation(url, {} if url.startswith("file://") else place.options).open(clock=clock, ids=ids)
+
+    return BodyReader(open_on_executor(place, clock, ids), OutsideFiles(other))
 
 
 async def table_entries(repository: OpenRepository, resolved: ResolvedRef, uri: Uri) -> list[Entry]:
@@ -132,14 +146,7 @@ class FileReading:
             yield from self._rows(entry, file)
 
     async def _copy(self, entry: Entry, file: Path) -> None:
-        clock, ids = SystemClock(), Ids()
-
-        def other(url: str) -> Store:
-            return StoreLocation(url, {} if url.startswith("file://") else self.place.options).open(
-                clock=clock, ids=ids
-            )
-
-        reader = BodyReader(open_on_executor(self.place, clock, ids), OutsideFiles(other))
+        reader = reader_at(self.place)
         with file.open("wb") as sink:
             async for piece in reader.read(entry):
                 await asyncio.to_thread(sink.write, piece)

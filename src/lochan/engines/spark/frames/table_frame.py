@@ -6,7 +6,6 @@ their own: it is joined to the rows by the name of the object that they come fro
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -20,9 +19,10 @@ from lochan.engines.spark.file_access import check_objects, hadoop_options, path
 from lochan.engines.spark.frames.origin import Origin, marked
 from lochan.engines.spark.frames.table_files import FileReading, TableFiles, table_files
 from lochan.engines.spark.frames.table_schema import check_names, is_read_by_spark
+from lochan.engines.spark.object_stats import object_stats
 from lochan.engines.spark.progress import is_remote
 from lochan.engines.spark.scan import Views, literal_path
-from lochan.errors import Invalid
+from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.query.dialects.spark_words import name_sql
 from lochan.store.open import StoreLocation
@@ -32,7 +32,6 @@ from lochan.versioning.uri import Uri
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_HEADS_AT_ONCE = 32
 _COLUMN = "entry"
 _OBJECT, _PATH = "lochan object", "lochan path"  # columns while the two are joined
 _NAME = "/data/[^/]+/([0-9A-Za-z]{27})(/|$)"  # of an object, behind the repository's id: no other has it
@@ -89,7 +88,7 @@ async def table_frame(
         raise Invalid("files are read without a test", hint="test the frame itself: read(…).where(…)")
     repository = await at.catalog.open_repository(uri.repository)
     try:
-        files = await table_files(repository, uri)
+        files = await table_files(repository, uri, at.place, spark)
         scanned = await _scanned_by_spark(repository, files)
     finally:
         await repository.close()
@@ -107,20 +106,23 @@ async def table_frame(
 
 async def _scanned_by_spark(repository: OpenRepository, files: TableFiles) -> list[bool]:
     """Whether Spark's own scan reads each of the files."""
-    gate = asyncio.Semaphore(_HEADS_AT_ONCE)
-    lies_whole = await asyncio.gather(*(_is_whole(repository, entry, gate) for entry in files.entries))
+    whole = await _lying_whole(repository, files.entries)
     return [
-        yes and is_read_by_spark(schema, files.schema) and _can_join(files, entry)
-        for entry, schema, yes in zip(files.entries, files.schemas, lies_whole, strict=True)
+        entry.path in whole and is_read_by_spark(schema, files.schema) and _can_join(files, entry)
+        for entry, schema in zip(files.entries, files.schemas, strict=True)
     ]
 
 
-async def _is_whole(repository: OpenRepository, entry: Entry, gate: asyncio.Semaphore) -> bool:
-    """A pack begins with a body too, so the file's own size decides."""
-    if len(entry.blocks) != 1 or entry.blocks[0].offset or "://" in entry.blocks[0].address:
-        return False
-    async with gate:
-        return (await repository.reader.head(entry.blocks[0].address)).size == entry.size
+async def _lying_whole(repository: OpenRepository, entries: Sequence[Entry]) -> set[str]:
+    """The paths of those that are a file of their own. A pack begins with a body too, so the file's own size decides.
+    Raises NotFound."""
+    alone = [entry for entry in entries if len(entry.blocks) == 1 and not entry.blocks[0].offset]
+    alone = [entry for entry in alone if "://" not in entry.blocks[0].address]
+    stats = await object_stats(repository.store, [entry.blocks[0].address for entry in alone])
+    for entry, stat in zip(alone, stats, strict=True):
+        if stat is None:
+            raise NotFound(f"the bytes of {entry.path!r} at {entry.blocks[0].address} are gone")
+    return {entry.path for entry, stat in zip(alone, stats, strict=True) if stat and stat.size == entry.size}
 
 
 def _can_join(files: TableFiles, entry: Entry) -> bool:
