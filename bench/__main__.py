@@ -19,6 +19,7 @@ SUBJECTS = (
     "pools",
     "kafka_stream",
     "spark_bytes",
+    "spark_growth",
     "spark_load",
     "spark_query",
     "spark_stream",
