@@ -100,15 +100,15 @@ def _measured(spark: SparkSession, folder: Path, files: int, rows: int) -> Drive
 @contextmanager
 def _observed(driver: Driver) -> Iterator[None]:
     """Workers of Spark have no part in it: they are processes that were started before."""
+    from pyspark import serializers
     from pyspark.core import rdd
 
     prepare: Any = rdd._prepare_for_python_RDD
+    serializer: Any = serializers.CloudPickleSerializer
     opened = File.open
 
     def prepared(context: Any, command: Any) -> Any:
-        from pyspark.serializers import CloudPickleSerializer
-
-        driver.closure_bytes = max(driver.closure_bytes, len(CloudPickleSerializer().dumps(command)))
+        driver.closure_bytes = max(driver.closure_bytes, len(serializer().dumps(command)))
         return prepare(context, command)
 
     def counted(file: File) -> Any:

@@ -21,7 +21,8 @@ from lochan.errors import Invalid
 from lochan.formats.job import JobStageRecord
 from lochan.ingest.streams import file_input
 from lochan.jobs.load.files import local_file
-from lochan.jobs.load.load import LoadContext, LoadSizes, cut, load_files, load_part
+from lochan.jobs.load.load import LoadContext, cut, load_files, load_part
+from lochan.jobs.load.sizes import LoadSizes
 from lochan.pools.facts import from_metadata
 from tests.hostile_files import fast
 from tests.lost_answer import lost_answer
@@ -34,7 +35,7 @@ from tests.unit.jobs.place import JobPool, job_pool
 
 pytestmark = LEFT_SOCKETS
 AGAIN = HERE._replace(master="local[2,3]")  # a task may fail twice
-SMALL = LoadSizes(part_bytes=8_000, piece_bytes=8_000)
+SMALL = LoadSizes(part_bytes=8_000, split_bytes=8_000)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -33,7 +33,7 @@ def lines_of(values: list[Any]) -> Lines:
 @pytest.mark.parametrize("key", ["k", "k:desc"])
 def test_a_row_goes_behind_all_bounds_that_are_not_greater_than_its_key(session: DuckSession, key: str) -> None:
     ranges = KeyRanges(session, parse([key]))
-    keys = {number: ranges.keys(lines_of([value]))[0] for number, value in enumerate(ROWS)}
+    keys = {number: ranges.keys(lines_of([value]))[1][0] for number, value in enumerate(ROWS)}
     bounds = sorted(keys.values())
     for count in range(len(bounds) + 1):
         parts = ranges.parts(lines_of(ROWS), bounds[:count])
@@ -45,7 +45,7 @@ def test_thousands_of_parts_are_found_as_few_are(session: DuckSession) -> None:
     numbers = np.arange(20_000) * 7919 % 20_000
     ranges = KeyRanges(session, parse(["k"]))
     batch = pa.RecordBatch.from_arrays([pa.array(numbers)], ["k"])
-    bounds = bounds_of(ranges.keys(batch), 4_096)
+    bounds = bounds_of(dict.fromkeys(ranges.keys(batch)[1], 1.0), 4_096)
     parts = ranges.parts(batch, bounds)
     assert len(bounds) == 4_095
     assert (np.diff(parts[np.argsort(numbers)]) >= 0).all()
@@ -54,6 +54,6 @@ def test_thousands_of_parts_are_found_as_few_are(session: DuckSession) -> None:
 
 def test_a_line_that_is_no_row_has_the_first_part(session: DuckSession) -> None:
     ranges = KeyRanges(session, parse(["k"]))
-    bounds = ranges.keys(lines_of([0]))
+    bounds = ranges.keys(lines_of([0]))[1]
     broken = texts_of("", b'{"k":1}\n{"k":\n\xff\n', np.array([8, 14, 16]), 1)
     assert ranges.parts(broken, bounds).tolist() == [1, 0, 0]
