@@ -90,10 +90,10 @@ def _show(title: str, drivers: Sequence[Driver]) -> None:
 def _measured(spark: SparkSession, folder: Path, files: int, rows: int) -> Driver:
     driver, sources = Driver(files, rows), _files(folder, files, rows)
     begun = perf_counter()
-    _load(spark, folder / f"timed-{files}-{rows}", sources)
+    _load(spark, Path(tempfile.mkdtemp(dir=folder)), sources)
     driver.seconds = perf_counter() - begun
     with _observed(driver):
-        driver.requests = _load(spark, folder / f"counted-{files}-{rows}", sources)
+        driver.requests = _load(spark, Path(tempfile.mkdtemp(dir=folder)), sources)
     return driver
 
 
@@ -128,8 +128,7 @@ def _files(folder: Path, files: int, rows: int) -> list[File]:
     whole = folder / "rows.ndjson"
     load_pool.write_lines(whole, rows)
     lines = whole.read_bytes().splitlines(keepends=True)
-    into = folder / f"{files}-{rows}"
-    into.mkdir()
+    into = Path(tempfile.mkdtemp(dir=folder))
     for number in range(files):
         (into / f"{number}.ndjson").write_bytes(b"".join(lines[number::files]))
     return [local_file(path) for path in into.iterdir()]

@@ -9,7 +9,7 @@ All doors of Spark go this way: frames, the data source, and each batch of a str
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from lochan.engines.spark.executors import TASK_MEMORY_BYTES
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES, task_memory
 from lochan.engines.spark.frames.origin import Origin
 from lochan.errors import Invalid, Retry
 from lochan.formats.job import JobRecord
@@ -111,14 +111,26 @@ class WriteJob:
         """What a task does. Raises TaskFailed."""
         return self.target.write(batches)
 
-    def run(self, frame: DataFrame, *, spread: bool = True, parts: int | None = None) -> list[TaskMessage]:
+    def run(
+        self, frame: DataFrame, *, spread: bool = True, parts: int | None = None, cache: bool = False
+    ) -> list[TaskMessage]:
         """All rows of a frame, on Spark. `spread`: by the key of the pool, so that objects do not overlap; over so
-        many tasks, unless Spark is to decide that. Raises what a task raised."""
+        many tasks, unless Spark is to decide that. Spark samples the keys before: so the frame is computed twice,
+        unless `cache` keeps its rows on the executors' disks. Raises what a task raised."""
         from lochan.jobs.tasks import run_tasks
 
-        if spread and isinstance(self.target, PoolTarget):
-            frame = spread_by_key(frame, self.target.settings, parts)
-        return run_tasks(frame, self.write)
+        if not isinstance(self.target, PoolTarget):
+            return run_tasks(frame, self.write)
+        job = replace(self, target=_with_memory(self.target, task_memory(frame.sparkSession)))
+        with cached(frame) if spread and cache else nullcontext():
+            rows = spread_by_key(frame, self.target.settings, parts) if spread else frame
+            return run_tasks(rows, job.write)
+
+
+def _with_memory(target: PoolTarget, memory_bytes: int | None) -> PoolTarget:
+    """What a session says counts for all its tasks."""
+    limits = target.limits
+    return target if memory_bytes is None else replace(target, limits=limits._replace(memory_bytes=memory_bytes))
 
 
 async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
@@ -290,6 +302,22 @@ def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = 
     rows = numbered(frame)
     spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
     return spread.toDF(*schema.names)
+
+
+@contextmanager
+def cached(frame: DataFrame) -> Iterator[None]:
+    """Its rows are kept when they are computed first. If the caller has cached them, nothing changes."""
+    from pyspark import StorageLevel
+
+    level = frame.storageLevel
+    if level.useMemory or level.useDisk:
+        yield
+        return
+    frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield
+    finally:
+        frame.unpersist()
 
 
 def _column(schema: StructType, path: Path) -> Column | None:

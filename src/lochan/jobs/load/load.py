@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,7 @@ from lochan.engines.duckdb.load.load import STANDARD, LoadCommit, LoaderOptions,
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import Chunk, ReadContext, take_chunk
 from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.spark.executors import ship, spark_folder
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES, ship, spark_folder, task_memory
 from lochan.engines.spark.progress import Listener, context_of
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
@@ -122,6 +123,12 @@ class LoadContext(NamedTuple):
     tag: str = "lochan-load"
     about: str = "load"
     wrote: Callable[[int], None] | None = None  # is told how many bytes tasks put to the store
+    memory_bytes: int | None = None  # of one task; None: as the session is configured
+
+    @property
+    def task_memory(self) -> int:
+        """Raises Invalid."""
+        return self.memory_bytes or task_memory(self.spark) or TASK_MEMORY_BYTES
 
 
 @once(repeated_load)
@@ -139,7 +146,8 @@ async def load_files(
 ) -> LoadCommit:
     """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo if there are none,
     Conflict for a file that was changed meanwhile, and what landing raises."""
-    target = await pool_target(repository, place, branch)
+    memory = await asyncio.to_thread(lambda: where.task_memory)
+    target = await pool_target(repository, place, branch, memory_bytes=memory)
     await hold_key(repository, actor)
     work = partial(_written, where.spark, target, files, options._replace(advance=STANDARD.advance), sizes)
     messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
