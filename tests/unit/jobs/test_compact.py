@@ -35,6 +35,7 @@ from lochan.pools.keys import bounds
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
+from tests.unit.jobs.load.local_load import records_in
 
 Rows = list[dict[str, Any]]
 TWO_KEYS = PoolSettings((PoolKey(("k",), True), PoolKey(("v",))), size_bytes=4 << 10)
@@ -56,8 +57,8 @@ def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage
     alone = [MergeTask(number, group.entries) for number, group in enumerate(groups) if group.alone]
     yield from merge_alone(merging, packed(alone))
     by_part: dict[int, list[pa.RecordBatch]] = {}
-    for record in cut(merging, packed(several)):
-        by_part.setdefault(record.column("part")[0].as_py(), []).append(record)
+    for part, record in records_in(cut(merging, packed(several))):
+        by_part.setdefault(part, []).append(record)
     for records in by_part.values():
         yield from merge_part(merging, records)
 

@@ -53,10 +53,11 @@ def positioned(split: FileSplit, chunk: Chunk) -> Chunk:
     return chunk
 
 
-def splits_in(positions: Positions) -> list[int]:
-    """The numbers of the splits that rows come from."""
-    found: list[int] = np.unique(positions >> _VALUE_BITS).tolist()
-    return found
+def splits_in(positions: Positions) -> tuple[int, ...]:
+    """The numbers of the splits that rows come from, of which there is at least one."""
+    numbers = positions >> _VALUE_BITS
+    least, greatest = int(numbers.min()), int(numbers.max())
+    return (least,) if least == greatest else tuple(np.unique(numbers).tolist())
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,6 +29,14 @@ _BODY_BYTES = 4 << 20  # of one record, about
 _ROW_BYTES = 200  # of a row that is a dict, about
 _TEXT, _PLACE = "text", "place"
 _NONE: Mapping[int, FileSplit] = {}
+_IPC = pa.ipc.IpcWriteOptions()  # else the environment is asked for each record
+
+
+class _Record(NamedTuple):
+    part: int
+    kind: int
+    splits: bytes  # that lines come from
+    body: bytes
 
 
 def gathered(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
@@ -47,37 +56,61 @@ def gathered(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
 
 
 def sent(chunk: Chunk, parts: Parts, splits: Mapping[int, FileSplit] = _NONE) -> Iterator[pa.RecordBatch]:
-    """A record for each part that rows go to, or several where they are many. The splits of lines go along with
-    them."""
-    if isinstance(chunk, list):
-        yield from _sent_rows(chunk, parts)
-        return
+    """A record for each part that rows go to, or several where they are many; many records together. The splits of
+    lines go along with them."""
+    return _together(_records_of_rows(chunk, parts) if isinstance(chunk, list) else _records(chunk, parts, splits))
+
+
+def _records(
+    chunk: Lines | PlainLines | pa.RecordBatch, parts: Parts, splits: Mapping[int, FileSplit]
+) -> Iterator[_Record]:
     kind, table = _table(chunk)
     order = np.argsort(parts, kind="stable")
     ordered = parts[order]
     table = table.take(pa.array(order))
     begins = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist()] if len(ordered) else []
+    encoded: dict[tuple[int, ...], bytes] = {}
     for begin, end in zip(begins, [*begins[1:], len(ordered)], strict=True):
         for piece in _pieces(table.slice(begin, end - begin)):
-            yield _record(int(ordered[begin]), kind, _ipc(piece), _splits(kind, piece, splits))
+            numbers = () if kind == _BATCH else splits_in(piece.column(_PLACE).to_numpy())
+            if numbers not in encoded:
+                encoded[numbers] = msgspec.msgpack.encode([splits[number] for number in numbers]) if numbers else b""
+            yield _Record(int(ordered[begin]), kind, encoded[numbers], _ipc(piece))
 
 
-def _splits(kind: int, rows: pa.RecordBatch, splits: Mapping[int, FileSplit]) -> bytes:
-    if kind == _BATCH:
-        return b""
-    return msgspec.msgpack.encode([splits[number] for number in splits_in(rows.column(_PLACE).to_numpy())])
-
-
-def _sent_rows(rows: list[Row], parts: Parts) -> Iterator[pa.RecordBatch]:
+def _records_of_rows(rows: list[Row], parts: Parts) -> Iterator[_Record]:
     """They may hold values that no JSON has."""
     for part in np.unique(parts):
-        yield _record(int(part), _ROWS, pickle.dumps([rows[number] for number in np.flatnonzero(parts == part)]))
+        mine = [rows[number] for number in np.flatnonzero(parts == part)]
+        yield _Record(int(part), _ROWS, b"", pickle.dumps(mine))
 
 
 def sent_faults(faults: Faults) -> Iterator[pa.RecordBatch]:
     """What the reader of a split had against it; to any part."""
     if faults.count:
-        yield _record(0, _FAULTS, encode_message(TaskMessage(faults=faults.count, first_faults=tuple(faults.first))))
+        message = TaskMessage(faults=faults.count, first_faults=tuple(faults.first))
+        yield from _together([_Record(0, _FAULTS, b"", encode_message(message))])
+
+
+def _together(records: Iterable[_Record]) -> Iterator[pa.RecordBatch]:
+    """Many at a time: thousands of parts would make thousands of batches, each dearer than its rows."""
+    held: list[_Record] = []
+    size = 0
+    for record in records:
+        held.append(record)
+        size += len(record.body)
+        if size > _BODY_BYTES:
+            yield _batch(held)
+            held, size = [], 0
+    if held:
+        yield _batch(held)
+
+
+def _batch(records: list[_Record]) -> pa.RecordBatch:
+    columns = zip(*records, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
+    )
 
 
 class Received:
@@ -198,16 +231,9 @@ def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield rows.slice(begin, each)
 
 
-def _record(part: int, kind: int, body: bytes, splits: bytes = b"") -> pa.RecordBatch:
-    """`splits` are those that lines come from."""
-    values = [part, kind, splits, body]
-    arrays = [pa.array([value], field.type) for value, field in zip(values, _SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
-
-
 def _ipc(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    with pa.ipc.new_stream(sink, batch.schema, options=_IPC) as writer:
         writer.write_batch(batch)
     body: bytes = sink.getvalue().to_pybytes()
     return body

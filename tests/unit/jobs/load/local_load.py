@@ -47,6 +47,13 @@ def played(plan: LoadPlan) -> list[TaskMessage]:
         return list(load_splits(sent, tasks))
     parts: dict[int, list[pa.RecordBatch]] = defaultdict(list)
     for task in tasks:
-        for record in cut(sent, [task]):
-            parts[record.column("part")[0].as_py()].append(record)
+        for part, record in records_in(cut(sent, [task])):
+            parts[part].append(record)
     return [message for records in parts.values() for message in load_part(sent, records)]
+
+
+def records_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each record by itself, with the part that it goes to: Spark's shuffle takes them apart, too."""
+    for batch in batches:
+        for number, part in enumerate(batch.column("part").to_pylist()):
+            yield part, batch.slice(number, 1)

@@ -27,7 +27,7 @@ from lochan.jobs.load.survey import survey
 from lochan.jobs.messages import PoolTarget, error_of
 from lochan.pools.settings import parse
 from lochan.store.open import StoreLocation
-from tests.unit.jobs.load.local_load import run_here
+from tests.unit.jobs.load.local_load import records_in, run_here
 from tests.unit.jobs.load.test_load import avro_file, orc_file, parquet
 
 ROWS, PARTS = 8_000, 8
@@ -95,10 +95,8 @@ def rows_by_part(plan: LoadPlan) -> list[int]:
     """How many rows go to each part that gets any."""
     found: dict[int, int] = {}
     for task in plan.tasks:
-        for record in cut(plan.work, [pa.RecordBatch.from_pydict({"number": [0], "task": [task]})]):
-            rows = sum(size_of(chunk) for chunk in Received([record]).chunks())
-            part = record.column("part")[0].as_py()
-            found[part] = found.get(part, 0) + rows
+        for part, record in records_in(cut(plan.work, [pa.RecordBatch.from_pydict({"number": [0], "task": [task]})])):
+            found[part] = found.get(part, 0) + sum(size_of(chunk) for chunk in Received([record]).chunks())
     return list(found.values())
 
 
