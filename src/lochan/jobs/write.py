@@ -9,7 +9,7 @@ All doors of Spark go this way: frames, the data source, and each batch of a str
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -37,11 +37,9 @@ from lochan.versioning.uri import Uri, on_branch, writable
 from lochan.versioning.workspaces import write as workspaces
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql import DataFrame
 
     from lochan.engines.query_context import QueryContext
-    from lochan.formats.pool_settings import Path, PoolSettings
 
 T = TypeVar("T")
 
@@ -117,6 +115,7 @@ class WriteJob:
         """All rows of a frame, on Spark. `spread`: by the key of the pool, so that objects do not overlap; over so
         many tasks, unless Spark is to decide that. Spark samples the keys before: so the frame is computed twice,
         unless `cache` keeps its rows on the executors' disks. Raises what a task raised."""
+        from lochan.jobs.spread import cached, spread_by_key
         from lochan.jobs.tasks import run_tasks
 
         if not isinstance(self.target, PoolTarget):
@@ -288,50 +287,3 @@ async def _paths(repository: OpenRepository, ref: str, prefix: str) -> list[str]
         paths += [entry.path for entry in page.entries]
         after = page.next
     return paths
-
-
-# --- rows are spread over the tasks ----------------------------------------------------------------------------------
-def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:
-    """By ranges of those fields of the key that the frame has; as it is if it has none."""
-    from lochan.jobs.tasks import numbered
-
-    schema = frame.schema
-    keys = [found for key in settings.keys if key.path and (found := _column(schema, key.path)) is not None]
-    if not keys:
-        return frame
-    rows = numbered(frame)
-    spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
-    return spread.toDF(*schema.names)
-
-
-@contextmanager
-def cached(frame: DataFrame) -> Iterator[None]:
-    """Its rows are kept when they are computed first. If the caller has cached them, nothing changes."""
-    from pyspark import StorageLevel
-
-    level = frame.storageLevel
-    if level.useMemory or level.useDisk:
-        yield
-        return
-    frame.persist(StorageLevel.DISK_ONLY)
-    try:
-        yield
-    finally:
-        frame.unpersist()
-
-
-def _column(schema: StructType, path: Path) -> Column | None:
-    """Of a numbered frame."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import StructType
-
-    at: DataType = schema
-    for name in path:
-        found = next((each for each in at.fields if each.name == name), None) if isinstance(at, StructType) else None
-        if found is None:
-            return None
-        at = found.dataType
-    column = functions.col(f"c{schema.names.index(path[0])}")
-    for name in path[1:]:
-        column = column.getField(name)
-    return column

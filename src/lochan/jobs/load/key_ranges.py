@@ -22,6 +22,7 @@ from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
 from lochan.ingest.lines import Lines
+from lochan.jobs.load.reservoir import mixed
 from lochan.pools.json_row import BadRow, Row, row_text
 
 Parts = npt.NDArray[np.int32]
@@ -43,7 +44,8 @@ class KeyRanges:
 
     def parts(self, chunk: Chunk, bounds: Sequence[bytes]) -> Parts:
         """Of each row, how many of the bounds are not greater than its key. A bound that is there several times stands
-        for a key of very many rows: they take turns among its parts. A row that cannot be read has part 0.
+        for a key of very many rows: their positions decide between its parts, so that a task which is tried again sends
+        each row to the same part. A row that cannot be read has part 0.
 
         A binary search for each key, because SQL would compare a row with a tree of all bounds: 100,000 rows
         and 4,096 bounds took 1.1 s of a processor as SQL, and 0.04 s as a search, as little as with arrays of NumPy."""
@@ -52,8 +54,8 @@ class KeyRanges:
         parts[numbers] = np.fromiter((bisect_right(bounds, key) for key in keys), np.int32, len(keys))
         shares = {key: count for key, count in Counter(bounds).items() if count > 1}
         if shares:
-            turns = np.fromiter((shares.get(key, 1) for key in keys), np.int32, len(keys))
-            parts[numbers] -= (numbers % turns).astype(np.int32)
+            turns = np.fromiter((shares.get(key, 1) for key in keys), np.uint64, len(keys))
+            parts[numbers] -= (mixed(_positions(chunk)[numbers]) % turns).astype(np.int32)
         return parts
 
     def _asked(self, chunk: Chunk, what: str) -> pa.Table:
@@ -165,6 +167,14 @@ def size_of(chunk: Chunk) -> int:
             return int(chunk.num_rows)
         case rows:
             return len(rows)
+
+
+def _positions(chunk: Chunk) -> npt.NDArray[np.uint64]:
+    """Of rows in their input; however it was cut into chunks, if they are lines."""
+    found = chunk.lines if isinstance(chunk, PlainLines) else chunk
+    if isinstance(found, Lines) and found.places is not None:
+        return found.places.astype(np.uint64)
+    return np.arange(size_of(chunk), dtype=np.uint64)
 
 
 def pointer(path: Path) -> str:

@@ -28,7 +28,7 @@ class Reservoir(Generic[T]):
 
     def choose(self, count: int) -> Numbers:
         """Of the next rows, the numbers of those that are wanted, from 0."""
-        self._next = _hashes(np.arange(self._rows, self._rows + count, dtype=np.uint64), self._seed)
+        self._next = mixed(np.arange(self._rows, self._rows + count, dtype=np.uint64), self._seed)
         self._rows += count
         wanted = np.concatenate([self._hashes, self._next[self._next < self._limit]])
         if len(wanted) > 2 * self._size:
@@ -46,11 +46,11 @@ class Reservoir(Generic[T]):
         return self._items
 
 
-def _hashes(values: _Hashes, seed: int) -> _Hashes:
-    """SplitMix64."""
+def mixed(values: _Hashes, seed: int = 0) -> _Hashes:
+    """A hash of each number: SplitMix64."""
     with np.errstate(over="ignore"):
-        mixed = (values + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        hashed: _Hashes = mixed ^ (mixed >> np.uint64(31))
-    return hashed
+        found = (values + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        last: _Hashes = found ^ (found >> np.uint64(31))
+    return last

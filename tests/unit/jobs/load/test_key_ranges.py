@@ -57,3 +57,16 @@ def test_a_line_that_is_no_row_has_the_first_part(session: DuckSession) -> None:
     bounds = ranges.keys(lines_of([0]))[1]
     broken = texts_of("", b'{"k":1}\n{"k":\n\xff\n', np.array([8, 14, 16]), 1)
     assert ranges.parts(broken, bounds).tolist() == [1, 0, 0]
+
+
+def test_rows_of_a_hot_key_go_to_the_same_parts_however_the_input_was_cut(session: DuckSession) -> None:
+    """Spark may run one task again, and keep what others sent: no row may come twice, or be lost."""
+    ranges = KeyRanges(session, parse(["k"]))
+    (key,) = ranges.keys(lines_of([7]))[1]
+    bounds = [key, key, key, key + b"\0"]
+    rows = lines_of([7] * 600)._replace(places=np.arange(600) * 8)
+    whole = ranges.parts(rows, bounds)
+    cut = [ranges.parts(rows.taken(numbers), bounds) for numbers in (np.arange(250), np.arange(250, 600))]
+    assert whole.tolist() == np.concatenate(cut).tolist()
+    assert np.bincount(whole).tolist()[0] == 0 and min(np.bincount(whole)[1:]) > 150
+    assert ranges.parts(lines_of([8, 6]), bounds).tolist() == [4, 0]
