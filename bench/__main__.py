@@ -20,6 +20,7 @@ SUBJECTS = (
     "kafka_stream",
     "spark_bytes",
     "spark_landing",
+    "spark_growth",
     "spark_load",
     "spark_query",
     "spark_stream",

@@ -167,13 +167,15 @@ def state_place() -> Path:
 
 def spark_place(config: Config, master: str | None = None) -> SparkPlace:
     """A master that was named wins over a Connect server, and the configuration over SPARK_REMOTE."""
-    from lochan.engines.spark.place import SparkPlace
+    from lochan.engines.spark.place import TASK_MEMORY, SparkPlace
 
     spark = config.settings.spark
     remote = "" if master else spark.remote or ""
     if not (master or remote or config.is_set("spark.master")):
         remote = os.environ.get("SPARK_REMOTE", "")
     options = {"spark.jars.packages": spark.packages} if spark.packages else {}
+    if spark.task_memory is not None:
+        options[TASK_MEMORY] = str(spark.task_memory)
     return SparkPlace(master or spark.master, remote, spark.threshold, options, spark.local_threshold)
 
 

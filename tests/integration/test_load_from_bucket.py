@@ -10,7 +10,7 @@ from lochan.clock import SystemClock
 from lochan.errors import Conflict
 from lochan.ids import Ids
 from lochan.jobs.load.files import File, local_file
-from lochan.jobs.load.load import LoadSizes
+from lochan.jobs.load.sizes import LoadSizes
 from lochan.jobs.messages import TaskFailed, error_of
 from lochan.store.open import StoreLocation
 from tests.run import run
@@ -39,7 +39,7 @@ def test_objects_of_a_bucket(tmp_path: Path, minio_server: MinioServer) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             there = [await stored(place, name, data) for name, data in FILES.items()]
-            loaded = await load_here(pool, there, cutting=LoadSizes(part_bytes=6_000, piece_bytes=2_000))
+            loaded = await load_here(pool, there, cutting=LoadSizes(part_bytes=6_000, split_bytes=2_000))
             assert loaded.faults.count == 0
             ours = await rows(pool, "logs")
             for name, data in FILES.items():

@@ -84,11 +84,11 @@ def shipped(day: Day) -> list[str]:
 
 def loaded(day: Day) -> Any:
     """Loads files of the bucket. What the executor had shuffled is lost with it, and done again."""
-    from lochan.jobs.load import load
+    from lochan.jobs.load import load, sizes
     from lochan.jobs.load.load import cut, load_part
 
     flags = day.flags("load")
-    load._PART_BYTES_MIN = load._PIECE_BYTES_MIN = 1_000  # as if it were much
+    sizes._PART_BYTES_MIN = sizes._SPLIT_BYTES_MIN = 1_000  # as if it were much
     with patched(load, "cut", slow(cut, flags)), patched(load, "load_part", dying(load_part, flags)):
         source = f"s3://{day.bucket}/in/"
         done = answer("load", "logs", source, "--key", "k", *day.engine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import time
@@ -13,6 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import serializers
+from pyspark.core import rdd
 
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions, load
@@ -20,8 +23,9 @@ from lochan.engines.spark import session
 from lochan.errors import Invalid
 from lochan.formats.job import JobStageRecord
 from lochan.ingest.streams import file_input
-from lochan.jobs.load.files import local_file
-from lochan.jobs.load.load import LoadContext, LoadSizes, cut, load_files, load_part
+from lochan.jobs.load.files import File, local_file
+from lochan.jobs.load.load import LoadContext, cut, load_files, load_part
+from lochan.jobs.load.sizes import LoadSizes
 from lochan.pools.facts import from_metadata
 from tests.hostile_files import fast
 from tests.lost_answer import lost_answer
@@ -34,7 +38,7 @@ from tests.unit.jobs.place import JobPool, job_pool
 
 pytestmark = LEFT_SOCKETS
 AGAIN = HERE._replace(master="local[2,3]")  # a task may fail twice
-SMALL = LoadSizes(part_bytes=8_000, piece_bytes=8_000)
+SMALL = LoadSizes(part_bytes=8_000, split_bytes=8_000)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -145,6 +149,63 @@ def test_a_worker_that_dies_once_in_each_stage(tmp_path: Path, monkeypatch: pyte
             spans = sorted((facts.key_min, facts.key_max) for facts in map(_facts, await pool.entries()))
             assert len(spans) > 2
             assert all(one[1] < other[0] for one, other in pairwise(spans))
+
+    run(play())
+
+
+def test_what_goes_to_tasks_and_what_the_driver_opens_do_not_grow_with_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Faults are still named by file and line, though no task knows all files."""
+    opened: list[str] = []
+    sent: list[int] = []
+
+    def counted(file: File) -> Any:
+        opened.append(file.name)
+        return open_file(file)
+
+    def prepared(context: Any, command: Any) -> Any:
+        pickler: Any = serializers.CloudPickleSerializer
+        sent.append(len(pickler().dumps(command)))
+        return prepare(context, command)
+
+    prepare: Any = rdd._prepare_for_python_RDD
+    open_file = File.open
+    monkeypatch.setattr(rdd, "_prepare_for_python_RDD", prepared)
+
+    async def play(count: int) -> int:
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        async with job_pool(folder) as pool:
+            keys = [{"k": number * 7919 % 4_000} for number in range(4_000)]
+            files = {f"{n}.ndjson": ndjson(keys[n::count]) for n in range(count - 1)}
+            files["last.ndjson.gz"] = gzip.compress(ndjson(keys[count - 1 :: count]) + b"no row\n")
+            paths = written(folder, files)
+            opened.clear()
+            sent.clear()
+            with monkeypatch.context() as patched:
+                patched.setattr("lochan.jobs.load.files.File.open", counted)
+                done = await loaded(pool, paths, LoaderOptions(on_error="skip"))
+            (fault,) = done.faults.first
+            assert (done.rows, fault.name) == (4_000, str(paths[-1]))
+            assert fault.line == len(keys[count - 1 :: count]) + 1
+            assert opened == []
+            return max(sent)
+
+    few, many = run(play(20)), run(play(80))
+    assert abs(many - few) < 200
+
+
+def test_rows_of_a_sorted_packed_file_are_shared_out(tmp_path: Path) -> None:
+    """Also those of a key that has half of all rows; several tasks write them."""
+
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            rows = [{"k": min(number, 2_000)} for number in range(4_000)]
+            done = await loaded(pool, written(tmp_path, {"a.ndjson.gz": gzip.compress(ndjson(rows))}))
+            assert done.rows == 4_000
+            assert max(facts.rows for facts in map(_facts, done.objects)) <= 2 * 4_000 / len(done.objects)
+            assert await pool.lake.rows("from logs") == rows
 
     run(play())
 

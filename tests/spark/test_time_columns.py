@@ -14,7 +14,8 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.jobs.compaction import CompactJobOptions, compact
 from lochan.jobs.load.files import local_file
-from lochan.jobs.load.load import LoadContext, LoadSizes, load_files
+from lochan.jobs.load.load import LoadContext, load_files
+from lochan.jobs.load.sizes import LoadSizes
 from tests.run import run
 from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake

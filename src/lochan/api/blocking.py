@@ -414,12 +414,12 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
         """May be pickled, and landed by another process."""
         return self._noun.job
 
-    def run(self, frame: Any, *, spread: bool = True, parts: int | None = None) -> Any:
+    def run(self, frame: Any, *, spread: bool = True, parts: int | None = None, cache: bool = False) -> Any:
         """All of it: the rows of a frame are written by tasks, and land. Raises what a task raised, and as `land`."""
         if self._noun.before is not None:
             return self._noun.before
         with self._noun.reported(frame.sparkSession) as report:
-            messages = self.job.run(frame, spread=spread, parts=parts)
+            messages = self.job.run(frame, spread=spread, parts=parts, cache=cache)
             report.wrote(sum(each.put_bytes for each in messages))
             landed = self.land(messages)
             report.rows(landed.rows)

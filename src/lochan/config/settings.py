@@ -202,6 +202,10 @@ class SparkSettings(Section, frozen=True):
         kinds.Size | None,
         "on one machine, work that reads more than this goes to Spark; by default, what fits neither memory nor disk",
     ] = None
+    task_memory: Annotated[
+        kinds.Size | None,
+        "how much memory one task of a load on Spark uses for its rows, by default 512MiB; the rest goes to its disk",
+    ] = None
 
 
 class CacheSettings(Section, frozen=True):

@@ -71,6 +71,25 @@ def run_tasks(frame: DataFrame, work: Work) -> list[TaskMessage]:
     return from_table(table)
 
 
+def run_on_bytes(
+    spark: SparkSession, work: Callable[[Iterable[bytes]], Iterator[bytes]], tasks: Sequence[bytes]
+) -> list[bytes]:
+    """The same for work on bytes that returns bytes, in any order. `work` must be small: it goes to each task."""
+
+    def of_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        given = (task for batch in batches for task in batch.column("task").to_pylist())
+        for result in work(given):
+            yield pa.RecordBatch.from_pydict({"result": pa.array([result], pa.binary())})
+
+    try:
+        ship(spark)
+        table = frame_of(spark, tasks).mapInArrow(of_partition, "result binary").toArrow()
+    except Exception as error:  # whatever a JVM comes up with
+        raise error_of(error) from error
+    found: list[bytes] = table["result"].to_pylist()
+    return found
+
+
 async def on_spark(
     spark: SparkSession, work: Callable[[], T], *, tag: str, about: str, listener: Listener | None = None
 ) -> T:

@@ -9,7 +9,7 @@ All doors of Spark go this way: frames, the data source, and each batch of a str
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from lochan.engines.spark.executors import TASK_MEMORY_BYTES
+from lochan.engines.spark.executors import TASK_MEMORY_BYTES, task_memory
 from lochan.engines.spark.frames.origin import Origin
 from lochan.errors import Invalid, Retry
 from lochan.formats.job import JobRecord
@@ -39,11 +39,9 @@ from lochan.versioning.uri import Uri, on_branch, writable
 from lochan.versioning.workspaces import write as workspaces
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql import DataFrame
 
     from lochan.engines.query_context import QueryContext
-    from lochan.formats.pool_settings import Path, PoolSettings
 
 T = TypeVar("T")
 
@@ -113,14 +111,27 @@ class WriteJob:
         """What a task does. Raises TaskFailed."""
         return self.target.write(batches)
 
-    def run(self, frame: DataFrame, *, spread: bool = True, parts: int | None = None) -> list[TaskMessage]:
+    def run(
+        self, frame: DataFrame, *, spread: bool = True, parts: int | None = None, cache: bool = False
+    ) -> list[TaskMessage]:
         """All rows of a frame, on Spark. `spread`: by the key of the pool, so that objects do not overlap; over so
-        many tasks, unless Spark is to decide that. Raises what a task raised."""
+        many tasks, unless Spark is to decide that. Spark samples the keys before: so the frame is computed twice,
+        unless `cache` keeps its rows on the executors' disks. Raises what a task raised."""
+        from lochan.jobs.spread import cached, spread_by_key
         from lochan.jobs.tasks import run_tasks
 
-        if spread and isinstance(self.target, PoolTarget):
-            frame = spread_by_key(frame, self.target.settings, parts)
-        return run_tasks(frame, self.write)
+        if not isinstance(self.target, PoolTarget):
+            return run_tasks(frame, self.write)
+        job = replace(self, target=_with_memory(self.target, task_memory(frame.sparkSession)))
+        with cached(frame) if spread and cache else nullcontext():
+            rows = spread_by_key(frame, self.target.settings, parts) if spread else frame
+            return run_tasks(rows, job.write)
+
+
+def _with_memory(target: PoolTarget, memory_bytes: int | None) -> PoolTarget:
+    """What a session says counts for all its tasks."""
+    limits = target.limits
+    return target if memory_bytes is None else replace(target, limits=limits._replace(memory_bytes=memory_bytes))
 
 
 async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
@@ -279,34 +290,3 @@ async def _paths(repository: OpenRepository, ref: str, prefix: str) -> list[str]
         paths += [entry.path for entry in page.entries]
         after = page.next
     return paths
-
-
-# --- rows are spread over the tasks ----------------------------------------------------------------------------------
-def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:
-    """By ranges of those fields of the key that the frame has; as it is if it has none."""
-    from lochan.jobs.tasks import numbered
-
-    schema = frame.schema
-    keys = [found for key in settings.keys if key.path and (found := _column(schema, key.path)) is not None]
-    if not keys:
-        return frame
-    rows = numbered(frame)
-    spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
-    return spread.toDF(*schema.names)
-
-
-def _column(schema: StructType, path: Path) -> Column | None:
-    """Of a numbered frame."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import StructType
-
-    at: DataType = schema
-    for name in path:
-        found = next((each for each in at.fields if each.name == name), None) if isinstance(at, StructType) else None
-        if found is None:
-            return None
-        at = found.dataType
-    column = functions.col(f"c{schema.names.index(path[0])}")
-    for name in path[1:]:
-        column = column.getField(name)
-    return column

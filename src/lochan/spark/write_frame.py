@@ -37,6 +37,7 @@ def write(
     metadata: Mapping[str, str] | None = None,
     spread: bool = True,
     parts: int | None = None,
+    cache: bool = False,
     expect: str = "",
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
@@ -47,9 +48,12 @@ def write(
     come since; `expect` names the head that may be replaced, whatever was read.
 
     Without `spread` rows stay where they are: no shuffle, and objects that overlap; `parts` is how many tasks they are
-    spread over, if Spark is not to say. Whoever does not learn whether it was written (a driver that was killed, an
-    answer that was lost) writes again with the same idempotency `key`, and nothing comes twice. Raises what keeps the
-    rows from being kept, and PreconditionFailed for an overwrite that is refused; then nothing has changed."""
+    spread over, if Spark is not to say. To spread rows, Spark samples their keys first, so the frame is computed twice;
+    `cache` keeps its rows on the executors' disks meanwhile, so it is computed once.
+
+    Whoever does not learn whether it was written (a driver that was killed, an answer that was lost) writes again with
+    the same idempotency `key`, and nothing comes twice. Raises what keeps the rows from being kept, and
+    PreconditionFailed for an overwrite that is refused; then nothing has changed."""
     from lochan.api.spark_tasks import origins_of
 
     if expect and mode != OVERWRITE:
@@ -59,7 +63,7 @@ def write(
     origins = origins_of(frame) if mode == OVERWRITE else ()
     with spark_lake(lake, options).connect(counted=True) as opened:
         begun = opened.frames.write(uri, commit, mode=mode, origins=origins, expect=expect)
-        landed: LandResult = begun.run(frame, spread=spread, parts=parts)
+        landed: LandResult = begun.run(frame, spread=spread, parts=parts, cache=cache)
     return landed
 
 

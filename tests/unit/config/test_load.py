@@ -300,6 +300,7 @@ def test_every_setting_can_come_from_the_environment() -> None:
         "gateways.s3.flat_listen": "h:1",
         "spark.remote": "sc://h",
         "spark.local_threshold": "1GB",
+        "spark.task_memory": "1GB",
     }
     env = {variable(each.key): each.default_text or examples.get(each.key, "/x") for each in SETTINGS}
     read = config(env=env)

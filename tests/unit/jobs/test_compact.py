@@ -40,6 +40,7 @@ from lochan.pools.shape import INT, Object
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
+from tests.unit.jobs.load.local_load import records_in
 
 Rows = list[dict[str, Any]]
 TWO_KEYS = PoolSettings((PoolKey(("k",), True), PoolKey(("v",))), size_bytes=4 << 10)
@@ -59,8 +60,8 @@ def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage
         groups = list(numbered(groups, pa.Table.from_batches(found)))
     yield from merge_alone(target, packed(alone(groups)))
     by_part: dict[int, list[pa.RecordBatch]] = {}
-    for record in cut(target, packed(split(groups))):
-        by_part.setdefault(record.column("part")[0].as_py(), []).append(record)
+    for part, record in records_in(cut(target, packed(split(groups)))):
+        by_part.setdefault(part, []).append(record)
     for records in by_part.values():
         yield from merge_part(target, PartForms.of(groups), records)
 

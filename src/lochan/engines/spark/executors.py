@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import socket
 import sys
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from lochan.clock import Clock
-from lochan.errors import NotFound, Refused
+from lochan.engines.spark.place import TASK_MEMORY
+from lochan.errors import Invalid, NotFound, Refused
 from lochan.ids import Ids
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
@@ -29,7 +31,25 @@ if TYPE_CHECKING:
 
 _QUERY_ID = "sql.streaming.queryId"  # what Spark calls it in the properties of a task
 TASK_MEMORY_BYTES = 512 << 20  # that one task may use
+_TASK_MEMORY_MIN = 64 << 20
+_SIZE = re.compile(r"([0-9]{1,15})([kmgt]?)b?")
+_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _shipped: WeakSet[SparkSession] = WeakSet()
+
+
+def task_memory(spark: SparkSession) -> int | None:
+    """How many bytes one task may use for its rows; None if the session does not say. Raises Invalid."""
+    text = spark.conf.get(TASK_MEMORY, None)
+    if text is None:
+        return None
+    found = _SIZE.fullmatch(text.strip().lower())
+    size = int(found[1]) << _SHIFTS[found[2]] if found else 0
+    if size < _TASK_MEMORY_MIN:
+        raise Invalid(
+            f"{TASK_MEMORY} is {text!r}, which is no size of {_TASK_MEMORY_MIN >> 20}m or more",
+            hint="give it as Spark's own sizes, such as 2g",
+        )
+    return size
 
 
 def ship(spark: SparkSession) -> None:

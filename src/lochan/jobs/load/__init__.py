@@ -7,9 +7,14 @@ all that the tasks wrote.
 What reads a split is the embedded reader, and what makes objects the embedded loader: so a row is the same whichever
 engine took it in.
 
-files         an input, wherever it lies, whether it is still the same, and where in it a row stood
-survey        a look at the files before they are read: formats, and where to cut the keys
+files         an input, wherever it lies, and whether it is still the same
+survey        a look at the files before they are read: their formats
+sizes         how much work is for one task
 file_splits   parts of files, each for one task, and their rows
+positions     where in a file a row stood
+key_sample    keys from all over the files
+sample_rows   the rows that a sample is taken from
+reservoir     a random sample of rows whose number is not known
 key_ranges    keys as SQL, and in which part of the key each row lies
 shuffle       rows on their way between tasks
 load          all of it, and what executors do

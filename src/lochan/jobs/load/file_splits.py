@@ -4,43 +4,86 @@ format lets a reader find the next row from there; else it is one split."""
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import IO, NamedTuple
+from pathlib import Path
+from typing import IO
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.read_input import Chunk, PlainLines, ReadContext, chunks, damage_as_invalid
+from lochan.engines.duckdb.session import DuckSession
 from lochan.ingest.input_format import LINES, NDJSON, PARQUET
-from lochan.ingest.lines import Lines, lines
+from lochan.ingest.lines import lines
 from lochan.ingest.tabular import BATCH_ROWS, check_batch
-from lochan.jobs.load.files import Places, SurveyedFile, at_bytes, on_lines
+from lochan.jobs.load.files import FileRecord, Stores, SurveyedFile, record_of, rows_bytes
+from lochan.pools.json_row import Faults
 
 _SPLIT = frozenset({NDJSON, LINES, PARQUET})
 _SKIP_BYTES = 1 << 16
+_TASK_SPLITS_MAX = 4_096
 
 
-class FileSplit(NamedTuple):
-    file: int  # which of the files
+class FileSplit(msgspec.Struct, frozen=True, array_like=True):
+    """All that a task must know of its work, but for the stores."""
+
+    number: int  # among all splits
+    file: FileRecord
+    format: str
+    packed: bool
     begin: int
     end: int
     whole: bool  # it is all of the file
 
+    def surveyed(self, stores: Stores) -> SurveyedFile:
+        return SurveyedFile(self.file.file(stores), self.format, self.packed)
 
-def splits_of(files: Sequence[SurveyedFile], piece_bytes: int) -> list[FileSplit]:
+    @property
+    def rows_bytes(self) -> int:
+        return rows_bytes(self.end - self.begin, self.format, self.packed)
+
+
+def splits_of(files: Iterable[SurveyedFile], split_bytes: int, stores: Stores = ()) -> list[FileSplit]:
     """Those of one file are next to each other."""
-    return [piece for number, seen in enumerate(files) for piece in _of_file(number, seen, piece_bytes)]
+    found: list[FileSplit] = []
+    for seen in files:
+        file = record_of(seen.file, stores)
+        bounds = _bounds(seen, split_bytes)
+        for begin, end in pairwise(bounds):
+            found.append(FileSplit(len(found), file, seen.format, seen.packed, begin, end, len(bounds) == 2))
+    return found
 
 
-def _of_file(number: int, seen: SurveyedFile, piece_bytes: int) -> Iterator[FileSplit]:
+def _bounds(seen: SurveyedFile, split_bytes: int) -> list[int]:
     size = seen.file.size
-    count = max(1, round(size / piece_bytes)) if is_split(seen) else 1
-    bounds = [size * each // count for each in range(count + 1)]
-    for begin, end in pairwise(bounds):
-        yield FileSplit(number, begin, end, count == 1)
+    count = max(1, round(size / split_bytes)) if is_split(seen) else 1
+    return [size * each // count for each in range(count + 1)]
+
+
+def tasks_of(splits: Iterable[FileSplit], task_bytes: int) -> list[bytes]:
+    """The splits of each task. Small files share one, because a task costs some tenths of a second whatever it does."""
+    found: list[bytes] = []
+    held: list[FileSplit] = []
+    size = 0
+    for split in splits:
+        if held and (size + split.end - split.begin > task_bytes or len(held) == _TASK_SPLITS_MAX):
+            found.append(msgspec.msgpack.encode(held))
+            held, size = [], 0
+        held.append(split)
+        size += split.end - split.begin
+    return [*found, msgspec.msgpack.encode(held)] if held else found
+
+
+def splits_in_task(task: bytes) -> list[FileSplit]:
+    return _decoder.decode(task)
+
+
+_decoder = msgspec.msgpack.Decoder(list[FileSplit])
 
 
 def is_split(seen: SurveyedFile) -> bool:
@@ -48,7 +91,7 @@ def is_split(seen: SurveyedFile) -> bool:
 
 
 class OwnLines(io.RawIOBase):
-    """The lines that begin in a piece, to the end of the last one, wherever that is."""
+    """The lines that begin in a split, to the end of the last one, wherever that is."""
 
     def __init__(self, stream: IO[bytes], begin: int, end: int) -> None:
         self._stream = stream
@@ -80,7 +123,7 @@ class OwnLines(io.RawIOBase):
 def _line_begin(stream: IO[bytes], begin: int) -> int:
     """The first place from there on where a line begins, with the stream there; the end of the file if none does."""
     if not begin:
-        return 0
+        return stream.seek(0)
     at = stream.seek(begin - 1)
     while block := stream.read(_SKIP_BYTES):
         found = block.find(b"\n")
@@ -99,55 +142,51 @@ def middle(group: pq.RowGroupMetaData) -> int:
     return int(begin + sum(each.total_compressed_size for each in columns) // 2)
 
 
-def rows_of(room: ReadContext, seen: SurveyedFile, piece: FileSplit, options: LoaderOptions) -> Iterator[Chunk]:
-    """Lines with places that name the file too. Raises Invalid, and Conflict where the file has changed."""
+@dataclass(frozen=True, slots=True)
+class TaskRoom:
+    """What readers of a task need."""
+
+    session: DuckSession
+    faults: Faults
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.session.folder)
+
+
+def rows_of(room: ReadContext, seen: SurveyedFile, split: FileSplit, options: LoaderOptions) -> Iterator[Chunk]:
+    """The `places` of lines are those of the split: lines of the file if the split is whole, else bytes from its
+    beginning. Raises Invalid, and Conflict where the file has changed."""
     seen.file.check_same()
-    if piece.whole:
-        found = chunks(room, seen.file.as_input(), options._replace(format=seen.format))
-        yield from (_on_lines(piece.file, chunk) for chunk in found)
+    if split.whole:
+        yield from chunks(room, seen.file.as_input(), options._replace(format=seen.format))
     elif seen.format == PARQUET:
-        yield from _row_groups(seen, piece)
+        yield from _row_groups(seen, split)
     else:
-        yield from _own_lines(seen, piece)
+        yield from _own_lines(seen, split)
     seen.file.check_same()
 
 
-def _on_lines(file: int, chunk: Chunk) -> Chunk:
-    match chunk:
-        case Lines():
-            numbers = np.arange(len(chunk.texts)) + chunk.first if chunk.places is None else chunk.places
-            return _placed(chunk, on_lines(file, numbers))
-        case PlainLines(found):
-            placed = _on_lines(file, found)
-            assert isinstance(placed, Lines)
-            return PlainLines(placed)
-    return chunk
-
-
-def _own_lines(seen: SurveyedFile, piece: FileSplit) -> Iterator[Chunk]:
+def _own_lines(seen: SurveyedFile, split: FileSplit) -> Iterator[Chunk]:
     with seen.file.open() as stream:
-        own = OwnLines(stream, piece.begin, piece.end)
-        at = own.begin
+        own = OwnLines(stream, split.begin, split.end)
+        at = own.begin - split.begin
         for chunk in lines("", own):
             offsets = np.frombuffer(chunk.texts.buffers()[1], dtype=np.int32)[: len(chunk.texts) + 1].astype(np.int64)
-            placed = _placed(chunk, at_bytes(piece.file, offsets[:-1] + at))
+            placed = chunk._replace(places=offsets[:-1] + at)
             at += int(offsets[-1])
             yield PlainLines(placed) if seen.format == LINES else placed
 
 
-def _placed(chunk: Lines, places: Places) -> Lines:
-    return chunk._replace(name="", first=1, places=places)
-
-
-def _row_groups(seen: SurveyedFile, piece: FileSplit) -> Iterator[pa.RecordBatch]:
-    """Those whose middle is in the piece. Read here and by no decoder: a worker of Spark is a process of its own
+def _row_groups(seen: SurveyedFile, split: FileSplit) -> Iterator[pa.RecordBatch]:
+    """Those whose middle is in the split. Read here and by no decoder: a worker of Spark is a process of its own
     already, and only the parts of the file that are needed come from its store."""
     with seen.file.open() as stream, damage_as_invalid(PARQUET, seen.file.name):
         file = pq.ParquetFile(stream)
         groups = [
             number
             for number in range(file.num_row_groups)
-            if piece.begin <= middle(file.metadata.row_group(number)) < piece.end
+            if split.begin <= middle(file.metadata.row_group(number)) < split.end
         ]
         if groups:
             for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=groups):

@@ -1,9 +1,4 @@
-"""A file that is to be loaded, as a value that any machine can open; and where in it a row stood.
-
-That is one number: in which file, and on which line or at which byte of it. A task that begins in the middle of a file
-does not know how many lines are before it. They are counted only for a row that must be named: a load without faults
-never counts them.
-"""
+"""A file that is to be loaded, as a value that any machine can open."""
 
 from __future__ import annotations
 
@@ -11,30 +6,23 @@ import asyncio
 import io
 import os
 import socket
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+import msgspec
 
 from lochan.clock import SystemClock
 from lochan.errors import Conflict, NotFound, Refused
 from lochan.ids import Ids
 from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV
 from lochan.ingest.streams import Input
-from lochan.pools.json_row import SHOWN, SKIP, Fault, Faults
 from lochan.store.open import StoreLocation
 
 _BUFFER_BYTES = 1 << 20
 _TEXTS = (NDJSON, JSON, CSV, TSV, LINES)
 _UNPACKED = 6  # times as large as what is packed, about
-Places = npt.NDArray[np.int64]
-_FILE_BITS, _BYTES_BIT = 44, 1 << 43
-_VALUE = _BYTES_BIT - 1
-_BLOCK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +62,41 @@ class SurveyedFile(NamedTuple):
 
     @property
     def rows_bytes(self) -> int:
-        """What its rows are as text, about."""
-        return self.file.size * (1 if self.format in _TEXTS and not self.packed else _UNPACKED)
+        return rows_bytes(self.file.size, self.format, self.packed)
+
+
+def rows_bytes(size: int, format: str, packed: bool) -> int:
+    """What rows are as text, about."""
+    return size * (1 if format in _TEXTS and not packed else _UNPACKED)
+
+
+Stores = tuple[StoreLocation, ...]
+
+
+class FileRecord(msgspec.Struct, frozen=True, array_like=True):
+    """A file on its way to the one task that needs it. Its store is one of a few, which all tasks know."""
+
+    name: str
+    path: str
+    size: int
+    stamp: str
+    store: int = -1  # -1: a disk
+
+    def file(self, stores: Stores) -> File:
+        return File(self.name, self.path, self.size, self.stamp, stores[self.store] if self.store >= 0 else None)
+
+
+def stores_of(files: Iterable[File]) -> Stores:
+    found: list[StoreLocation] = []
+    for file in files:
+        if file.place is not None and file.place not in found:
+            found.append(file.place)
+    return tuple(found)
+
+
+def record_of(file: File, stores: Sequence[StoreLocation]) -> FileRecord:
+    store = -1 if file.place is None else stores.index(file.place)
+    return FileRecord(file.name, file.path, file.size, file.stamp, store)
 
 
 def local_file(path: Path, name: str = "") -> File:
@@ -146,54 +167,3 @@ class _InStore(io.RawIOBase):
     def close(self) -> None:
         self._runner.close()
         super().close()
-
-
-def on_lines(file: int, lines: Places) -> Places:
-    return lines | (file << _FILE_BITS)
-
-
-def at_bytes(file: int, offsets: Places) -> Places:
-    return offsets | (file << _FILE_BITS | _BYTES_BIT)
-
-
-@dataclass(slots=True)
-class PositionedFaults(Faults):
-    """Faults of rows whose places are such numbers."""
-
-    files: Sequence[File] = ()
-    _lines: dict[int, LineCount] = field(default_factory=dict)
-
-    def meet(self, fault: Fault) -> dict[str, Any] | None:
-        # Of those that are left out, only some are told of.
-        if not fault.name and not (self.policy == SKIP and len(self.first) == SHOWN):
-            fault = fault._replace(name=self._file(fault.line).name, line=self._line(fault.line))
-        return Faults.meet(self, fault)
-
-    def _file(self, place: int) -> File:
-        return self.files[place >> _FILE_BITS]
-
-    def _line(self, place: int) -> int:
-        value = place & _VALUE
-        if not place & _BYTES_BIT:
-            return value
-        count = self._lines.setdefault(place >> _FILE_BITS, LineCount(self._file(place)))
-        return count.line_at(value)
-
-
-class LineCount:
-    """On which line of a file a byte is. What was counted once is not counted again."""
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-        self._known = [(0, 1)]  # places, and their lines, ascending
-
-    def line_at(self, offset: int) -> int:
-        begin, line = self._known[bisect_right(self._known, (offset, 1 << 62)) - 1]
-        with self._file.open() as stream:
-            stream.seek(begin)
-            left = offset - begin
-            while left and (block := stream.read(min(left, _BLOCK_BYTES))):
-                line += block.count(b"\n")
-                left -= len(block)
-        self._known.insert(bisect_right(self._known, (offset, line)), (offset, line))
-        return line

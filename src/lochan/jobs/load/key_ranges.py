@@ -1,13 +1,16 @@
 """In which part of the key each row lies, by the engine and for many rows at a time.
 
 A row's key is made into bytes that compare as keys do, or are equal where these nearly are: by kind, then by value.
-Rows whose bytes are equal go together, so parts do not overlap. Where the bytes order keys otherwise than the pool does
-(a text that would be a time if it had no offset, a key that is no scalar) parts may overlap; the rows are the same.
+Rows whose bytes are equal go together, so parts do not overlap; only the rows of a key that is more than a part are
+dealt out to several. Where the bytes order keys otherwise than the pool does (a text that would be a time if it had no
+offset, a key that is no scalar) parts may overlap; the rows are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import numpy as np
@@ -19,6 +22,7 @@ from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
 from lochan.ingest.lines import Lines
+from lochan.jobs.load.reservoir import mixed
 from lochan.pools.json_row import BadRow, Row, row_text
 
 Parts = npt.NDArray[np.int32]
@@ -33,16 +37,25 @@ class KeyRanges:
         self._session = session
         self._settings = settings
 
-    def keys(self, chunk: Chunk) -> list[bytes]:
-        """In any order; for a few rows."""
-        found: list[bytes] = self._asked(chunk, "k")["k"].to_pylist()
-        return found
+    def keys(self, chunk: Chunk) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+        """Of all rows that can be read, in any order: their numbers in the chunk, and their keys."""
+        found = self._asked(chunk, "n, k")
+        return found["n"].to_numpy(), found["k"].to_pylist()
 
     def parts(self, chunk: Chunk, bounds: Sequence[bytes]) -> Parts:
-        """Of each row, how many of the bounds are not greater than its key."""
-        found = self._asked(chunk, f"n, {_part(bounds, 0, len(bounds))} AS part")
+        """Of each row, how many of the bounds are not greater than its key. A bound that is there several times stands
+        for a key of very many rows: their positions decide between its parts, so that a task which is tried again sends
+        each row to the same part. A row that cannot be read has part 0.
+
+        A binary search for each key, because SQL would compare a row with a tree of all bounds: 100,000 rows
+        and 4,096 bounds took 1.1 s of a processor as SQL, and 0.04 s as a search, as little as with arrays of NumPy."""
+        numbers, keys = self.keys(chunk)
         parts = np.zeros(size_of(chunk), dtype=np.int32)
-        parts[found["n"].to_numpy()] = found["part"].to_numpy()
+        parts[numbers] = np.fromiter((bisect_right(bounds, key) for key in keys), np.int32, len(keys))
+        shares = {key: count for key, count in Counter(bounds).items() if count > 1}
+        if shares:
+            turns = np.fromiter((shares.get(key, 1) for key in keys), np.uint64, len(keys))
+            parts[numbers] -= (mixed(_positions(chunk)[numbers]) % turns).astype(np.int32)
         return parts
 
     def _asked(self, chunk: Chunk, what: str) -> pa.Table:
@@ -127,10 +140,23 @@ class KeyRanges:
         return f"{'DESC' if key.descending else 'ASC'} NULLS {nulls}"
 
 
-def bounds_of(keys: Collection[bytes], count: int) -> list[bytes]:
-    """That cut them into so many parts of the same size, or into fewer."""
-    ordered = sorted(keys)
-    return sorted({ordered[len(ordered) * number // count] for number in range(1, count)}) if ordered else []
+def bounds_of(weights: Mapping[bytes, float], count: int) -> list[bytes]:
+    """That cut keys into about so many parts of the same weight. A key that weighs as much as a part has one of its
+    own; a key that weighs as much as several has as many, and is there as often."""
+    each = sum(weights.values()) / count
+    bounds: list[bytes] = []
+    held = 0.0
+    for key in sorted(weights):
+        weight = weights[key]
+        if weight >= each:
+            bounds += [*[key] * round(weight / each), key + b"\0"]
+            held = 0.0
+            continue
+        if held + weight / 2 >= each:
+            bounds.append(key)
+            held -= each
+        held += weight
+    return bounds
 
 
 def size_of(chunk: Chunk) -> int:
@@ -141,6 +167,14 @@ def size_of(chunk: Chunk) -> int:
             return int(chunk.num_rows)
         case rows:
             return len(rows)
+
+
+def _positions(chunk: Chunk) -> npt.NDArray[np.uint64]:
+    """Of rows in their input; however it was cut into chunks, if they are lines."""
+    found = chunk.lines if isinstance(chunk, PlainLines) else chunk
+    if isinstance(found, Lines) and found.places is not None:
+        return found.places.astype(np.uint64)
+    return np.arange(size_of(chunk), dtype=np.uint64)
 
 
 def pointer(path: Path) -> str:
@@ -226,16 +260,3 @@ def _typed(sql: str, type: pa.DataType, *, is_time: bool) -> Value:
     if types.is_null(type):
         return _NOTHING
     return there.format(_OTHER), f"hash({sql})::DOUBLE", "NULL::VARCHAR"
-
-
-def _part(bounds: Sequence[bytes], low: int, high: int) -> str:
-    """A tree of comparisons."""
-    if low == high:
-        return str(low)
-    middle = (low + high) // 2
-    below, above = _part(bounds, low, middle), _part(bounds, middle + 1, high)
-    return f"CASE WHEN k < {_blob(bounds[middle])} THEN {below} ELSE {above} END"
-
-
-def _blob(value: bytes) -> str:
-    return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"

@@ -6,52 +6,111 @@ Spark sees a number and some bytes: one record for all rows of a chunk that go t
 from __future__ import annotations
 
 import pickle
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from lochan.engines.duckdb.load.read_input import Chunk, PlainLines
 from lochan.ingest.lines import CHUNK_BYTES, Lines, is_valid
+from lochan.jobs.load.file_splits import FileSplit, splits_in_task
 from lochan.jobs.load.key_ranges import Parts
+from lochan.jobs.load.positions import splits_in
 from lochan.jobs.messages import TaskMessage, decode_message, encode_message
 from lochan.jobs.pool_writer import joined
 from lochan.pools.json_row import Faults, Row
 
-SPARK_SCHEMA = "part int, kind int, body binary"
-_SCHEMA = pa.schema([("part", pa.int32()), ("kind", pa.int32()), ("body", pa.binary())])
+SPARK_SCHEMA = "part int, kind int, splits binary, body binary"
+_SCHEMA = pa.schema([("part", pa.int32()), ("kind", pa.int32()), ("splits", pa.binary()), ("body", pa.binary())])
 _JSON, _PLAIN, _BATCH, _ROWS, _FAULTS = range(5)
 _BODY_BYTES = 4 << 20  # of one record, about
+_ROW_BYTES = 200  # of a row that is a dict, about
 _TEXT, _PLACE = "text", "place"
+_NONE: Mapping[int, FileSplit] = {}
+_IPC = pa.ipc.IpcWriteOptions()  # else the environment is asked for each record
 
 
-def sent(chunk: Chunk, parts: Parts) -> Iterator[pa.RecordBatch]:
-    """A record for each part that rows go to, or several where they are many. The places of lines are numbers that any
-    task can read."""
-    if isinstance(chunk, list):
-        yield from _sent_rows(chunk, parts)
-        return
+class _Record(NamedTuple):
+    part: int
+    kind: int
+    splits: bytes  # that lines come from
+    body: bytes
+
+
+def gathered(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
+    """The same rows in fewer chunks: of many small files, or for very many parts, each chunk would be cut into records
+    of a few rows."""
+    held: list[Chunk] = []
+    size = 0
+    for chunk in chunks:
+        more = bytes_of(chunk)
+        if held and (size + more > bytes_max or not _alike(held[0], chunk)):
+            yield joined_chunk(held)
+            held, size = [], 0
+        held.append(chunk)
+        size += more
+    if held:
+        yield joined_chunk(held)
+
+
+def sent(chunk: Chunk, parts: Parts, splits: Mapping[int, FileSplit] = _NONE) -> Iterator[pa.RecordBatch]:
+    """A record for each part that rows go to, or several where they are many; many records together. The splits of
+    lines go along with them."""
+    return _together(_records_of_rows(chunk, parts) if isinstance(chunk, list) else _records(chunk, parts, splits))
+
+
+def _records(
+    chunk: Lines | PlainLines | pa.RecordBatch, parts: Parts, splits: Mapping[int, FileSplit]
+) -> Iterator[_Record]:
     kind, table = _table(chunk)
     order = np.argsort(parts, kind="stable")
     ordered = parts[order]
     table = table.take(pa.array(order))
     begins = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist()] if len(ordered) else []
+    encoded: dict[tuple[int, ...], bytes] = {}
     for begin, end in zip(begins, [*begins[1:], len(ordered)], strict=True):
         for piece in _pieces(table.slice(begin, end - begin)):
-            yield _record(int(ordered[begin]), kind, _ipc(piece))
+            numbers = () if kind == _BATCH else splits_in(piece.column(_PLACE).to_numpy())
+            if numbers not in encoded:
+                encoded[numbers] = msgspec.msgpack.encode([splits[number] for number in numbers]) if numbers else b""
+            yield _Record(int(ordered[begin]), kind, encoded[numbers], _ipc(piece))
 
 
-def _sent_rows(rows: list[Row], parts: Parts) -> Iterator[pa.RecordBatch]:
+def _records_of_rows(rows: list[Row], parts: Parts) -> Iterator[_Record]:
     """They may hold values that no JSON has."""
     for part in np.unique(parts):
-        yield _record(int(part), _ROWS, pickle.dumps([rows[number] for number in np.flatnonzero(parts == part)]))
+        mine = [rows[number] for number in np.flatnonzero(parts == part)]
+        yield _Record(int(part), _ROWS, b"", pickle.dumps(mine))
 
 
 def sent_faults(faults: Faults) -> Iterator[pa.RecordBatch]:
-    """What the reader of a piece had against it; to any part."""
+    """What the reader of a split had against it; to any part."""
     if faults.count:
-        yield _record(0, _FAULTS, encode_message(TaskMessage(faults=faults.count, first_faults=tuple(faults.first))))
+        message = TaskMessage(faults=faults.count, first_faults=tuple(faults.first))
+        yield from _together([_Record(0, _FAULTS, b"", encode_message(message))])
+
+
+def _together(records: Iterable[_Record]) -> Iterator[pa.RecordBatch]:
+    """Many at a time: thousands of parts would make thousands of batches, each dearer than its rows."""
+    held: list[_Record] = []
+    size = 0
+    for record in records:
+        held.append(record)
+        size += len(record.body)
+        if size > _BODY_BYTES:
+            yield _batch(held)
+            held, size = [], 0
+    if held:
+        yield _batch(held)
+
+
+def _batch(records: list[_Record]) -> pa.RecordBatch:
+    columns = zip(*records, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
+    )
 
 
 class Received:
@@ -60,30 +119,85 @@ class Received:
     def __init__(self, records: Iterable[pa.RecordBatch]) -> None:
         self._records = records
         self.faults: list[TaskMessage] = []  # when all chunks were taken
+        self.splits: dict[int, FileSplit] = {}  # of the lines in the last chunk
 
     def chunks(self) -> Iterator[Chunk]:
-        held: dict[int, list[pa.RecordBatch]] = {_JSON: [], _PLAIN: [], _BATCH: []}
-        size: Counter[int] = Counter()
-        for kind, body in self._bodies():
+        held = {kind: _Held(kind) for kind in (_JSON, _PLAIN, _BATCH)}
+        for kind, body, splits in self._bodies():
             if kind == _FAULTS:
                 self.faults.append(decode_message(body))
-                continue
-            if kind == _ROWS:
+            elif kind == _ROWS:
                 yield pickle.loads(body)
-                continue
-            held[kind] += pa.ipc.open_stream(body)
-            size[kind] += len(body)
-            if size[kind] > CHUNK_BYTES:
-                yield from _chunks(kind, held[kind])
-                held[kind], size[kind] = [], 0
-        for kind, batches in held.items():
-            yield from _chunks(kind, batches)
+            elif held[kind].add(body, splits) > CHUNK_BYTES:
+                yield from self._taken(held.pop(kind))
+                held[kind] = _Held(kind)
+        for each in held.values():
+            yield from self._taken(each)
 
-    def _bodies(self) -> Iterator[tuple[int, bytes]]:
+    def _taken(self, held: _Held) -> Iterator[Chunk]:
+        every = (split for task in held.splits if task for split in splits_in_task(task))
+        self.splits = {split.number: split for split in every}
+        yield from _chunks(held.kind, held.batches)
+
+    def _bodies(self) -> Iterator[tuple[int, bytes, bytes]]:
         for records in self._records:
-            kinds = records.column("kind").to_pylist()
-            for number, kind in enumerate(kinds):
-                yield kind, records.column("body")[number].as_buffer()
+            columns = records.column("kind").to_pylist(), records.column("splits").to_pylist()
+            for number, (kind, splits) in enumerate(zip(*columns, strict=True)):
+                yield kind, records.column("body")[number].as_buffer(), splits
+
+
+class _Held:
+    """Rows of one kind."""
+
+    def __init__(self, kind: int) -> None:
+        self.kind = kind
+        self.batches: list[pa.RecordBatch] = []
+        self.splits: set[bytes] = set()
+        self._size = 0
+
+    def add(self, body: bytes, splits: bytes) -> int:
+        """Returns the size of all of them."""
+        self.batches += pa.ipc.open_stream(body)
+        self.splits.add(splits)
+        self._size += len(body)
+        return self._size
+
+
+def bytes_of(chunk: Chunk) -> int:
+    """Its size in memory, about."""
+    match chunk:
+        case Lines(texts=texts) | PlainLines(Lines(texts=texts)):
+            return int(texts.nbytes)
+        case pa.RecordBatch():
+            return int(chunk.nbytes)
+    return _ROW_BYTES * len(chunk)
+
+
+def _alike(one: Chunk, other: Chunk) -> bool:
+    if isinstance(one, pa.RecordBatch) and isinstance(other, pa.RecordBatch):
+        return bool(one.schema.equals(other.schema))
+    return type(one) is type(other)
+
+
+def joined_chunk(chunks: list[Chunk]) -> Chunk:
+    """REQUIRES: they are alike."""
+    first = chunks[0]
+    if len(chunks) == 1:
+        return first
+    match first:
+        case Lines():
+            return _joined_lines([chunk for chunk in chunks if isinstance(chunk, Lines)])
+        case PlainLines():
+            return PlainLines(_joined_lines([chunk.lines for chunk in chunks if isinstance(chunk, PlainLines)]))
+        case pa.RecordBatch():
+            return pa.concat_batches(chunks)
+    return [row for chunk in chunks if isinstance(chunk, list) for row in chunk]
+
+
+def _joined_lines(every: list[Lines]) -> Lines:
+    texts = pa.concat_arrays([each.texts.cast(pa.binary()) for each in every]).view(pa.string())
+    places = [each.places for each in every if each.places is not None]
+    return Lines("", texts, all(each.valid for each in every), 1, np.concatenate(places) if places else None)
 
 
 def _chunks(kind: int, batches: list[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -117,14 +231,9 @@ def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield rows.slice(begin, each)
 
 
-def _record(part: int, kind: int, body: bytes) -> pa.RecordBatch:
-    arrays = [pa.array([part], pa.int32()), pa.array([kind], pa.int32()), pa.array([body], pa.binary())]
-    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
-
-
 def _ipc(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    with pa.ipc.new_stream(sink, batch.schema, options=_IPC) as writer:
         writer.write_batch(batch)
     body: bytes = sink.getvalue().to_pybytes()
     return body

@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import pickle
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions
 from lochan.jobs.job_commit import land
 from lochan.jobs.load.files import File
-from lochan.jobs.load.load import LoadSizes, LoadWork, cut, load_part, load_splits, loaded_of, planned
+from lochan.jobs.load.load import LoadPlan, LoadWork, cut, load_part, load_splits, loaded_of, planned
+from lochan.jobs.load.sizes import LoadSizes
 from lochan.jobs.load.survey import survey
 from lochan.jobs.messages import TaskMessage
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool
 
-SMALL = LoadSizes(part_bytes=1_000, piece_bytes=500)  # so that a few rows are many tasks' work
+SMALL = LoadSizes(part_bytes=1_000, split_bytes=500)  # so that a few rows are many tasks' work
 
 
 async def load_here(
@@ -28,19 +29,31 @@ async def load_here(
     how = how or LoaderOptions()
     target = await pool.target()
     messages = await asyncio.to_thread(
-        lambda: played(planned(survey(files, how.format), target, how, cutting, parallel=2))
+        lambda: played(planned(survey(files, how.format, run_here), target, how, cutting, parallel=2, run=run_here))
     )
     landed = await land(pool.repository, "main", messages, actor=ANN)
     return loaded_of(landed, how)
 
 
-def played(work: LoadWork) -> list[TaskMessage]:
-    sent: LoadWork = pickle.loads(pickle.dumps(work))
-    numbers = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(sent.splits))]
+def run_here(work: Callable[[Iterable[bytes]], Iterator[bytes]], tasks: Sequence[bytes]) -> list[bytes]:
+    sent: Callable[[Iterable[bytes]], Iterator[bytes]] = pickle.loads(pickle.dumps(work))
+    return [result for task in tasks for result in sent([task])]
+
+
+def played(plan: LoadPlan) -> list[TaskMessage]:
+    sent: LoadWork = pickle.loads(pickle.dumps(plan.work))
+    tasks = [pa.RecordBatch.from_pydict({"number": [0], "task": [task]}) for task in plan.tasks]
     if not sent.bounds:
-        return list(load_splits(sent, numbers))
+        return list(load_splits(sent, tasks))
     parts: dict[int, list[pa.RecordBatch]] = defaultdict(list)
-    for number in numbers:
-        for record in cut(sent, [number]):
-            parts[record.column("part")[0].as_py()].append(record)
+    for task in tasks:
+        for part, record in records_in(cut(sent, [task])):
+            parts[part].append(record)
     return [message for records in parts.values() for message in load_part(sent, records)]
+
+
+def records_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each record by itself, with the part that it goes to: Spark's shuffle takes them apart, too."""
+    for batch in batches:
+        for number, part in enumerate(batch.column("part").to_pylist()):
+            yield part, batch.slice(number, 1)

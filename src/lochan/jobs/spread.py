@@ -1,0 +1,59 @@
+"""Rows of a frame are spread over the tasks by ranges of a pool's key, so that objects do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lochan.jobs.tasks import numbered
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+    from lochan.formats.pool_settings import Path, PoolSettings
+
+
+def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:
+    """By ranges of those fields of the key that the frame has; as it is if it has none."""
+    schema = frame.schema
+    keys = [found for key in settings.keys if key.path and (found := _column(schema, key.path)) is not None]
+    if not keys:
+        return frame
+    rows = numbered(frame)
+    spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
+    return spread.toDF(*schema.names)
+
+
+@contextmanager
+def cached(frame: DataFrame) -> Iterator[None]:
+    """Its rows are kept when they are computed first. If the caller has cached them, nothing changes."""
+    from pyspark import StorageLevel
+
+    level = frame.storageLevel
+    if level.useMemory or level.useDisk:
+        yield
+        return
+    frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield
+    finally:
+        frame.unpersist()
+
+
+def _column(schema: StructType, path: Path) -> Column | None:
+    """Of a numbered frame."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import StructType
+
+    at: DataType = schema
+    for name in path:
+        found = next((each for each in at.fields if each.name == name), None) if isinstance(at, StructType) else None
+        if found is None:
+            return None
+        at = found.dataType
+    column = functions.col(f"c{schema.names.index(path[0])}")
+    for name in path[1:]:
+        column = column.getField(name)
+    return column
