@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     InputPartition,
 )
@@ -26,11 +27,21 @@ from pyspark.sql.types import StructType
 from lochan.connection import LakeAddress, spark_lake
 from lochan.errors import Invalid
 from lochan.spark.pyspark_hooks import activate_for, as_written, remember_names
+from lochan.spark.stream_reader import (
+    FEED_OPTIONS,
+    ChangesReader,
+    FeedReader,
+    FeedRequest,
+    check_batch,
+    ending,
+    feed_options,
+    reads_changes,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lochan.api.frames import SourceParts
+    from lochan.api.frames import PoolFeed, SourceParts
     from lochan.api.options import CommitOptions
 
 NAME = "lochan"
@@ -38,7 +49,7 @@ KEY = "request_key"  # the option that is an idempotency key
 EXPECT = "ifHead"  # the head that an overwrite may replace
 _OURS = frozenset(
     ("path", "lake", "where", "from", "to", "columns", "message", "checkpointlocation", KEY, EXPECT.lower())
-)
+) | frozenset(map(str.lower, FEED_OPTIONS))
 _OF_POOLS = ("where", "from", "to", "columns")
 _META = "metadata."  # what a commit is to carry
 
@@ -64,19 +75,31 @@ class LochanSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._parts: SourceParts | None = None
+        self._changes: PoolFeed | None = None
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> StructType:
-        return self._planned().schema
+        return self._changed().schema if reads_changes(self.options) else self._planned().schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        if reads_changes(self.options):
+            return ChangesReader(self._address(), self._changed(), schema)
+        check_batch(self.options)
         parts = self._planned()
         if not self._is_table() and schema.names != parts.schema.names:  # the user's own schema: only these columns
             parts = self._read_parts(parts.commit, schema.names)
         return PartsReader(parts, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        request = self._feed_request()
+        if reads_changes(self.options):
+            return FeedReader(self._address(), request, schema, self._changed())
+        parts = self._planned()
+        fields = () if schema.names == parts.schema.names else tuple(schema.names)
+        return FeedReader(self._address(), request._replace(fields=fields, commit=parts.commit), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from lochan.api.frames import APPEND, OVERWRITE
@@ -113,6 +136,25 @@ class LochanSource(DataSource):
             self._parts = self._read_parts()
         return self._parts
 
+    def _changed(self) -> PoolFeed:
+        """Of the change feed. Without a beginning it is one for streams alone."""
+        if self._changes is None:
+            request, until = self._feed_request(), ending(self.options)
+            begins = bool(request.options.version or request.options.timestamp)
+            with self._address().connect() as lake:
+                self._changes = request.changes(lake, until) if begins else request.open(lake)
+        return self._changes
+
+    def _feed_request(self) -> FeedRequest:
+        options = self.options
+        wrong = next((name for name in ("from", "to") if name in options), None)
+        if wrong is not None:
+            raise Invalid(f"{wrong}: a stream is read without it", hint="choose rows by `where`")
+        return FeedRequest(self._uri(), feed_options(options), options.get("where", ""), self._columns())
+
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(name.strip() for name in self.options.get("columns", "").split(",") if name.strip())
+
     def _read_parts(self, commit: str = "", fields: list[str] | None = None) -> SourceParts:
         options = self.options
         wrong = next((name for name in _OF_POOLS if name in options), None) if self._is_table() else None
@@ -122,7 +164,7 @@ class LochanSource(DataSource):
             return lake.frames.parts(
                 self._uri(),
                 where=options.get("where", ""),
-                columns=[name.strip() for name in options.get("columns", "").split(",") if name.strip()],
+                columns=self._columns(),
                 fields=fields or (),
                 low=options.get("from"),
                 high=options.get("to"),
