@@ -393,6 +393,7 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
     """A write that has begun."""
 
     land = _waits(frames.FrameWrite.land)
+    find_batch = _waits(frames.FrameWrite.find_batch)
     land_batch = _waits(frames.FrameWrite.land_batch)
     abort = _waits(frames.FrameWrite.abort)
 

@@ -306,6 +306,13 @@ class FrameWrite:
         land = land_job if self.job.record is None else land_silently
         return await land(self._session.lake, self.job, messages)
 
+    async def find_batch(self, query: str, number: int) -> LandResult | None:
+        """The batch, if it has landed before: asked before its rows are written, it saves that."""
+        from lochan.jobs.job_commit import BatchName
+        from lochan.jobs.write import find_batch
+
+        return await find_batch(self._session.lake, self.job, BatchName(query, number))
+
     async def land_batch(self, query: str, number: int, messages: Sequence[TaskMessage]) -> LandResult:
         """One batch of a stream, by the id of the stream and the batch's number. Raises as `land` does."""
         from lochan.jobs.job_commit import BatchName

@@ -64,12 +64,15 @@ async def start_of(branch: FeedBranch, options: FeedOptions, head: str) -> str:
     """`head` is where the branch was when the feed was first looked at. Raises NotFound, Invalid, LeftLine."""
     if options.timestamp:
         return _before_time(branch, options.timestamp, head)
+    if options.after:
+        return await _on_line(branch, options.after, head)
     if options.version == LATEST:
         return head
     if options.version == EARLIEST:
         return _first(branch, head)
     if options.version:
-        return await _before_commit(branch, options.version, head)
+        id = await _on_line(branch, options.version, head)
+        return next(iter(branch.commit(id).parents), id)
     return WHOLE
 
 
@@ -159,7 +162,7 @@ def _first(branch: FeedBranch, head: str) -> str:
     return id
 
 
-async def _before_commit(branch: FeedBranch, ref: str, head: str) -> str:
+async def _on_line(branch: FeedBranch, ref: str, head: str) -> str:
     found = await branch.repository.resolve(ref)
     try:
         line(branch.commit, found.commit_id, head)
@@ -168,7 +171,7 @@ async def _before_commit(branch: FeedBranch, ref: str, head: str) -> str:
             f"commit {found.commit_id[:12]} is not on the line of {branch.about}",
             hint=f"`lochan log {branch.about} --first-parent` shows the commits that are",
         ) from error
-    return found.commit.parents[0] if found.commit.parents else found.commit_id
+    return found.commit_id
 
 
 def _before_time(branch: FeedBranch, text: str, head: str) -> str:

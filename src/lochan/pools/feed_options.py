@@ -11,9 +11,15 @@ class FeedOptions(NamedTuple):
 
     version: str = ""  # `latest`, `earliest`, or the first commit that is read
     timestamp: str = ""  # commits from then on
+    after: str = ""  # the last commit that is not read
     changes: bool = False  # deleted rows too: nothing ends the feed
     ignore_deletes: bool = False
     ignore_changes: bool = False
     skip_change_commits: bool = False
     commits_max: int = 0  # of one batch; 0: any
     bytes_max: int = 0  # of one batch, of added objects; 0: any. A commit is never cut in two
+
+    @property
+    def begins(self) -> bool:
+        """Whether it says where."""
+        return bool(self.version or self.timestamp or self.after)

@@ -25,10 +25,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from lochan.connection import LakeAddress, spark_lake
-from lochan.errors import Invalid
+from lochan.errors import Gone, Invalid
 from lochan.spark.pyspark_hooks import activate_for, as_written, remember_names
 from lochan.spark.stream_reader import (
     FEED_OPTIONS,
+    READ_CHANGES,
     ChangesReader,
     FeedReader,
     FeedRequest,
@@ -86,7 +87,7 @@ class LochanSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         if reads_changes(self.options):
-            return ChangesReader(self._address(), self._changed(), schema)
+            return ChangesReader(self._address(), self._changed_until(), schema)
         check_batch(self.options)
         parts = self._planned()
         if not self._is_table() and schema.names != parts.schema.names:  # the user's own schema: only these columns
@@ -95,6 +96,8 @@ class LochanSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         request = self._feed_request()
+        if ending(self.options):
+            raise Invalid("a stream has no end that could be set", hint="read the changes with spark.read")
         if reads_changes(self.options):
             return FeedReader(self._address(), request, schema, self._changed())
         parts = self._planned()
@@ -137,13 +140,27 @@ class LochanSource(DataSource):
         return self._parts
 
     def _changed(self) -> PoolFeed:
-        """Of the change feed. Without a beginning it is one for streams alone."""
+        """Of the change feed. It is one for streams alone if it says no beginning, or if that has expired: a stream may
+        have gone on since."""
         if self._changes is None:
             request, until = self._feed_request(), ending(self.options)
-            begins = bool(request.options.version or request.options.timestamp)
             with self._address().connect() as lake:
-                self._changes = request.changes(lake, until) if begins else request.open(lake)
+                try:
+                    self._changes = request.changes(lake, until) if request.options.begins else request.open(lake)
+                except Gone:
+                    self._changes = request.open(lake)
         return self._changes
+
+    def _changed_until(self) -> PoolFeed:
+        """Of a change feed that ends."""
+        feed, request = self._changed(), self._feed_request()
+        if not request.options.begins:
+            hint = "set startingVersion to a commit, or to earliest"
+            raise Invalid(f"nothing says where {READ_CHANGES} is to begin", hint=hint)
+        if feed.end:
+            return feed
+        with self._address().connect() as lake:  # and is told why it could not be had before
+            return request.changes(lake, ending(self.options))
 
     def _feed_request(self) -> FeedRequest:
         options = self.options

@@ -34,7 +34,7 @@ COMMIT = "commit"  # in an offset, on somebody's disk
 _POLL_S = 0.2  # Spark asks for new rows every 10 ms where no trigger tells it otherwise
 
 READ_CHANGES = "readChangeFeed"
-_STARTS = ("startingVersion", "startingCommit", "startingTimestamp")
+_STARTS = ("startingVersion", "startingCommit", "startingTimestamp", "startingAfter")
 _ENDS = ("endingVersion", "endingCommit")
 _POLICIES = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 _COMMITS_MAX, _BYTES_MAX = "maxCommitsPerTrigger", "maxBytesPerTrigger"
@@ -56,6 +56,7 @@ def feed_options(options: Mapping[str, str]) -> FeedOptions:
     given = FeedOptions(
         options.get("startingCommit", options.get("startingVersion", "")),
         options.get("startingTimestamp", ""),
+        options.get("startingAfter", ""),
         _flag(options, READ_CHANGES),
         deletes,
         changes,

@@ -187,6 +187,8 @@ def test_where_it_begins() -> None:
         assert await Reader(logs, FeedOptions(EARLIEST)).read() == "a b c"
         assert await Reader(logs, FeedOptions(second)).read() == "b c", "the commit itself is read too"
         assert await Reader(logs, FeedOptions(second[:12])).read() == "b c"
+        assert await Reader(logs, FeedOptions(after=second)).read() == "c"
+        assert await Reader(logs, FeedOptions(after="main")).read() == ""
         assert await Reader(logs, FeedOptions(timestamp="1971-01-01")).read() == "a b c"
         assert await Reader(logs, FeedOptions(timestamp="now")).read() == ""
         with pytest.raises(Invalid, match="future"):

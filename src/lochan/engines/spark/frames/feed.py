@@ -19,7 +19,7 @@ from lochan.engines.spark.frames.feed_plan import FeedColumns, feed_columns, fee
 from lochan.engines.spark.frames.read_plan import ReadRequest
 from lochan.errors import Invalid, Refused
 from lochan.pools.feed import FeedBranch, FeedSpan, end_of, span_of, start_of
-from lochan.pools.feed_options import EARLIEST, FeedOptions
+from lochan.pools.feed_options import FeedOptions
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri, on_branch
 
@@ -66,8 +66,7 @@ async def open_changes(at: QueryContext, request: ReadRequest, options: FeedOpti
     async with _branch(at, request.uri) as branch:
         head = await branch.head()
         end = (await branch.repository.resolve(until)).commit_id if until else head
-        given = options if options.version or options.timestamp else options._replace(version=EARLIEST)
-        start = await start_of(branch, given, end)
+        start = await start_of(branch, options, end)
         span = await span_of(branch, start, end, options)
         place = request.uri._replace(ref=end)
         columns = await feed_columns(at, branch.repository, replace(request, uri=place), span.entries)

@@ -177,7 +177,7 @@ def _scan(planned: FeedPlan, by_scan: dict[str, list[DataObject]]) -> FeedScan:
     for name, lot in by_scan.items():
         paths[name] = [f"{_FOLDER}{number}" for number in range(len(objects), len(objects) + len(lot))]
         objects += lot
-    return FeedScan(render(with_files(query.copy(), scans, paths), "duckdb"), tuple(objects))
+    return FeedScan(render(with_files(query.copy(), scans, paths, some=True), "duckdb"), tuple(objects))
 
 
 def _shaped(batch: pa.RecordBatch, change: FeedChange | None, schema: pa.Schema) -> pa.RecordBatch:
