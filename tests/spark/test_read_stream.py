@@ -253,31 +253,7 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     assert "where readChangeFeed is to begin" in fails(
         lambda: spark.read.format("lochan").options(**lake, readChangeFeed="true").load("logs").collect()
     )
-    assert "only pools are read as streams" in fails(lambda: sink.follow(stream(spark, "files@main", columns="a")))
-
-
-def test_objects_that_are_damaged_or_gone(spark: SparkSession, tmp_path: Path) -> None:
-    load(1)
-    sink = Sink(spark, tmp_path)
-    sink.follow(stream(spark))
-    load(2)
-    [path] = [
-        each for each in (tmp_path / "lake").rglob("*") if each.is_file() and each.stat().st_size == size_of_newest()
-    ]
-    whole = path.read_bytes()
-    path.chmod(0o600)
-    path.write_bytes(whole[:-20] + bytes(1) + whole[-19:])
-    assert "damaged" in fails(lambda: sink.follow(stream(spark)))
-    path.unlink()
-    assert "gone" in fails(lambda: sink.follow(stream(spark))).lower()
-    path.write_bytes(whole)
-    sink.follow(stream(spark))
-    assert sink.keys() == [1, 2]
-
-
-def size_of_newest() -> int:
-    found = [json.loads(line) for line in fine("query", "from logs:objects").splitlines()]
-    return int(max(found, key=lambda each: each["id"])["size"])
+    assert "is a repository of files" in fails(lambda: sink.follow(stream(spark, "files@main")))
 
 
 def test_changes(spark: SparkSession, tmp_path: Path) -> None:

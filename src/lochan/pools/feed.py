@@ -29,7 +29,7 @@ _RESTART = "start a new stream with another checkpoint"
 
 
 class FeedBranch(NamedTuple):
-    """The branch that is followed."""
+    """The branch that is followed. REQUIRES: the repository's refs were read."""
 
     repository: OpenRepository
     name: str
@@ -97,7 +97,6 @@ async def end_of(branch: FeedBranch, start: str | None, options: FeedOptions) ->
 async def span_of(branch: FeedBranch, start: str, end: str, options: FeedOptions) -> FeedSpan:
     """What was added between two positions. Raises Refused for rows that were deleted or written anew, as the options
     have it; LeftLine, Gone."""
-    await branch.repository.refs()  # or commits of others may be unknown here
     if start == WHOLE:
         return await _whole(branch, end)
     found = []
@@ -148,10 +147,19 @@ def _line(branch: FeedBranch, start: str, end: str) -> list[str]:
         text = f"{branch.about} has no commit {start[:12]}, up to which the stream was read"
         raise LeftLine(text, hint=f"the pool was made anew; {_RESTART}") from error
     except LeftLine as error:
-        text = (
-            f"{branch.about} was moved: commit {start[:12]}, up to which the stream was read, is no longer on its line"
-        )
+        if _follows(branch, end, start):
+            hint = "leave maxCommitsPerTrigger and maxBytesPerTrigger out with Trigger.AvailableNow"
+            text = f"{branch.about}: a batch cannot begin at commit {start[:12]} and end before it, at {end[:12]}"
+            raise Refused(text, hint=hint) from error
+        text = f"{branch.about} was moved: its line no longer has commit {start[:12]}, up to which the stream was read"
         raise LeftLine(text, hint=f"move the branch back, or {_RESTART}") from error
+
+
+def _follows(branch: FeedBranch, start: str, end: str) -> bool:
+    try:
+        return bool(line(branch.commit, start, end))
+    except LeftLine:
+        return False
 
 
 def _first(branch: FeedBranch, head: str) -> str:

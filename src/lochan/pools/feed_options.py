@@ -20,6 +20,10 @@ class FeedOptions(NamedTuple):
     bytes_max: int = 0  # of one batch, of added objects; 0: any. A commit is never cut in two
 
     @property
+    def limited(self) -> bool:
+        return bool(self.commits_max or self.bytes_max)
+
+    @property
     def begins(self) -> bool:
         """Whether it says where."""
         return bool(self.version or self.timestamp or self.after)

@@ -19,7 +19,8 @@ ingest_stream   a stream into a pool, a commit for each of its batches
 batch_function  a stream whose batches a function writes to several pools
 feed_frames     a pool as a stream, and what its commits changed
 catalog         a lake as a catalog of SQL; catalog_server answers its part that runs in the JVM
-source          the data source `lochan`, with source_writer, stream_reader and pyspark_hooks
+source          the data source `lochan`, with source_writer and pyspark_hooks
+feed_source     the data source of streams out of a pool, with stream_reader
 """
 
 from typing import TYPE_CHECKING, Any

@@ -3,7 +3,7 @@
     rows = lochan.spark.read_stream(spark, "logs@main", where="status >= 500")
     lochan.spark.changes(spark, "logs@main", since="main~3")
 
-Both are the data source of `stream_reader`, under a name that no other source has.
+Both are the data source of `feed_source`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lochan.spark.source import LochanSource
+from lochan.connection import spark_lake
+from lochan.spark.feed_source import NAME, FeedSource
 from lochan.spark.stream_reader import READ_CHANGES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-NAME = "lochan-feed"
-
-
-class FeedSource(LochanSource):
-    @classmethod
-    def name(cls) -> str:
-        return NAME
 
 
 def read_stream(
@@ -101,7 +94,8 @@ def _options(
     lake: str | os.PathLike[str] | None,
     options: Mapping[str, str] | None,
 ) -> dict[str, str]:
-    all = {**given, "where": where, "columns": ",".join(columns), "lake": "" if lake is None else os.fspath(lake)}
+    found = spark_lake(lake, options)  # by the settings of this process: Spark asks in another
+    all = {**given, "where": where, "columns": ",".join(columns), "lake": found.location.url}
     return {**(options or {}), **{name: value for name, value in all.items() if value}}
 
 

@@ -25,24 +25,15 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from lochan.connection import LakeAddress, spark_lake
-from lochan.errors import Gone, Invalid
+from lochan.errors import Invalid
+from lochan.spark.feed_source import FeedSource
 from lochan.spark.pyspark_hooks import activate_for, as_written, remember_names
-from lochan.spark.stream_reader import (
-    FEED_OPTIONS,
-    READ_CHANGES,
-    ChangesReader,
-    FeedReader,
-    FeedRequest,
-    check_batch,
-    ending,
-    feed_options,
-    reads_changes,
-)
+from lochan.spark.stream_reader import FEED_OPTIONS, check_batch, reads_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lochan.api.frames import PoolFeed, SourceParts
+    from lochan.api.frames import SourceParts
     from lochan.api.options import CommitOptions
 
 NAME = "lochan"
@@ -76,18 +67,18 @@ class LochanSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._parts: SourceParts | None = None
-        self._changes: PoolFeed | None = None
+        self._feed: FeedSource | None = None
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> StructType:
-        return self._changed().schema if reads_changes(self.options) else self._planned().schema
+        return self._changes().schema() if reads_changes(self.options) else self._planned().schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         if reads_changes(self.options):
-            return ChangesReader(self._address(), self._changed_until(), schema)
+            return self._changes().reader(schema)
         check_batch(self.options)
         parts = self._planned()
         if not self._is_table() and schema.names != parts.schema.names:  # the user's own schema: only these columns
@@ -95,14 +86,14 @@ class LochanSource(DataSource):
         return PartsReader(parts, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        request = self._feed_request()
-        if ending(self.options):
-            raise Invalid("a stream has no end that could be set", hint="read the changes with spark.read")
         if reads_changes(self.options):
-            return FeedReader(self._address(), request, schema, self._changed())
-        parts = self._planned()
-        fields = () if schema.names == parts.schema.names else tuple(schema.names)
-        return FeedReader(self._address(), request._replace(fields=fields, commit=parts.commit), schema)
+            return self._changes().streamReader(schema)
+        return FeedSource(self.options, self._planned().commit).streamReader(schema)
+
+    def _changes(self) -> FeedSource:
+        if self._feed is None:
+            self._feed = FeedSource(self.options)
+        return self._feed
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from lochan.api.frames import APPEND, OVERWRITE
@@ -139,39 +130,6 @@ class LochanSource(DataSource):
             self._parts = self._read_parts()
         return self._parts
 
-    def _changed(self) -> PoolFeed:
-        """Of the change feed. It is one for streams alone if it says no beginning, or if that has expired: a stream may
-        have gone on since."""
-        if self._changes is None:
-            request, until = self._feed_request(), ending(self.options)
-            with self._address().connect() as lake:
-                try:
-                    self._changes = request.changes(lake, until) if request.options.begins else request.open(lake)
-                except Gone:
-                    self._changes = request.open(lake)
-        return self._changes
-
-    def _changed_until(self) -> PoolFeed:
-        """Of a change feed that ends."""
-        feed, request = self._changed(), self._feed_request()
-        if not request.options.begins:
-            hint = "set startingVersion to a commit, or to earliest"
-            raise Invalid(f"nothing says where {READ_CHANGES} is to begin", hint=hint)
-        if feed.end:
-            return feed
-        with self._address().connect() as lake:  # and is told why it could not be had before
-            return request.changes(lake, ending(self.options))
-
-    def _feed_request(self) -> FeedRequest:
-        options = self.options
-        wrong = next((name for name in ("from", "to") if name in options), None)
-        if wrong is not None:
-            raise Invalid(f"{wrong}: a stream is read without it", hint="choose rows by `where`")
-        return FeedRequest(self._uri(), feed_options(options), options.get("where", ""), self._columns())
-
-    def _columns(self) -> tuple[str, ...]:
-        return tuple(name.strip() for name in self.options.get("columns", "").split(",") if name.strip())
-
     def _read_parts(self, commit: str = "", fields: list[str] | None = None) -> SourceParts:
         options = self.options
         wrong = next((name for name in _OF_POOLS if name in options), None) if self._is_table() else None
@@ -181,7 +139,7 @@ class LochanSource(DataSource):
             return lake.frames.parts(
                 self._uri(),
                 where=options.get("where", ""),
-                columns=self._columns(),
+                columns=[name.strip() for name in options.get("columns", "").split(",") if name.strip()],
                 fields=fields or (),
                 low=options.get("from"),
                 high=options.get("to"),

@@ -4,10 +4,12 @@
 
 Spark keeps how far the stream is: an offset is a commit, up to which all was read. After a restart it asks for the same
 span again, and gets the same rows. Spark shows a source of Python where the stream is by the spans that it asks for,
-the first of which is empty after a restart; so the reader knows where the next batch begins, and can end it early.
+the first of which is empty after a restart; so the reader knows where the next batch begins, and can end it early. If
+Spark asks for an end before it has shown anything, the stream is new.
 
 With Trigger.AvailableNow Spark runs one batch of a source of Python, even if that is one from before the restart. With
-AVAILABLE_NOW it runs on to the end that it asks for at first, when it has told nothing yet.
+AVAILABLE_NOW it runs on to the end that it asks for at first: then nothing shows whether the stream is new. Without
+limits, that is the head in either case.
 """
 
 from __future__ import annotations
@@ -44,9 +46,10 @@ _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 # --- options ---------------------------------------------------------------------------------------------------------
 def feed_options(options: Mapping[str, str]) -> FeedOptions:
-    """`options` are found in any case. Raises Invalid."""
+    """Raises Invalid."""
     from lochan.api.frames import FeedOptions
 
+    options = _in_any_case(options)
     starts = [name for name in _STARTS if name in options]
     if len(starts) > 1:
         raise Invalid(f"{starts[0]} and {starts[1]} both say where to begin", hint="give one of them")
@@ -67,6 +70,7 @@ def feed_options(options: Mapping[str, str]) -> FeedOptions:
 
 def ending(options: Mapping[str, str]) -> str:
     """The last commit whose changes are read; empty: the head."""
+    options = _in_any_case(options)
     found = [options[name] for name in _ENDS if name in options]
     if len(found) > 1:
         raise Invalid(f"{_ENDS[0]} and {_ENDS[1]} both say where to end", hint="give one of them")
@@ -74,15 +78,22 @@ def ending(options: Mapping[str, str]) -> str:
 
 
 def reads_changes(options: Mapping[str, str]) -> bool:
-    return _flag(options, READ_CHANGES)
+    return _flag(_in_any_case(options), READ_CHANGES)
 
 
 def check_batch(options: Mapping[str, str]) -> None:
     """Of a read that is neither a stream nor of changes. Raises Invalid."""
+    options = _in_any_case(options)
     wrong = next((name for name in FEED_OPTIONS if name in options and name != READ_CHANGES), None)
     if wrong is not None:
         hint = f"use spark.readStream, or set {READ_CHANGES} to true"
         raise Invalid(f"{wrong} is an option of streams and of the change feed", hint=hint)
+
+
+def _in_any_case(options: Mapping[str, str]) -> dict[str, str]:
+    """Ours, by their names as they are written here: Spark hands them over in small letters."""
+    names = {name.lower(): name for name in FEED_OPTIONS}
+    return {names[name.lower()]: value for name, value in options.items() if name.lower() in names}
 
 
 def _flag(options: Mapping[str, str], name: str) -> bool:
@@ -164,7 +175,10 @@ class FeedReader(DataSourceStreamReader):
         lake, feed = self._opened()
         if self._idle:  # before it asks, never after: Spark takes the answer for what is there now
             time.sleep(_POLL_S)
-        end = lake.frames.feed_end(feed, self._at)
+        start = self._at
+        if start is None and self._request.options.limited:
+            start = lake.frames.feed_start(feed)
+        end = lake.frames.feed_end(feed, start)
         self._idle = end == self._at
         return {COMMIT: end}
 

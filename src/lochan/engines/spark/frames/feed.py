@@ -105,6 +105,7 @@ async def _branch(at: QueryContext, uri: Uri) -> AsyncIterator[FeedBranch]:
         about = repository.repository
         if about.kind != POOL:
             raise Invalid(f"{about.name!r} holds files, and only pools are read as streams", hint="such as logs@main")
+        await repository.refs()  # from here on its commits are known
         yield FeedBranch(repository, on_branch(uri).ref or about.default_branch)
     finally:
         await repository.close()
