@@ -221,3 +221,18 @@ def test_a_branch_that_was_moved() -> None:
             await reader.read()
 
     run(play())
+
+
+def test_a_batch_never_goes_back() -> None:
+    """As it would if Spark asked for a limited end of a stream whose position it has not shown."""
+
+    async def play() -> None:
+        logs = await pool()
+        await logs.load("main", "a")
+        before = await logs.head()
+        await logs.load("main", "b")
+        with pytest.raises(Refused, match="cannot begin at commit") as raised:
+            await Reader(logs).rows(await logs.head(), before)
+        assert "maxCommitsPerTrigger" in raised.value.hint
+
+    run(play())
