@@ -45,8 +45,8 @@ class Driver:
                 command, env=dict(self._env), stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
             )
         lines: list[str] = []
+        assert process.stdout is not None
         try:
-            assert process.stdout is not None
             for line in process.stdout:
                 lines.append(line.strip())
                 if until and line.startswith(until):
@@ -55,6 +55,7 @@ class Driver:
             if process.poll() is None and until:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            process.stdout.close()
         assert not until and process.returncode == 0, (lines, (self._folder / "log").read_text()[-4000:])
         return lines
 
