@@ -65,7 +65,7 @@ def _stream(spark: SparkSession, folder: Path) -> None:
     seconds = [each["durationMs"]["triggerExecution"] / 1e3 for each in progress if "addBatch" in each["durationMs"]]
     before = asyncio.run(_objects(lake))
     merging = time()
-    batches.stop()
+    batches.stop(spark)
     merged = time() - merging
     after = asyncio.run(_objects(lake))
     start_at = lochan.spark.read(spark, "logs", lake=lake).agg({"timestamp": "min"}).collect()[0][0].timestamp()

@@ -277,3 +277,35 @@ def until_stopped(holds: Callable[[], bool], *words: str) -> str:
     finally:
         ended.set()
         waiting.join()
+
+
+def test_small_objects_are_merged_where_it_is_said(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(9):
+        put(f"{number}.json", number, number + 1)
+
+    def go(compact: str) -> None:
+        query = lochan.spark.ingest(
+            frames(spark),
+            "logs@main",
+            checkpoint=tmp_path / compact,
+            available_now=True,
+            compact=compact,
+        )
+        assert query.awaitTermination(120)
+
+    go("none")
+    assert len(rows("from logs:objects")) == 9
+    assert [each["kind"] for each in ended(1)] == ["ingest"]
+    go("spark")
+    jobs = ended(3)
+    assert {each["kind"] for each in jobs} == {"ingest", "compact"}, "the merge was a job of Spark"
+    assert all(each["state"] == "done" for each in jobs)
+    assert len(rows("from logs:objects")) < 4
+    assert keys() == sorted([*range(9)] * 2)
+    before = len(ended(3))
+    go("driver")
+    assert len(rows("from logs:objects")) < 4
+    assert [each["kind"] for each in ended(before + 1)].count("ingest") == 3
+    assert len(ended(before + 1)) == before + 1, "the driver merges without a job"
+    with pytest.raises(Invalid, match="cannot be merged there"):
+        lochan.spark.ingest(frames(spark), "logs@main", checkpoint=tmp_path / "no", compact="elsewhere")

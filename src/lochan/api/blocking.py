@@ -380,6 +380,11 @@ class BlockingFrames(Blocking[frames.Frames]):
     read = _waits(frames.Frames.read)
     scan = _waits(frames.Frames.scan)
     parts = _waits(frames.Frames.parts)
+    feed = _waits(frames.Frames.feed)
+    changes = _waits(frames.Frames.changes)
+    feed_start = _waits(frames.Frames.feed_start)
+    feed_end = _waits(frames.Frames.feed_end)
+    feed_batch = _waits(frames.Frames.feed_batch)
     diff = _waits(frames.Frames.diff)
     stream = _waits(frames.Frames.stream)
 
@@ -406,6 +411,7 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
     """A write that has begun."""
 
     land = _waits(frames.FrameWrite.land)
+    find_batch = _waits(frames.FrameWrite.find_batch)
     land_batch = _waits(frames.FrameWrite.land_batch)
     abort = _waits(frames.FrameWrite.abort)
 

@@ -15,6 +15,7 @@ from lochan.api.branch import message_of
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.uri import prefix_uri
 from lochan.errors import Invalid
+from lochan.pools.feed_options import FeedOptions as FeedOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
     from lochan.api.session import Session
     from lochan.engines.row_diff.sides import Sides
+    from lochan.engines.spark.frames.feed import PoolFeed as PoolFeed
+    from lochan.engines.spark.frames.feed_parts import FeedTask as FeedTask
     from lochan.engines.spark.frames.origin import Origin
+    from lochan.engines.spark.frames.read_plan import ReadRequest
     from lochan.engines.spark.frames.scan_plan import ScanPlan as ScanPlan
     from lochan.jobs.job_commit import LandResult
     from lochan.jobs.messages import TaskMessage
@@ -134,6 +138,62 @@ class Frames:
         place = found._replace(ref=commit) if commit else found
         return await pool_parts(at, ReadRequest(place, where, chosen, low, high))
 
+    async def feed(
+        self,
+        uri: str,
+        options: FeedOptions,
+        *,
+        where: str = "",
+        columns: Sequence[str] = (),
+        fields: Sequence[str] = (),
+        commit: str = "",
+    ) -> PoolFeed:
+        """A branch of a pool as a stream: its new rows, commit by commit. Its columns are those that the pool has now,
+        or had at a commit; `where`, `columns` and `fields` as in `parts`. Raises QueryError, NotFound, Invalid if it is
+        no branch of a pool, Refused for a pool that has no rows yet."""
+        from lochan.engines.spark.frames.feed import open_feed
+
+        request = _request(uri, where, columns, fields)
+        return await open_feed(self._session.lake.queries(), request, options, commit=commit)
+
+    async def changes(
+        self,
+        uri: str,
+        options: FeedOptions,
+        *,
+        until: str = "",
+        where: str = "",
+        columns: Sequence[str] = (),
+        fields: Sequence[str] = (),
+    ) -> PoolFeed:
+        """What the commits of a branch changed, up to a commit or up to now: a feed that ends. Raises as `feed`, and
+        Gone where objects of these commits are no longer kept."""
+        from lochan.engines.spark.frames.feed import open_changes
+
+        request = _request(uri, where, columns, fields)
+        return await open_changes(self._session.lake.queries(), request, options, until)
+
+    async def feed_start(self, feed: PoolFeed) -> str:
+        """The position that a new stream begins at. Raises NotFound, Invalid for a start that is not on the branch."""
+        from lochan.engines.spark.frames.feed import feed_start
+
+        return await feed_start(self._session.lake.queries(), feed)
+
+    async def feed_end(self, feed: PoolFeed, start: str | None) -> str:
+        """The position that the next batch goes to: `start` itself, if nothing is new, and the head of the branch, if
+        nobody knows the start. Raises Refused if the branch was moved to where it does not follow from the start."""
+        from lochan.engines.spark.frames.feed import feed_end
+
+        return await feed_end(self._session.lake.queries(), feed, start)
+
+    async def feed_batch(self, feed: PoolFeed, start: str, end: str) -> Sequence[FeedTask]:
+        """What lies between two positions, in parts for tasks. It is always the same. Raises Refused for commits that
+        deleted rows or wrote them anew, unless the options say what to do with them, and for rows that do not fit the
+        feed's columns; Gone where they are no longer kept."""
+        from lochan.engines.spark.frames.feed import feed_batch
+
+        return await feed_batch(self._session.lake.queries(), feed, start, end)
+
     async def diff(self, left: str, right: str, *, on: str | Sequence[str] | None = None) -> RowDiffFrame:
         """Rows that differ between two refs, as `Lake.diff_rows` finds them. Raises NotFound, Invalid."""
         from lochan.engines.row_diff.sides import row_diff_request, sides_of
@@ -182,25 +242,34 @@ class Frames:
         available_now: bool = False,
         message: str = "",
         metadata: Mapping[str, str] | None = None,
-        compact: bool = True,
+        compact: str | bool = "driver",
         listener: BatchListener | None = None,
         elsewhere: LakeOpener | None = None,
     ) -> FrameStream:
         """A stream into a pool, to be started: a commit for each batch, at most one in `every_s` seconds; with
         `available_now` it ends when all that is there was read. Started again with the same checkpoint, it goes on
-        where it was. `compact` merges the small objects that it leaves; the listener is told of each batch.
-        `elsewhere` opens the lake where batches are handled, if that is another process. Raises NotFound, Refused if
-        it is no pool, Invalid if it is no branch."""
+        where it was. `compact` says where the small objects that it leaves are merged: `driver`, `spark` or `none`.
+        The listener is told of each batch. `elsewhere` opens the lake where batches are handled, if that is another
+        process. Raises NotFound, Refused if it is no pool, Invalid if it is no branch."""
         from lochan.jobs.streams.batches import Batches, StreamJobOptions, StreamTarget, checked_branch
+        from lochan.jobs.streams.compaction import compaction_place
         from lochan.jobs.streams.spark_stream import FrameStream, LakeOnLoop
         from lochan.versioning.heads.moves import CommitMessage
 
         lake, actor, found = self._session.lake, self._session.actor, prefix_uri(uri)
+        place = compaction_place(compact)
         branch = await checked_branch(lake, found)
         commit = CommitMessage(message, metadata or {})
-        options = StreamJobOptions(every_s, available_now, message=commit, compact=compact)
+        options = StreamJobOptions(every_s, available_now, message=commit, compact=place)
         target = StreamTarget(elsewhere or LakeOnLoop(lake), found.repository, branch, actor, options)
         return FrameStream(lake, Batches(target, checkpoint, listener=listener))
+
+
+def _request(uri: str, where: str, columns: Sequence[str], fields: Sequence[str]) -> ReadRequest:
+    from lochan.engines.spark.frames.read_plan import ReadRequest
+    from lochan.query.syntax.unparse import name_text
+
+    return ReadRequest(prefix_uri(uri), where, tuple(map(name_text, fields)) or tuple(columns))
 
 
 class FrameWrite:
@@ -236,6 +305,13 @@ class FrameWrite:
 
         land = land_job if self.job.record is None else land_silently
         return await land(self._session.lake, self.job, messages)
+
+    async def find_batch(self, query: str, number: int) -> LandResult | None:
+        """The batch, if it has landed before: asked before its rows are written, it saves that."""
+        from lochan.jobs.job_commit import BatchName
+        from lochan.jobs.write import find_batch
+
+        return await find_batch(self._session.lake, self.job, BatchName(query, number))
 
     async def land_batch(self, query: str, number: int, messages: Sequence[TaskMessage]) -> LandResult:
         """One batch of a stream, by the id of the stream and the batch's number. Raises as `land` does."""

@@ -11,6 +11,7 @@ from lochan.engines.spark.progress import is_remote as is_remote
 from lochan.jobs.messages import TaskFailed as TaskFailed
 from lochan.jobs.messages import decode_message as decode_message
 from lochan.jobs.messages import encode_message as encode_message
+from lochan.jobs.streams.batches import query_of as query_of
 
 if TYPE_CHECKING:
     from lochan.jobs.job_commit import LandResult as LandResult

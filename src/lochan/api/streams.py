@@ -63,7 +63,7 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""  # of each commit
     metadata: Mapping[str, str] = {}
     memory_bytes: int = _MEMORY_BYTES  # of one task
-    compact: bool = True  # merge small data objects behind the stream
+    compact: str | bool = "driver"  # where small data objects are merged behind the stream: driver, spark or none
     size_bytes: int = 0  # of objects that are merged; 0: the pool's own
     master: str | None = None  # where Spark runs; None: where it is configured
     checkpoint: str = ""  # where Spark keeps how far it is; empty: a folder of its own below the next one
@@ -71,10 +71,11 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def for_job(self) -> StreamJobOptions:
         from lochan.jobs.streams.batches import StreamJobOptions
+        from lochan.jobs.streams.compaction import compaction_place
         from lochan.versioning.heads.moves import CommitMessage
 
         message = CommitMessage(self.message, self.metadata)
-        rest = self.memory_bytes, self.compact, self.size_bytes
+        rest = self.memory_bytes, compaction_place(self.compact), self.size_bytes
         return StreamJobOptions(self.every_s, self.once, self.on_error, message, *rest)
 
 
@@ -112,7 +113,7 @@ async def _follow_topics(session: Session, source: KafkaSource, request: StreamR
             recorded(lake, "ingest", str(uri), actor=actor, where=source.brokers) as report,
             await asyncio.to_thread(Topics, source.brokers, chosen, source.settings) as topics,
         ):
-            target = TopicTarget(lake, repository, uri.ref, actor)
+            target = TopicTarget(lake, repository, uri.ref, actor, session.spark(request.options.master))
             listener = reporting(report, request.listener, by_tasks=False)
             await follow_topics(topics, target, request.options.for_job(), request.stop, listener)
 

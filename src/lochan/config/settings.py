@@ -198,6 +198,10 @@ class SparkSettings(Section, frozen=True):
     warm: Annotated[kinds.YesNo, "whether the server starts Spark at its own start, and not when it is needed"] = False
     memory: Annotated[kinds.Size, "how much memory the server's own Spark has"] = 1 * GIB
     threshold: Annotated[kinds.Size, "on a cluster, work that reads more than this goes to Spark"] = 256 * MB
+    stream_compaction: Annotated[
+        Literal["driver", "spark", "none"],
+        "where `lochan ingest stream` merges small data objects: in its own process, by tasks of Spark, or nowhere",
+    ] = "driver"
     local_threshold: Annotated[
         kinds.Size | None,
         "on one machine, work that reads more than this goes to Spark; by default, what fits neither memory nor disk",

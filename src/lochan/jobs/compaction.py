@@ -31,7 +31,7 @@ from lochan.engines.query_context import QueryContext
 from lochan.engines.spark.executors import TASK_MEMORY_BYTES, ship
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.progress import Listener, listener_of
+from lochan.engines.spark.progress import Listener, listener_of, master_of
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.jobs.compaction_plan import EVERYTHING, CompactRequest, PoolCompactionPlan, planned
@@ -70,6 +70,7 @@ class CompactJobOptions(NamedTuple):
     limits: Limits = STANDARD
     spark: SparkPlace = ANY_SPARK
     watch: Listener | None = None  # is told how far Spark is
+    session: SparkSession | None = None  # that runs already; None: one at `spark`
 
 
 DEFAULT_COMPACT = CompactJobOptions()
@@ -111,7 +112,8 @@ async def compact(
         swap = await merged(plan, partial(_merge_here, repository, at, options.limits))
         return await landed(repository, branch, swap, message, actor=actor)
     about = f"{repository.repository.name}@{branch}"
-    with recorded(repository, "compact", about, actor=actor, where=options.spark.where) as report:
+    where = options.spark.where if options.session is None else master_of(options.session)
+    with recorded(repository, "compact", about, actor=actor, where=where) as report:
         await hold_key(repository, actor)
         report.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
         target = _target(repository, at.place, plan)
@@ -170,7 +172,7 @@ def _merge_on_spark(
 ) -> Merge:
     from lochan.engines.spark.session import session_at
 
-    spark = session_at(options.spark, options.limits)
+    spark = options.session or session_at(options.spark, options.limits)
     tag, listener = f"lochan-compact-{report.id}", listener_of(report, options.watch)
 
     async def merge(plan: PoolCompactionPlan) -> RewriteResult:

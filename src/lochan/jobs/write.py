@@ -24,7 +24,7 @@ from lochan.formats.job import JobRecord
 from lochan.formats.record import Actor
 from lochan.formats.run import entries_of
 from lochan.jobs.file_writer import FilesTarget, files_target
-from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
+from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land, landed_before
 from lochan.jobs.job_entries import job_entries
 from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target
 from lochan.jobs.record import JobPlace, add_silent_batch, begin_silent, end_silent
@@ -170,6 +170,16 @@ async def land_silently(lake: JobLake, job: WriteJob, messages: Sequence[TaskMes
     """The same, and the result comes to the job's record."""
     assert job.record is not None
     return await _recorded(land_job(lake, job, messages), partial(end_silent, lake, job.record))
+
+
+async def find_batch(lake: JobLake, job: WriteJob, batch: BatchName) -> LandResult | None:
+    """The batch of a stream, if it landed before."""
+    repository = await lake.open_repository(job.repository)
+    try:
+        found = await landed_before(repository, job.ref, batch)
+        return None if found is None else LandResult(found, again=True)
+    finally:
+        await repository.close()
 
 
 async def land_batch(lake: JobLake, job: WriteJob, batch: BatchName, messages: Sequence[TaskMessage]) -> LandResult:

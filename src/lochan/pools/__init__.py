@@ -8,6 +8,7 @@
     forms           objects whose rows have the same shapes: where each leaf is in their files
     pruning         which objects can hold rows that pass a test, by key; statistics: by their other columns
     commit_objects  writes data objects, and adds them to a branch or replaces others
+    changes         what a commit added and removed; feed: the new rows of a branch, from commit to commit
     merge           which rows a merge, revert or rebase leaves; compaction: which objects are written together
 
 Plain Python: plans are made here, and an engine carries them out.

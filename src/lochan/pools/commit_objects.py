@@ -32,6 +32,10 @@ from lochan.versioning.idempotency import once, same
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import mint_of
 
+# In a commit's metadata, on somebody's disk: the parent that has the same rows in other objects. It names the parent
+# because a rebase keeps metadata, and what is replayed elsewhere may change rows.
+SAME_ROWS = "lochan-same-rows"
+COMPACT = "compact"
 CONTENT_TYPE = "application/vnd.apache.parquet"
 _ONE_BLOCK = 1 << 62
 
@@ -79,16 +83,17 @@ async def replace_objects(
     message: CommitMessage = NOTHING,
     *,
     actor: Actor,
-    why: str = "compact",
+    why: str = COMPACT,
     closes: tuple[str, ...] = (),
 ) -> str:
-    """For changes that keep all rows, such as a compaction. Works on any head that still has all of `removed`
-    unchanged. Raises ConcurrentCommit otherwise."""
+    """For changes that keep all rows, such as a compaction, whose commit says so. Works on any head that still has all
+    of `removed` unchanged. Raises ConcurrentCommit otherwise."""
 
     async def compute(on: MoveBase) -> MovePlan:
         await check_present(repository, on, swap.removed)
         text = swap.message or f"{why.capitalize()} {object_count(len(swap.removed))} into {len(swap.added)}"
-        return MovePlan(await apply_swap(repository, on, swap), (on.id,), text, new=new_objects(swap.added, closes))
+        tree, new = await apply_swap(repository, on, swap), new_objects(swap.added, closes)
+        return MovePlan(tree, (on.id,), text, new=new, metadata={SAME_ROWS: on.id} if why == COMPACT else {})
 
     return await move(repository, branch, why, compute, message, actor=actor)
 

@@ -16,14 +16,19 @@ All of this goes through the verbs of `lochan.api.frames`; what runs on Spark is
 frames          read, register_views, diff
 write_frame     write, and which columns can be kept
 ingest_stream   a stream into a pool, a commit for each of its batches
+batch_function  a stream whose batches a function writes to several pools
+feed_frames     a pool as a stream, and what its commits changed
 catalog         a lake as a catalog of SQL; catalog_server answers its part that runs in the JVM
 source          the data source `lochan`, with source_writer and pyspark_hooks
+feed_source     the data source of streams out of a pool, with stream_reader
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lochan.spark.batch_function import foreach_batch
     from lochan.spark.catalog import catalog_jar, catalog_settings
+    from lochan.spark.feed_frames import changes, read_stream
     from lochan.spark.frames import diff, read, register_views
     from lochan.spark.ingest_stream import ingest
     from lochan.spark.source import register
@@ -32,14 +37,29 @@ if TYPE_CHECKING:
 _MODULES = {
     "catalog_jar": "catalog",
     "catalog_settings": "catalog",
+    "changes": "feed_frames",
     "diff": "frames",
+    "foreach_batch": "batch_function",
     "ingest": "ingest_stream",
     "read": "frames",
+    "read_stream": "feed_frames",
     "register": "source",
     "register_views": "frames",
     "write": "write_frame",
 }
-__all__ = ["catalog_jar", "catalog_settings", "diff", "ingest", "read", "register", "register_views", "write"]
+__all__ = [
+    "catalog_jar",
+    "catalog_settings",
+    "changes",
+    "diff",
+    "foreach_batch",
+    "ingest",
+    "read",
+    "read_stream",
+    "register",
+    "register_views",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

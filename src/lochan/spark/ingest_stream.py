@@ -35,14 +35,15 @@ def ingest(
     available_now: bool = False,
     message: str = "",
     metadata: Mapping[str, str] | None = None,
-    compact: bool = True,
+    compact: str | bool = "driver",
     tell: BatchListener | None = None,
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> StreamingQuery:
     """Starts it. At most one commit comes in `every_s` seconds; with `available_now` it ends when all that is there was
-    read. `compact` merges the small objects that it leaves; `tell` is called after each batch. Raises what shows before
-    the first batch: a pool that is not there, a column that no row can keep."""
+    read. `compact` says where the small objects that it leaves are merged: in the `driver`, by tasks of `spark`, or
+    nowhere (`none`); True and False are the first and the last. `tell` is called after each batch. Raises what shows
+    before the first batch: a pool that is not there, a column that no row can keep."""
     if not frame.isStreaming:
         raise Invalid("this frame is no stream", hint="lochan.spark.write takes it as it is")
     check_schema(frame.schema)

@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     InputPartition,
 )
@@ -25,7 +26,9 @@ from pyspark.sql.types import StructType
 
 from lochan.connection import LakeAddress, spark_lake
 from lochan.errors import Invalid
+from lochan.spark.feed_source import FeedSource
 from lochan.spark.pyspark_hooks import activate_for, as_written, remember_names
+from lochan.spark.stream_reader import FEED_OPTIONS, check_batch, reads_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +41,7 @@ KEY = "request_key"  # the option that is an idempotency key
 EXPECT = "ifHead"  # the head that an overwrite may replace
 _OURS = frozenset(
     ("path", "lake", "where", "from", "to", "columns", "message", "checkpointlocation", KEY, EXPECT.lower())
-)
+) | frozenset(map(str.lower, FEED_OPTIONS))
 _OF_POOLS = ("where", "from", "to", "columns")
 _META = "metadata."  # what a commit is to carry
 
@@ -64,19 +67,33 @@ class LochanSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._parts: SourceParts | None = None
+        self._feed: FeedSource | None = None
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> StructType:
-        return self._planned().schema
+        return self._changes().schema() if reads_changes(self.options) else self._planned().schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        if reads_changes(self.options):
+            return self._changes().reader(schema)
+        check_batch(self.options)
         parts = self._planned()
         if not self._is_table() and schema.names != parts.schema.names:  # the user's own schema: only these columns
             parts = self._read_parts(parts.commit, schema.names)
         return PartsReader(parts, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        if reads_changes(self.options):
+            return self._changes().streamReader(schema)
+        return FeedSource(self.options, self._planned().commit).streamReader(schema)
+
+    def _changes(self) -> FeedSource:
+        if self._feed is None:
+            self._feed = FeedSource(self.options)
+        return self._feed
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from lochan.api.frames import APPEND, OVERWRITE

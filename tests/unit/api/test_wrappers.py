@@ -19,6 +19,7 @@ import pytest
 
 from lochan.access.rights import Denied
 from lochan.api.collection import KeepRule
+from lochan.api.frames import FeedOptions
 from lochan.api.imports import ImportSource
 from lochan.api.lake import Lake
 from lochan.api.options import CommitOptions
@@ -355,6 +356,11 @@ CASES = {
     "Frames.read": Case(lambda it: it.frames.read(cast("Any", None), "logs"), "", local=True),
     "Frames.scan": Case(lambda it: it.frames.scan("logs"), "", local=True),
     "Frames.parts": Case(lambda it: it.frames.parts("logs"), "", local=True),
+    "Frames.feed": Case(lambda it: it.frames.feed("logs", FeedOptions()), "", local=True),
+    "Frames.changes": Case(lambda it: it.frames.changes("logs", FeedOptions()), "", local=True),
+    "Frames.feed_start": Case(lambda it: it.frames.feed_start(cast("Any", None)), "", local=True),
+    "Frames.feed_end": Case(lambda it: it.frames.feed_end(cast("Any", None), None), "", local=True),
+    "Frames.feed_batch": Case(lambda it: it.frames.feed_batch(cast("Any", None), "", ""), "", local=True),
     "Frames.diff": Case(lambda it: it.frames.diff("logs@main~", "logs@main"), "", local=True),
     "Frames.write": Case(lambda it: it.frames.write("logs"), "", local=True),
     "Frames.stream": Case(lambda it: it.frames.stream("logs", checkpoint="/tmp"), "", local=True),

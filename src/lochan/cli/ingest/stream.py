@@ -71,7 +71,13 @@ SOURCES = ("folder", "kafka", "rate", "socket")
     show_default=True,
     help="What to do with input that is not a row: end the stream, skip it, or keep it as a row of its own.",
 )
-@click.option("--no-compact", is_flag=True, help="Leave small data objects to `lochan manage`.")
+@click.option(
+    "--compact",
+    type=click.Choice(["driver", "spark", "none"]),
+    help="Where to merge small data objects: in this process, by tasks of Spark, or nowhere. Default: as configured, "
+    "or else driver.",
+)
+@click.option("--no-compact", is_flag=True, help="Leave small data objects to `lochan manage`, as --compact none does.")
 @click.option("-m", "--message", default="", help="The message of each commit.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of each commit; may be repeated.")
 @click.option("--master", metavar="URL", help="The Spark master. Default: as configured, or else local[*].")
@@ -191,7 +197,9 @@ def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
     from lochan.cli.session import configuration
     from lochan.connection import state_place
 
-    rule = policy(configuration()).rule(pool)
+    found = configuration()
+    rule = policy(found).rule(pool)
+    place = request.compact or found.settings.spark.stream_compaction
     return StreamOptions(
         every_s=seconds("--every", request.every),
         once=request.once,
@@ -199,7 +207,7 @@ def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
         message=request.message,
         metadata=notes(request.metadata),
         memory_bytes=size_bytes("--memory", request.memory),
-        compact=rule.compact and not request.no_compact,
+        compact=place if rule.compact and not request.no_compact else "none",
         size_bytes=rule.size_bytes,
         master=request.master,
         checkpoint=request.checkpoint or "",

@@ -162,13 +162,14 @@ def _streamed(session: DuckSession, sql: str, why: Callable[[], LochanError | No
 
 
 # --- the plan's SQL, with files in the place of scans ----------------------------------------------------------------
-def with_files(query: exp.Query, scans: Scans, paths: Mapping[str, Sequence[str]]) -> exp.Query:
-    """Replaces the names of scans by their files, in `paths`. Leaves out an order that the files already have."""
+def with_files(query: exp.Query, scans: Scans, paths: Mapping[str, Sequence[str]], *, some: bool = False) -> exp.Query:
+    """Replaces the names of scans by their files, in `paths`. Leaves out an order that the files already have. `some`:
+    they are not all of their scan, and may lack columns that only others have."""
     for table in list(query.find_all(exp.Table)):
         scan = scans.files.get(table.name)
         if scan is not None:
             there = paths[table.name]
-            table.replace(_read(table.name, there, scan) if there else _nothing(table.name, scan))
+            table.replace(_files(table.name, there, scan, some=some))
     for order in list(query.find_all(exp.Order)):
         if order.meta.get(PRESORTED) and order.parent is not None:
             order.parent.set("order", None)
@@ -180,11 +181,21 @@ def scan_names(query: exp.Query, scans: Scans) -> list[str]:
     return [table.name for table in query.find_all(exp.Table) if table.name in scans.files]
 
 
-def _nothing(name: str, scan: FileScan) -> exp.Expression:
-    """No rows, because all files are gone."""
+def _files(name: str, paths: Sequence[str], scan: FileScan, *, some: bool) -> exp.Expression:
+    alias = exp.to_identifier(name, quoted=True)
+    if not paths:
+        return _nothing(scan).subquery(alias)
+    if scan.uniform or not some:
+        return _read(name, paths, scan)
+    there = exp.select("*").from_(_read(name, paths, scan))
+    return exp.Union(this=there, expression=_nothing(scan), distinct=False, by_name=True).subquery(alias)
+
+
+def _nothing(scan: FileScan) -> exp.Select:
+    """No rows, with all columns."""
     types = {SHAPE_COLUMN: INT, **scan.columns}
     made = [exp.Cast(this=exp.Null(), to=_type(type)).as_(column, quoted=True) for column, type in types.items()]
-    return exp.select(*made).where(exp.false()).subquery(exp.to_identifier(name, quoted=True))
+    return exp.select(*made).where(exp.false())
 
 
 def _read(name: str, paths: Sequence[str], scan: FileScan) -> exp.Expression:

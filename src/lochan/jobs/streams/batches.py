@@ -24,7 +24,7 @@ from lochan.jobs.compaction_plan import CompactRequest
 from lochan.jobs.job_commit import BatchName, LandResult, landed_before
 from lochan.jobs.messages import PoolTarget, TaskMessage, reports_errors
 from lochan.jobs.record import JobReporter
-from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
+from lochan.jobs.streams.compaction import DRIVER, NOWHERE, CompactionSchedule, compact_stream, compaction_options
 from lochan.jobs.tasks import run_tasks
 from lochan.jobs.write import JobLake, WriteJob, WriteRequest, begin, land_job, patiently
 from lochan.pools.json_row import FAIL
@@ -52,7 +52,7 @@ class StreamJobOptions(NamedTuple):
     on_error: str = FAIL
     message: CommitMessage = NOTHING
     memory_bytes: int = TASK_MEMORY_BYTES  # of one task
-    compact: bool = True  # behind the stream
+    compact: str = DRIVER  # where small objects are merged behind the stream
     size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
 
 
@@ -139,23 +139,23 @@ class Batches:
         with reports_errors():
             landed = self._land(frame, number)
         if self._compactor is not None:
-            self._compactor.landed(landed)
+            self._compactor.landed(landed, frame.sparkSession)
         if self.listener is not None:
             self.listener(number, landed)
 
-    def stop(self) -> None:
+    def stop(self, spark: SparkSession) -> None:
         """To be called when no more batches come: what is merged behind them is finished."""
-        if self._compactor is None and self.target.options.compact:
+        if self._compactor is None and self.target.options.compact != NOWHERE:
             self._compactor = StreamCompactor(self.target, 0)
         if self._compactor is not None:
-            self._compactor.stop()
+            self._compactor.stop(spark)
 
     def _land(self, frame: DataFrame, number: int) -> LandResult:
         self._query = self._query or query_of(frame.sparkSession, self.checkpoint)
         lake, batch = self.target.lake, BatchName(self._query, number)
         job, before = lake.run(lambda lake: patiently(lambda: _begin(lake, self.target, batch)))
         assert isinstance(job.target, PoolTarget)
-        if self._compactor is None and self.target.options.compact:
+        if self._compactor is None and self.target.options.compact != NOWHERE:
             self._compactor = StreamCompactor(self.target, job.target.settings.size_bytes)
         if before is not None:
             return LandResult(before, again=True)
@@ -189,17 +189,20 @@ class StreamCompactor:
         self._schedule = CompactionSchedule(target.options.size_bytes or size_bytes)
         self._round: threading.Thread | None = None
 
-    def landed(self, landed: LandResult) -> None:
+    def landed(self, landed: LandResult, spark: SparkSession) -> None:
         request = self._schedule.landed(landed.size_bytes) if landed.objects else None
         if request is not None and (self._round is None or not self._round.is_alive()):
-            self._round = threading.Thread(target=self._compact, args=(request,), name="lochan-compact", daemon=True)
+            work = partial(self._compact, request, spark)
+            self._round = threading.Thread(target=work, name="lochan-compact", daemon=True)
             self._round.start()
 
-    def stop(self) -> None:
+    def stop(self, spark: SparkSession) -> None:
         if self._round is not None:
             self._round.join()
-        self._compact(CompactRequest(size_bytes=self._target.options.size_bytes), last=True)
+        self._compact(CompactRequest(size_bytes=self._target.options.size_bytes), spark, last=True)
 
-    def _compact(self, request: CompactRequest, *, last: bool = False) -> None:
+    def _compact(self, request: CompactRequest, spark: SparkSession, *, last: bool = False) -> None:
         to = self._target
-        to.lake.run(lambda lake: compact_stream(lake.queries(), to.pool, to.branch, request, actor=to.actor, last=last))
+        chosen = compaction_options(to.options.compact, session=spark)
+        compact = partial(compact_stream, actor=to.actor, options=chosen, last=last)
+        to.lake.run(lambda lake: compact(lake.queries(), to.pool, to.branch, request))

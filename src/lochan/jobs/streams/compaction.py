@@ -1,5 +1,9 @@
-"""When the small objects of a stream are merged, and how far: eight commits into one object, eight of those into one,
-and so on up to the pool's own size. So a row is written again only as often as its object has grown eightfold.
+"""When the small objects of a stream are merged, how far, and where: eight commits into one object, eight of those into
+one, and so on up to the pool's own size. So a row is written again only as often as its object has grown eightfold.
+
+    driver   in the process that the stream runs in, by the embedded engine, with little memory and one thread
+    spark    by tasks of Spark, beside those of the stream
+    none     not at all: `lochan manage` does it, wherever that runs
 
 It is never why a stream ends: what was not merged now will be merged in another round.
 """
@@ -8,30 +12,54 @@ from __future__ import annotations
 
 import logging
 import math
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow.compute as pc
 
-from lochan.engines.choice import DUCKDB
+from lochan.engines.choice import DUCKDB, SPARK
 from lochan.engines.duckdb.data_objects import snapshot_of
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.query_context import QueryContext
-from lochan.errors import ConcurrentCommit, LochanError, NothingToDo
+from lochan.engines.spark.place import SparkPlace
+from lochan.errors import ConcurrentCommit, Invalid, LochanError, NothingToDo
 from lochan.formats.record import Actor
 from lochan.jobs.compaction import CompactJobOptions, PoolCompactionResult, compact
 from lochan.jobs.compaction_plan import CompactRequest
 from lochan.pools.upkeep import Policy
 from lochan.versioning.open_repository import OpenRepository
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 FAN = 8
 _ROOM = 1.25  # merged rows take less, and what was merged must not be small again in the next round
 # Where keys come in no order, everything runs into everything, and each round would write all of it again.
 _OVERLAPPING = 2 * FAN
+DRIVER, ON_SPARK, NOWHERE = "driver", "spark", "none"
+PLACES = (DRIVER, ON_SPARK, NOWHERE)
 # In this process, and with little of it: the stream goes on meanwhile.
-_OPTIONS = CompactJobOptions(DUCKDB, Limits(memory_bytes=512 << 20, threads=1))
+_HERE = CompactJobOptions(DUCKDB, Limits(memory_bytes=512 << 20, threads=1))
 _ROUNDS = 3
 _TOO_MANY = 2  # times as many objects as the rows would fill
 _log = logging.getLogger("lochan.ingest")
+
+
+def compaction_place(place: str | bool) -> str:
+    """True and False are older names for the first and the last. Raises Invalid."""
+    found = place if isinstance(place, str) else DRIVER if place else NOWHERE
+    if found not in PLACES:
+        raise Invalid(f"compact={found!r}: small objects cannot be merged there", hint=f"say {', '.join(PLACES)}")
+    return found
+
+
+def compaction_options(
+    place: str, spark: SparkPlace | None = None, session: SparkSession | None = None
+) -> CompactJobOptions:
+    """On Spark: in that session, or at that place."""
+    if place != ON_SPARK:
+        return _HERE
+    return CompactJobOptions(SPARK, spark=spark or CompactJobOptions().spark, session=session)
 
 
 class CompactionSchedule:
@@ -59,7 +87,14 @@ class CompactionSchedule:
 
 
 async def compact_stream(
-    at: QueryContext, pool: str, branch: str, request: CompactRequest, *, actor: Actor, last: bool = False
+    at: QueryContext,
+    pool: str,
+    branch: str,
+    request: CompactRequest,
+    *,
+    actor: Actor,
+    options: CompactJobOptions = _HERE,
+    last: bool = False,
 ) -> PoolCompactionResult | None:
     """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; if there are
     no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
@@ -68,7 +103,7 @@ async def compact_stream(
         try:
             if last and not await _too_many(repository, branch, request.size_bytes):
                 return None
-            return await _compact(at, repository, branch, request, actor)
+            return await _compact(at, repository, branch, request, actor, options)
         finally:
             await repository.close()
     except (LochanError, OSError, duckdb.Error) as error:
@@ -77,13 +112,18 @@ async def compact_stream(
 
 
 async def _compact(
-    at: QueryContext, repository: OpenRepository, branch: str, request: CompactRequest, actor: Actor
+    at: QueryContext,
+    repository: OpenRepository,
+    branch: str,
+    request: CompactRequest,
+    actor: Actor,
+    options: CompactJobOptions,
 ) -> PoolCompactionResult | None:
     """More than once: what overlapped was merged first, and may be small beside its neighbours then."""
     done = None
     for _ in range(_ROUNDS):
         try:
-            done = await compact(repository, branch, at, request, actor=actor, options=_OPTIONS)
+            done = await compact(repository, branch, at, request, actor=actor, options=options)
         except NothingToDo:
             break
         except ConcurrentCommit:

@@ -22,11 +22,12 @@ from lochan.errors import Refused
 from lochan.jobs.messages import error_of
 from lochan.jobs.record import JobReporter, recorded
 from lochan.jobs.streams.batches import Batches, BatchListener, Left, StreamTarget, reporting
+from lochan.jobs.streams.compaction import NOWHERE
 from lochan.jobs.streams.sources import SparkSource
 from lochan.jobs.write import JobLake
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 T = TypeVar("T")
@@ -67,23 +68,25 @@ class FrameStream:
         except BaseException as error:
             report.failed(error)
             raise
-        args = query, batches, report, at_end
+        args = query, frame.sparkSession, batches, report, at_end
         thread = threading.Thread(target=_finish, args=args, name="lochan-ingest", daemon=True)
         thread.start()
         atexit.register(_leave, query, thread)
         return query
 
 
-def _finish(query: StreamingQuery, batches: Batches, report: JobReporter, at_end: Callable[[], None]) -> None:
+def _finish(
+    query: StreamingQuery, spark: SparkSession, batches: Batches, report: JobReporter, at_end: Callable[[], None]
+) -> None:
     """Waits for the end of the stream, to merge what is left of small objects then."""
     failure: Exception | None = None
     try:
         query.awaitTermination()
     except Exception as error:  # whoever asks the query is told why it ended
         failure = error
-    if batches.target.options.compact:
+    if batches.target.options.compact != NOWHERE:
         with suppress(Exception):
-            batches.stop()
+            batches.stop(spark)
     if failure is None:
         report.end()
     else:
@@ -126,7 +129,7 @@ async def follow_source(
             await _ended(query, batches, stop)
         except Exception as error:  # whatever a JVM comes up with
             raise error_of(error) from error
-        await asyncio.to_thread(batches.stop)
+        await asyncio.to_thread(batches.stop, spark)
 
 
 def default_checkpoint(state_folder: Path, lake_id: str, target: StreamTarget, source: SparkSource) -> Path:

@@ -9,6 +9,7 @@ import threading
 from typing import NamedTuple
 
 from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.spark.place import SparkPlace
 from lochan.errors import Retry
 from lochan.formats.record import Actor
 from lochan.jobs.compaction_plan import CompactRequest
@@ -16,7 +17,7 @@ from lochan.jobs.job_commit import BatchName, LandResult, land
 from lochan.jobs.messages import PoolTarget, TaskFailed, TaskMessage, error_of, pool_target
 from lochan.jobs.pool_writer import write
 from lochan.jobs.streams.batches import BatchListener, StreamJobOptions
-from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
+from lochan.jobs.streams.compaction import NOWHERE, CompactionSchedule, compact_stream, compaction_options
 from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
 from lochan.jobs.write import JobLake
 from lochan.versioning.heads.moves import CommitMessage
@@ -33,6 +34,7 @@ class TopicTarget(NamedTuple):
     repository: OpenRepository
     branch: str
     actor: Actor
+    spark: SparkPlace | None = None  # where small objects are merged, if on Spark
 
 
 async def follow_topics(
@@ -76,7 +78,7 @@ class _Following:
             raise
         if self._upkeep is not None:
             await self._upkeep
-        if self._options.compact:
+        if self._options.compact != NOWHERE:
             await self._compact(CompactRequest(size_bytes=self._options.size_bytes), last=True)
 
     async def _find(self) -> None:
@@ -155,9 +157,12 @@ class _Following:
             await self._clock.sleep(min(left, _PAUSE_S))
 
     def _compact_behind(self, request: CompactRequest | None) -> None:
-        if request is not None and self._options.compact and (self._upkeep is None or self._upkeep.done()):
+        there = self._options.compact != NOWHERE
+        if request is not None and there and (self._upkeep is None or self._upkeep.done()):
             self._upkeep = asyncio.create_task(self._compact(request))
 
     async def _compact(self, request: CompactRequest, *, last: bool = False) -> None:
         into, name = self._into, self._into.repository.repository.name
-        await compact_stream(into.lake.queries(), name, into.branch, request, actor=into.actor, last=last)
+        options = compaction_options(self._options.compact, into.spark)
+        at = into.lake.queries()
+        await compact_stream(at, name, into.branch, request, actor=into.actor, options=options, last=last)

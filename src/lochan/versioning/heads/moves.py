@@ -82,6 +82,7 @@ class MovePlan(NamedTuple):
     message: str
     author: str = ""
     new: NewObjects | None = None  # files that the tree is the first to name
+    metadata: Mapping[str, str] = {}  # beside that of the message
 
 
 Compute = Callable[[On], Awaitable[MovePlan]]
@@ -278,7 +279,11 @@ async def _computed(
     if plan.tree.ref.id == on.head.tree and len(plan.parents) == 1:
         raise NothingToDo(f"the {why} would change nothing on branch {name!r}")
     fp("move.computed")
-    text = message._replace(message=message.message or plan.message, author=message.author or plan.author)
+    text = message._replace(
+        message=message.message or plan.message,
+        author=message.author or plan.author,
+        metadata={**message.metadata, **plan.metadata},
+    )
     parents = {parent: on.look_up(parent) for parent in plan.parents}
     commit = commit_record(plan.tree, parents, text, actor, repository.clock.wall())
     return commit, plan.new

@@ -1,6 +1,10 @@
-"""When small objects are merged, and how much is rewritten for it."""
+"""When and where small objects are merged, and how much is rewritten for it."""
 
-from lochan.jobs.streams.compaction import FAN, CompactionSchedule
+import pytest
+
+from lochan.engines.spark.place import SparkPlace
+from lochan.errors import Invalid
+from lochan.jobs.streams.compaction import FAN, CompactionSchedule, compaction_options, compaction_place
 
 _SIZE = 64 << 20
 
@@ -27,3 +31,14 @@ def test_what_was_merged_is_not_small_in_the_next_round() -> None:
 def test_never_more_than_the_pools_own_size() -> None:
     assert sizes(FAN, each=_SIZE)[FAN] == _SIZE
     assert sizes(FAN, each=0)[FAN] == 1
+
+
+def test_where_small_objects_are_merged() -> None:
+    assert [compaction_place(each) for each in (True, False, "driver", "spark", "none")] == [
+        "driver", "none", "driver", "spark", "none"
+    ]  # fmt: skip
+    with pytest.raises(Invalid, match="compact='cluster'"):
+        compaction_place("cluster")
+    assert compaction_options("driver").engine == "duckdb"
+    there = compaction_options("spark", SparkPlace("spark://h:7077"))
+    assert (there.engine, there.spark.master) == ("spark", "spark://h:7077")

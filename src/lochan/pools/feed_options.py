@@ -1,0 +1,29 @@
+"""Where a feed of a branch begins, what it does with rows that are no new ones, and how much one batch reads."""
+
+from typing import NamedTuple
+
+WHOLE = ""  # the position before everything
+LATEST, EARLIEST = "latest", "earliest"
+
+
+class FeedOptions(NamedTuple):
+    """Where it begins: with all rows of the branch, unless a version or a time is given."""
+
+    version: str = ""  # `latest`, `earliest`, or the first commit that is read
+    timestamp: str = ""  # commits from then on
+    after: str = ""  # the last commit that is not read
+    changes: bool = False  # deleted rows too: nothing ends the feed
+    ignore_deletes: bool = False
+    ignore_changes: bool = False
+    skip_change_commits: bool = False
+    commits_max: int = 0  # of one batch; 0: any
+    bytes_max: int = 0  # of one batch, of added objects; 0: any. A commit is never cut in two
+
+    @property
+    def limited(self) -> bool:
+        return bool(self.commits_max or self.bytes_max)
+
+    @property
+    def begins(self) -> bool:
+        """Whether it says where."""
+        return bool(self.version or self.timestamp or self.after)
