@@ -135,9 +135,7 @@ class FileReading:
         clock, ids = SystemClock(), Ids()
 
         def other(url: str) -> Store:
-            return StoreLocation(url, {} if url.startswith("file://") else self.place.options).open(
-                clock=clock, ids=ids
-            )
+            return self.place.at(url).open(clock=clock, ids=ids)
 
         reader = BodyReader(open_on_executor(self.place, clock, ids), OutsideFiles(other))
         with file.open("wb") as sink:
