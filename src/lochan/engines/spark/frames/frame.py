@@ -13,7 +13,6 @@ from lochan.engines.spark.file_access import check_objects, hadoop_files
 from lochan.engines.spark.frames.origin import marked
 from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan, top_fields
 from lochan.engines.spark.frames.typed_columns import select_list
-from lochan.engines.spark.progress import is_remote
 from lochan.engines.spark.scan import Views
 from lochan.engines.spark.session import MEANING, SUBSTITUTE
 from lochan.query.dialects import render
@@ -55,10 +54,7 @@ class PoolFrame:
             rows = marked(rows, [name for name, _ in top_fields(self.plan.row)] or ["_"], origin)
             # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is
             # looked at again whenever it runs, by the settings that the user has then.
-            frame = views.pinned(rows, origin.view)
-            if not is_remote(spark):
-                views.drop()  # the frame has what it needs of them
-        return frame
+            return views.released(views.pinned(rows, origin.view))
 
 
 async def pool_frame(spark: SparkSession, at: QueryContext, request: ReadRequest, *, check: bool = True) -> PoolFrame:

@@ -20,7 +20,6 @@ from lochan.engines.spark.file_access import check_objects, hadoop_files
 from lochan.engines.spark.frames.origin import Origin, marked
 from lochan.engines.spark.frames.table_files import FileReading, TableFiles, table_files
 from lochan.engines.spark.frames.table_schema import check_names, is_read_by_spark
-from lochan.engines.spark.progress import is_remote
 from lochan.engines.spark.scan import Views, literal_path
 from lochan.errors import Invalid
 from lochan.formats.entry import Entry
@@ -62,10 +61,7 @@ class FileTable(NamedTuple):
 
 def _pinned(spark: SparkSession, frame: DataFrame, files: TableFiles) -> DataFrame:
     origin, views = Origin(files.repository_id, files.commit), Views(spark)
-    frame = views.pinned(marked(frame, files.schema.names, origin), origin.view)
-    if not is_remote(spark):
-        views.drop()
-    return frame
+    return views.released(views.pinned(marked(frame, files.schema.names, origin), origin.view))
 
 
 class _File(NamedTuple):
