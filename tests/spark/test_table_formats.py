@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import lochan
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.spark.catalog import catalog_settings
+from tests.integration.gateway.trees import objects
 from tests.run import run
 from tests.servers.lochan import LochanServer, lochan_server
 from tests.spark import maven, s3a
@@ -120,5 +122,14 @@ def test_frames_beside_them(seen: dict[str, Any]) -> None:
 
 
 def test_their_tables_in_a_repository(seen: dict[str, Any], server: LochanServer) -> None:
+    """On a branch, the log of a Delta table names the files of that branch; Iceberg names those of the first one."""
     assert seen["inside"] == {"delta": [10, 45], "iceberg": [10, 45]}
-    assert "_delta_log/00000000000000000000.json" in server.lochan("fs", "ls", "tables@main/delta/", "-r")
+    server.lochan("commit", "tables", "-m", "two tables")
+    server.lochan("branch", "create", "tables@dev", "--from", "main")
+    with closing(server.boto3()) as s3:
+        held = objects(s3, "tables", "dev/")
+    log = [json.loads(line) for line in held["delta/_delta_log/00000000000000000000.json"].splitlines()]
+    added = [line["add"]["path"] for line in log if "add" in line]
+    assert added and all(f"delta/{path}" in held for path in added)
+    metadata = [data for path, data in held.items() if path.endswith(".metadata.json")]
+    assert metadata and all(b"s3a://tables/main/iceberg/db/t" in data for data in metadata)

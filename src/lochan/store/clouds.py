@@ -95,7 +95,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 
 _CREDENTIALS = "check the credentials given for this store, and that they may read, write, list and delete there"
-_EXPIRED = "the session token has expired: get other keys, where the lake's come from, and try again"
+_EXPIRED = "the credentials have expired, as those with a session token do: get new ones and try again"
 _SKEWED = "this machine's clock and the store's are too far apart"
 
 

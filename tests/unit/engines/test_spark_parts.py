@@ -204,6 +204,8 @@ def test_how_finely_work_is_cut(text: str, memory: int, partition_mib: int, few:
         ("Total size of results is bigger than spark.driver.maxResultSize", "more than its 1 GiB", "--memory"),
         ("x\nClass org.apache.hadoop.fs.s3a.S3AFileSystem not found", "Spark has failed: x", "hadoop-aws"),
         ("Job 2 cancelled because SparkContext was shut down", "Spark itself has ended", "--memory"),
+        ("x\nAWSBadRequestException: ExpiredToken: … (Status Code: 400)", "Spark has failed: x", "has expired"),
+        ("x\nAccessDeniedException: AccessDenied (Status Code: 403)", "Spark has failed: x", "lake's credentials"),
         ("[CAST] wrong\nat line 3", r"Spark has failed: \[CAST\] wrong", "duckdb"),
     ],
 )
