@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from lochan.store.open import open_store
 from tests.run import run
 from tests.servers.minio import MinioServer, minio
 from tests.spark import s3a
+from tests.spark.cluster import cluster, environment
 from tests.spark.local_spark import HERE
 from tests.unit.engines.lake import ANN, BY_K
 
@@ -28,14 +31,19 @@ ROWS_OF = "lake/*/data/*"  # the objects of a pool
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("credentials")
+    return _played(tmp_path_factory.mktemp("credentials"), "local[2]", HERE.options, s3a.environment())
+
+
+def _played(folder: Path, master: str, options: Mapping[str, str], env: Mapping[str, str]) -> dict[str, Any]:
+    """What each scenario saw, in one session there."""
+    jars = f"{s3a.jars()}/*"
+    paths = {"spark.driver.extraClassPath": jars, "spark.executor.extraClassPath": jars, "spark.jars": catalog_jar()}
     with minio() as store:
         users = _users(store)
-        settings = {**HERE.options, "spark.driver.extraClassPath": f"{s3a.jars()}/*", "spark.jars": catalog_jar()}
-        command = [sys.executable, "-m", "tests.spark.run_credentials", "local[2]"]
+        command = [sys.executable, "-m", "tests.spark.run_credentials", master]
         ran = subprocess.run(
-            [*command, json.dumps(settings), json.dumps(users), str(folder)],
-            env={**os.environ, **s3a.environment(), "XDG_CACHE_HOME": str(folder)},
+            [*command, json.dumps({**options, **paths}), json.dumps(users), str(folder)],
+            env={**os.environ, **env, "XDG_CACHE_HOME": str(folder)},
             capture_output=True,
             text=True,
             check=False,
@@ -111,3 +119,10 @@ def test_a_token_that_is_refused(seen: dict[str, Any]) -> None:
     kind, text = seen["wrong_token"]
     assert kind == "Unavailable"
     assert "token" in text.lower()
+
+
+@pytest.mark.full
+def test_the_same_on_executors(seen: dict[str, Any], tmp_path: Path) -> None:
+    """Those of a cluster live as long as the session, and keep their clients too."""
+    with cluster() as there:
+        assert _played(tmp_path, there.master, there.options, environment()) == seen
