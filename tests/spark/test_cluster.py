@@ -106,7 +106,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.session import session_at
 
 read = lochan.spark.read(session_at(SparkPlace(sys.argv[1]), STANDARD), "logs", where="k >= 100")
-print(json.dumps([read.inputFiles()[0].partition(":")[0], read.count()]), flush=True)
+print(json.dumps([read.inputFiles()[0].partition("-")[0], read.count()]), flush=True)  # a scheme for these keys
 sys.argv[1:] = ["shell", "--engine", "spark", "--master", sys.argv[1]]
 main()
 """
@@ -149,7 +149,7 @@ def submitted(there: Cluster, lake: Path, *words: str, env: Mapping[str, str] = 
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr[-4_000:]
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])

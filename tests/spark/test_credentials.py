@@ -47,7 +47,7 @@ def _played(folder: Path, master: str, options: Mapping[str, str], env: Mapping[
             capture_output=True,
             text=True,
             check=False,
-            timeout=280,
+            timeout=800,
         )
     assert ran.returncode == 0, ran.stderr[-4_000:]
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])

@@ -54,7 +54,7 @@ def seen(server: LochanServer, tmp_path_factory: pytest.TempPathFactory) -> dict
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=800,
     )
     assert ran.returncode == 0, ran.stderr[-4_000:]
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
