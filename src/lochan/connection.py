@@ -108,12 +108,14 @@ class LakeAddress:
 def spark_lake(place: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakeAddress:
     """The lake at that place, or the one that the command line finds, for a user of Spark. It may be pickled: a data
     source is planned, written and committed in three processes. `options` go before those that are configured."""
+    from lochan.config.store_options import with_options
+
     config = configuration([Flag("lake", "lake", os.fspath(place))] if place is not None else ())
     found = lake_place(config)
     if found.folder is not None:  # another process may be in another folder
         found = found._replace(url=str(found.folder.absolute()))
     journal_url = config.settings.journal.postgres.url or ""
-    chosen = {**_options(config, found.url), **(options or {})}
+    chosen = with_options(_options(config, found.url), options or {})
     author = config.settings.user or ""
     return LakeAddress(config.without_secrets(), found, chosen, journal_url, "lochan-spark", author)
 

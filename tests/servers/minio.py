@@ -8,6 +8,7 @@ The binary is kept in `.cache/bin`. When it is not there it is copied from this 
 """
 
 import fcntl
+import json
 import os
 import shutil
 import socket
@@ -49,6 +50,28 @@ class MinioServer:
         with suppress(client.exceptions.BucketAlreadyOwnedByYou), closing(client):
             client.create_bucket(Bucket=name)
         return name
+
+    def user(self, bucket: str, *, only: str = "", denied: str = "") -> dict[str, str]:
+        """Options for `open_store` of somebody who may do everything in this bucket, or there below one prefix, except
+        to read objects that a pattern denies. The keys are for a while, with a session token."""
+        import boto3
+
+        allowed = [{"Effect": "Allow", "Action": ["s3:*"], "Resource": [f"arn:aws:s3:::{bucket}/{only}*"]}]
+        listed = {"Effect": "Allow", "Action": ["s3:ListBucket"], "Resource": [f"arn:aws:s3:::{bucket}"]}
+        refused = {"Effect": "Deny", "Action": ["s3:GetObject"], "Resource": [f"arn:aws:s3:::{bucket}/{denied}"]}
+        policy = {"Version": "2012-10-17", "Statement": [*allowed, listed, *([refused] if denied else [])]}
+        keys = {"aws_access_key_id": self.access_key, "aws_secret_access_key": self.secret_key}
+        with closing(boto3.client("sts", endpoint_url=self.endpoint, region_name="us-east-1", **keys)) as client:
+            made = client.assume_role(
+                RoleArn="arn:aws:iam::0:role/r", RoleSessionName="test", Policy=json.dumps(policy)
+            )
+        found = made["Credentials"]
+        return {
+            **self.options,
+            "access_key_id": found["AccessKeyId"],
+            "secret_access_key": found["SecretAccessKey"],
+            "session_token": found["SessionToken"],
+        }
 
     def boto3(self) -> Any:
         """A client of another make, to look at the server with other eyes. The caller closes it."""

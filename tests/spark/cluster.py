@@ -87,9 +87,7 @@ def cluster(*, cores: int = 1, memory: str = "1g") -> Iterator[Cluster]:
 
 
 def _started(name: str, words: list[str], folder: Path) -> subprocess.Popen[bytes]:
-    found = find_spec("pyspark")
-    assert found is not None and found.origin is not None
-    home = Path(found.origin).parent
+    home = pyspark_home()
     log = folder / f"{name}-{len(list(folder.glob('*.log')))}.log"
     with log.open("wb") as output:
         return subprocess.Popen(
@@ -101,6 +99,13 @@ def _started(name: str, words: list[str], folder: Path) -> subprocess.Popen[byte
             start_new_session=True,  # a group that can be ended as one
             preexec_fn=end_with_us,
         )
+
+
+def pyspark_home() -> Path:
+    """Where Spark itself is."""
+    found = find_spec("pyspark")
+    assert found is not None and found.origin is not None
+    return Path(found.origin).parent
 
 
 def end_with_us() -> None:

@@ -4,22 +4,21 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 
-from tests.spark.cluster import end_group, end_with_us, environment, free_port
+from tests.spark.cluster import end_group, end_with_us, environment, free_port, pyspark_home
 
 _START_SECONDS = 120
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 @contextmanager
-def connect_server() -> Iterator[str]:
-    """Its URL."""
-    found = find_spec("pyspark")
-    assert found is not None and found.origin is not None
+def connect_server(more: Mapping[str, str] = _NOTHING) -> Iterator[str]:
+    """Its URL; `more` are settings of the server."""
     port = free_port()
     settings = {
         "spark.ui.enabled": "false",
@@ -28,9 +27,10 @@ def connect_server() -> Iterator[str]:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
+        **more,
     }
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    submit = Path(found.origin).parent / "bin" / "spark-submit"
+    submit = pyspark_home() / "bin" / "spark-submit"
     with tempfile.TemporaryDirectory(prefix="lochan-connect-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         with log.open("wb") as output:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -19,18 +20,21 @@ import pytest
 from lochan.api.pool import load_rows
 from lochan.api.queries import run_query
 from lochan.lake import Lake
+from lochan.spark.catalog import CLASS, catalog_jar
 from lochan.store.local import LocalStore
 from lochan.store.open import open_store
 from lochan.store.protocol import Store
 from tests.run import run
 from tests.servers.minio import MinioServer, minio
 from tests.spark import s3a
-from tests.spark.cluster import Cluster, cluster
+from tests.spark.cluster import Cluster, cluster, environment, pyspark_home
+from tests.spark.packed import packed_environment
 from tests.unit.engines.lake import ANN, BY_K
 
 LOCHAN = [sys.executable, "-c", "from lochan.cli.main import main; main()"]
 ROWS = [{"k": number, "host": f"web-{number % 3}", "ms": number / 4} for number in range(1_000)]
 ROWS[500]["ms"] = None
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +106,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.session import session_at
 
 read = lochan.spark.read(session_at(SparkPlace(sys.argv[1]), STANDARD), "logs", where="k >= 100")
-print(json.dumps([read.inputFiles()[0].partition(":")[0], read.count()]), flush=True)
+print(json.dumps([read.inputFiles()[0].partition("-")[0], read.count()]), flush=True)  # a scheme for these keys
 sys.argv[1:] = ["shell", "--engine", "spark", "--master", sys.argv[1]]
 main()
 """
@@ -130,6 +134,56 @@ def test_a_lake_in_a_bucket(there: Cluster, store: MinioServer, tmp_path: Path) 
     assert not list(tmp_path.rglob("*.parquet"))
     assert not list(tmp_path.glob("lochan-*"))
     check_job(env, there, 1_000)
+
+
+def submitted(there: Cluster, lake: Path, *words: str, env: Mapping[str, str] = NOTHING) -> dict[str, Any]:
+    """What a program of spark-submit saw, to which the catalog's jar goes along."""
+    settings = {"spark.sql.catalog.lake": CLASS, "spark.sql.catalog.lake.lake": str(lake), **there.options}
+    conf = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    command = [str(pyspark_home() / "bin" / "spark-submit"), "--master", there.master, "--jars", catalog_jar(), *conf]
+    script = Path(__file__).with_name("run_submitted.py")
+    ran = subprocess.run(
+        [*command, *words, script, str(lake)],
+        env=environment() | dict(env),
+        cwd=lake.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert ran.returncode == 0, ran.stderr[-4_000:]
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    assert found["catalog"] == [900, sum(range(100, 1_000))]
+    assert (found["written"], found["inserted"]) == (10, [15, 45 + 10])
+    return found
+
+
+async def lake_of_two_pools(folder: Path) -> None:
+    store = LocalStore(str(folder), create=True)
+    await fill(store)
+    lake = await Lake.open(store)
+    await lake.create_pool("more", BY_K, actor=ANN)
+    await lake.close()
+
+
+def test_the_catalog_by_its_jar(there: Cluster, tmp_path: Path) -> None:
+    run(lake_of_two_pools(tmp_path / "lake"))
+    submitted(there, tmp_path / "lake")
+
+
+@pytest.mark.full
+def test_executors_whose_machines_have_nothing(there: Cluster, tmp_path: Path) -> None:
+    """All that they need is in an archive that Spark sends to them."""
+    run(lake_of_two_pools(tmp_path / "lake"))
+    archive = packed_environment(tmp_path)
+    python = "./environment/bin/python"
+    words = ["--archives", f"{archive}#environment", "--conf", f"spark.pyspark.python={python}"]
+    words += ["--conf", f"spark.pyspark.driver.python={sys.executable}"]
+    env = {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    found = submitted(there, tmp_path / "lake", *words, env=env)
+    assert found["obstore"]
+    assert all(Path(file).is_relative_to(there.folder) for file in found["obstore"]), found["obstore"]
+    assert all("/environment/lib/" in file for file in found["obstore"]), found["obstore"]
 
 
 @pytest.fixture(scope="module")

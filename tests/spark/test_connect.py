@@ -37,8 +37,14 @@ SLOW = "from many | join (from many) on a=a | count()"
 
 
 @pytest.fixture(scope="module")
-def how() -> Iterator[RunOptions]:
-    with connect_server() as url:
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder whose lake is a catalog of the server."""
+    return tmp_path_factory.mktemp("catalog")
+
+
+@pytest.fixture(scope="module")
+def how(catalog: Path) -> Iterator[RunOptions]:
+    with connect_server(lochan.spark.catalog_settings("lake", lake=catalog / "lake")) as url:
         yield RunOptions(engine="spark", spark=SparkPlace(remote=url), actor=ANN)
         session.stop()
 
@@ -174,3 +180,19 @@ def test_a_compaction_and_a_diff_of_rows(how: RunOptions, tmp_path: Path) -> Non
                 assert found.frame.count() == 2
 
     asyncio.run(asked())
+
+
+def test_a_catalog_of_the_server(how: RunOptions, catalog: Path) -> None:
+    """The jar and the lake are settings of the server; whoever connects needs neither."""
+
+    async def made() -> None:
+        async with query_lake(catalog) as lake:
+            await lake.pool("logs", [{"k": number} for number in range(10)], [{"k": 10}])
+
+    asyncio.run(made())
+    spark = session.session_at(how.spark, STANDARD)
+    assert spark.table("lake.logs").where("k >= 5").count() == 6
+    spark.sql("INSERT INTO lake.logs VALUES (11), (12)").collect()
+    [(count, total)] = spark.sql("SELECT count(*), sum(k) FROM lake.logs").collect()
+    assert (count, total) == (13, sum(range(13)))
+    assert spark.sql("SELECT * FROM lake.logs VERSION AS OF 'main~1'").count() == 11

@@ -247,3 +247,14 @@ def test_an_object_that_is_gone_is_said(spark: SparkSession, tmp_path: Path) -> 
         lochan.spark.read(spark, "pool", lake=tmp_path / "lake")
     with pytest.raises(Exception, match="is gone"):
         by_source(spark, str(tmp_path / "lake"), "pool").count()
+
+
+def test_a_frame_becomes_a_table_of_another_catalog(spark: SparkSession, lake: str, tmp_path: Path) -> None:
+    """Spark starts over from the plan as it was written, by when no view may be missing, or left behind."""
+    frame = lochan.spark.read(spark, "logs", lake=lake, where="n > 20")
+    frame.writeTo("spark_catalog.default.copied").using("parquet").option("path", str(tmp_path / "t")).create()
+    try:
+        assert spark.table("copied").count() == 10
+        assert spark.sql("SHOW VIEWS LIKE 'lochan_*'").count() == 0
+    finally:
+        spark.sql("DROP TABLE copied")

@@ -46,6 +46,14 @@ def _s3(config: Config, env: Mapping[str, str]) -> dict[str, str]:
     return {**region, **_from_environment(env, _S3), **_configured(config, _S3), **identity}
 
 
+def with_options(configured: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """What is given goes before what is configured. An identity that is given replaces the configured one as a whole:
+    its keys are never mixed with a token or a profile of another."""
+    identity = {*_S3_KEYS, *_S3_PROFILE}
+    left_out = identity if identity & {name for name, value in given.items() if value} else set()
+    return {**{name: value for name, value in configured.items() if name not in left_out}, **given}
+
+
 def _configured(config: Config, table: _Table) -> dict[str, str]:
     return _given({option: config[key] for option, (key, _) in table.items() if config.is_set(key)})
 

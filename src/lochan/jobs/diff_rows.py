@@ -202,8 +202,7 @@ def _session(reading: DiffReading) -> DuckSession:
 
 def _outside(place: StoreLocation, url: str) -> Store:
     """Files outside the lake are read with the lake's own keys."""
-    options = {} if url.startswith("file://") else place.options
-    return StoreLocation(url, options).open(clock=SystemClock(), ids=Ids())
+    return place.at(url).open(clock=SystemClock(), ids=Ids())
 
 
 def _asked(spark: SparkSession, found: DataFrame, statement: str) -> list[list[Any]]:

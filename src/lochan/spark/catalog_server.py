@@ -9,14 +9,14 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lochan.api.frames import SPARK_SCHEMA
 from lochan.api.uri import Uri, prefix_uri
 from lochan.connection import spark_lake
-from lochan.errors import Invalid, LochanError, NotFound, NothingToDo, Refused
+from lochan.errors import Invalid, LochanError, NotFound, NothingToDo, Refused, Unavailable
 
 if TYPE_CHECKING:
     from lochan.api.blocking import Lake
@@ -34,21 +34,27 @@ def main() -> None:
     serve(sys.stdin, answers)
 
 
-def serve(requests: TextIO, answers: TextIO) -> None:
-    """The first request opens the lake; what is wrong with that is the answer to every other."""
+def serve(requests: Iterable[str], answers: TextIO) -> None:
+    """The first request says which lake it is. It is opened by the next, and opened again after it could not be
+    reached: the keys that are configured for it may have been replaced."""
     tables: CatalogTables | None = None
-    broken: LochanError | None = None
+    options: Mapping[str, str] = {}
     for line in requests:
         request = json.loads(line)
         if request["verb"] == "open":
-            try:
-                tables = CatalogTables.at(request["options"])
-            except LochanError as error:
-                broken = error
+            options = request["options"]
             continue
-        json.dump(_refusal(broken) if tables is None else answer(tables, request), answers)
+        try:
+            tables = tables or CatalogTables.at(options)
+            made = answer(tables, request)
+        except LochanError as error:
+            made = _refusal(error)
+        json.dump(made, answers)
         answers.write("\n")
         answers.flush()
+        if tables is not None and made.get("error", {}).get("kind") == Unavailable.__name__:
+            tables.close()
+            tables = None
 
 
 def answer(tables: CatalogTables, request: Request) -> Answer:
@@ -62,10 +68,9 @@ def answer(tables: CatalogTables, request: Request) -> Answer:
     return made
 
 
-def _refusal(error: LochanError | None) -> Answer:
-    hint = f" ({error.hint})" if error is not None and error.hint else ""
-    message = "the lake was not opened" if error is None else error.message
-    return {"error": {"kind": type(error).__name__, "message": f"{message}{hint}"}}
+def _refusal(error: LochanError) -> Answer:
+    hint = f" ({error.hint})" if error.hint else ""
+    return {"error": {"kind": type(error).__name__, "message": f"{error.message}{hint}"}}
 
 
 class CatalogTables:
@@ -79,6 +84,9 @@ class CatalogTables:
     def at(cls, options: Mapping[str, str]) -> CatalogTables:
         store = {name: value for name, value in options.items() if name != "lake"}
         return cls(spark_lake(options.get("lake"), store).connect())
+
+    def close(self) -> None:
+        self._lake.close()
 
     def on_tables(self, request: Request) -> Answer:
         _no_namespace(request)

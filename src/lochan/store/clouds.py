@@ -10,8 +10,6 @@ An error that we do not know for certain is Transient: never a success, a confli
 
 import re
 from collections.abc import Mapping
-from configparser import ConfigParser, Error
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,6 +17,7 @@ from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 
 from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Transient, Unavailable
+from lochan.store.profile import ProfileCredentials
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
@@ -73,7 +72,7 @@ def _conflict(what: str, url: str, path: str, status: int, code: str) -> LochanE
 
 def _by_status(what: str, text: str, status: int, code: str) -> LochanError:
     if status in (401, 403) or any(name in code for name in _BAD_CREDENTIALS):
-        return Unavailable(what, hint=_SKEWED if "Skewed" in code else _CREDENTIALS)
+        return Unavailable(what, hint=_EXPIRED if "Expired" in code else _SKEWED if "Skewed" in code else _CREDENTIALS)
     if status == 400 and any(name in code for name in _BAD_REQUEST):
         return Invalid(what)
     if status in (404, 405, 501):
@@ -96,6 +95,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 
 _CREDENTIALS = "check the credentials given for this store, and that they may read, write, list and delete there"
+_EXPIRED = "the credentials have expired, as those with a session token do: get new ones and try again"
 _SKEWED = "this machine's clock and the store's are too far apart"
 
 
@@ -106,11 +106,6 @@ _S3 = {*_KEYS, "region", "endpoint", "profile", "credentials_file", "virtual_hos
 _GCS = {"service_account", "service_account_key", "application_credentials", "bearer_token", "endpoint"}
 _AZURE = {"account_name", "account_key", "sas_token", "client_id", "client_secret", "tenant_id", "endpoint"}
 _RENAMED = {"gs": {"endpoint": "base_url"}, "az": {"sas_token": "sas_key"}}
-_PROFILE_NAMES = {
-    "aws_access_key_id": "access_key_id",
-    "aws_secret_access_key": "secret_access_key",
-    "aws_session_token": "session_token",
-}
 
 
 def connect(scheme: str, bucket: str, prefix: str, options: Mapping[str, str]) -> ObjectStore:
@@ -123,7 +118,14 @@ def connect(scheme: str, bucket: str, prefix: str, options: Mapping[str, str]) -
     at = prefix or None
     try:
         if scheme == "s3":
-            return S3Store(bucket, prefix=at, config=_s3(url, options), client_options=client, retry_config=NO_RETRIES)  # type: ignore[arg-type]
+            return S3Store(
+                bucket,
+                prefix=at,
+                config=_s3(url, options),  # type: ignore[arg-type]
+                client_options=client,
+                retry_config=NO_RETRIES,
+                credential_provider=_profile(url, options),
+            )
         config = {_RENAMED[scheme].get(name, name): value for name, value in options.items()}
         if scheme == "gs":
             return GCSStore(bucket, prefix=at, config=config, client_options=client, retry_config=NO_RETRIES)  # type: ignore[arg-type]
@@ -146,16 +148,24 @@ def _s3(url: str, options: Mapping[str, str]) -> dict[str, str | bool]:
 
 def _s3_credentials(url: str, options: Mapping[str, str]) -> dict[str, str | bool]:
     given = {name: options[name] for name in _KEYS if options.get(name)}
-    if options.get("profile") or options.get("credentials_file"):
-        if given:
-            raise Invalid(f"{url}: give either access keys or a profile, not both")
-        given = read_profile(options.get("credentials_file", ""), options.get("profile") or "default")
-    if not given:
+    if not given and not _has_profile(options):
         return {}
-    if not (given.get("access_key_id") and given.get("secret_access_key")):
+    if given and not (given.get("access_key_id") and given.get("secret_access_key")):
         raise Invalid(f"{url}: access_key_id and secret_access_key go together")
     # Set explicitly, because AWS_SESSION_TOKEN and AWS_SKIP_SIGNATURE would be mixed with keys they do not belong to.
     return {"session_token": "", "skip_signature": False, **given}
+
+
+def _profile(url: str, options: Mapping[str, str]) -> ProfileCredentials | None:
+    if not _has_profile(options):
+        return None
+    if any(options.get(name) for name in _KEYS):
+        raise Invalid(f"{url}: give either access keys or a profile, not both")
+    return ProfileCredentials(options.get("credentials_file", ""), options.get("profile") or "default")
+
+
+def _has_profile(options: Mapping[str, str]) -> bool:
+    return bool(options.get("profile") or options.get("credentials_file"))
 
 
 def _client(url: str, endpoint: str) -> "ClientConfig":
@@ -181,22 +191,3 @@ def _flag(url: str, options: Mapping[str, str], name: str, *, default: bool) -> 
 
 def _unfit(url: str, error: Exception) -> LochanError:
     return Invalid(translate(error, url, "").message.replace("/: ", ": ", 1), hint="check the options of this store")
-
-
-def read_profile(file: str, profile: str) -> dict[str, str]:
-    """The access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by our names. An
-    empty `file` means `~/.aws/credentials`."""
-    path = Path(file or "~/.aws/credentials").expanduser()
-    parser = ConfigParser(interpolation=None, default_section="")  # the profile `default` is one like any other
-    try:
-        parser.read_string(path.read_text())
-    except OSError as error:
-        raise NotFound(f"the credentials file {path} cannot be read: {error.strerror}") from error
-    except (Error, UnicodeDecodeError):
-        # The cause is left out on purpose: its text may quote a line with a secret.
-        raise Invalid(f"{path} is not a credentials file (INI)") from None
-    if not parser.has_section(profile):
-        known = ", ".join(parser.sections()) or "none"
-        raise NotFound(f"the profile {profile!r} is not in {path}", hint=f"there are: {known}")
-    section = parser[profile]
-    return {ours: section[theirs] for theirs, ours in _PROFILE_NAMES.items() if section.get(theirs)}

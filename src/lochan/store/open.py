@@ -10,12 +10,14 @@
 Each wrapper is there only on request, except the retry, which is always there.
 """
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lochan.clock import Clock
-from lochan.errors import Invalid, Refused
+from lochan.errors import Invalid, LochanError, Refused
 from lochan.ids import Ids
 from lochan.store.protocol import Store, check_path
 from lochan.store.retry import DEADLINE_S, RetryStore, nothing_is_immutable
@@ -123,23 +125,56 @@ class StoreLocation:
 
     url: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the profile, as the sender has read them
+    host: str = ""  # where the profile's file is; empty: it may be anywhere
 
     def open(self, *, clock: Clock, ids: Ids) -> Store:
         """With retries, if the store is behind a network."""
         from lochan.store.open import open_store, stack
 
-        store = open_store(self.url, self.options, clock=clock)
+        store = open_store(self.url, self._options_here(), clock=clock)
         return store if store.url.startswith("file://") else stack(store, clock=clock, ids=ids)
 
+    def at(self, url: str) -> "StoreLocation":
+        """Another place, with the same credentials."""
+        return StoreLocation(url) if url.startswith("file://") else replace(self, url=url)
+
     def for_others(self) -> "StoreLocation":
-        """For other machines: the keys of a profile are read here, because its file may exist only here. Raises Refused
-        for a store in this process' memory."""
+        """For other machines. The keys of a profile are read here, because its file may exist only here; where it
+        exists, its keys are read again, so that work goes on when they are replaced. Raises Refused for a store in this
+        process' memory."""
         if self.url.startswith("memory://"):
             raise Refused("a lake in memory exists only in one process", hint="make it in a folder or a bucket")
-        if not any(self.options.get(name) for name in _PROFILE):
+        if self.keys or not self._has_profile():
             return self
-        from lochan.store.clouds import read_profile
+        from lochan.store.profile import profile_path
 
-        keys = read_profile(self.options.get("credentials_file", ""), self.options.get("profile") or "default")
+        # A file that nobody has named is the home's: on another machine, it may be of somebody else.
+        host = "" if self.options.get("credentials_file") else os.uname().nodename
+        file = str(profile_path(self.options.get("credentials_file", "")))
+        return StoreLocation(self.url, {**self.options, "credentials_file": file}, self._read_profile(), host)
+
+    def with_keys(self) -> "StoreLocation":
+        """With the keys of its profile, as they are now, for who cannot read a profile."""
+        if not self._has_profile():
+            return self
         rest = {name: value for name, value in self.options.items() if name not in _PROFILE}
-        return StoreLocation(self.url, {**rest, **keys})
+        return StoreLocation(self.url, {**rest, **self._read_profile()})
+
+    def _has_profile(self) -> bool:
+        return any(self.options.get(name) for name in _PROFILE)
+
+    def _read_profile(self) -> dict[str, str]:
+        from lochan.store.profile import read_profile
+
+        return read_profile(self.options.get("credentials_file", ""), self.options.get("profile") or "default")
+
+    def _options_here(self) -> Mapping[str, str]:
+        if not self.keys:
+            return self.options
+        if self.host in ("", os.uname().nodename):
+            with suppress(LochanError):
+                self._read_profile()
+                return self.options
+        rest = {name: value for name, value in self.options.items() if name not in _PROFILE}
+        return {**rest, **self.keys}

@@ -11,7 +11,7 @@ import pytest
 from lochan import __version__
 from lochan.cli.session import actor, read
 from lochan.config.load import Config, Flag, load
-from lochan.config.store_options import store_options
+from lochan.config.store_options import store_options, with_options
 
 AWS = {"AWS_ACCESS_KEY_ID": "env-id", "AWS_SECRET_ACCESS_KEY": "env-secret", "AWS_SESSION_TOKEN": "env-token"}
 
@@ -117,3 +117,18 @@ def test_reading_that_waits_after_all_begins_again() -> None:
         return len(begun)
 
     assert read(config({"lake": "/x"}), work) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"region": "eu"}, {"region": "eu", "access_key_id": "c", "secret_access_key": "s", "session_token": "t"}),
+        ({"access_key_id": "a", "secret_access_key": "b"}, {"access_key_id": "a", "secret_access_key": "b"}),
+        ({"profile": "lab"}, {"profile": "lab"}),
+    ],
+    ids=["no identity", "keys", "a profile"],
+)
+def test_an_identity_that_is_given_replaces_the_configured_one(given: dict[str, str], expected: dict[str, str]) -> None:
+    """A token that belongs to other keys would be sent with these."""
+    configured = {"region": "us", "access_key_id": "c", "secret_access_key": "s", "session_token": "t"}
+    assert with_options(configured, given) == {"region": "us", **expected}

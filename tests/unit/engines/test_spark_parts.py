@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 import zipfile
@@ -83,9 +84,47 @@ def test_s3a_gets_the_options_of_our_own_client() -> None:
     assert for_a_while["fs.s3a.bucket.bucket.aws.credentials.provider"].endswith("TemporaryAWSCredentialsProvider")
 
 
+PLAIN = "s3a://bucket/repo/data/x"
+
+
 def test_the_path_of_an_object() -> None:
-    assert file_access.s3a_path(StoreLocation("s3://bucket/a lake"), "repo/data/x") == "s3a://bucket/a lake/repo/data/x"
-    assert file_access.s3a_path(StoreLocation("s3://bucket"), "repo/data/x") == "s3a://bucket/repo/data/x"
+    for place, path in (("s3://bucket/a lake", "s3a://bucket/a lake/repo/data/x"), ("s3://bucket", PLAIN)):
+        assert file_access.hadoop_files(StoreLocation(place)).path("repo/data/x") == path
+    assert file_access.hadoop_files(StoreLocation("s3://bucket", {"region": "r"})).path("repo/data/x") == PLAIN
+    assert file_access.hadoop_files(StoreLocation("/a/lake")) == ("/a/lake", {})
+    with pytest.raises(Refused, match="no files of a lake at gs://"):
+        file_access.hadoop_files(StoreLocation("gs://bucket"))
+
+
+def test_each_set_of_credentials_has_a_scheme_of_its_own(tmp_path: Path) -> None:
+    """Hadoop keeps one client for each scheme and bucket."""
+    keys = {"access_key_id": "a", "secret_access_key": "s"}
+    sets = (
+        keys,
+        {**keys, "secret_access_key": "t"},
+        {**keys, "session_token": "x"},
+        {**keys, "endpoint": "http://h:9"},
+        {"endpoint": "http://h:9"},
+    )
+    made = [file_access.hadoop_files(StoreLocation("s3://bucket", each)) for each in sets]
+    schemes = [each.root.partition(":")[0] for each in made]
+    assert len(set(schemes)) == len(sets)
+    for scheme, each in zip(schemes, made, strict=True):
+        assert re.fullmatch("s3a-[0-9a-f]{16}", scheme)
+        assert each.options[f"fs.{scheme}.impl"] == "org.apache.hadoop.fs.s3a.S3AFileSystem"
+        assert each.path("x") == f"{scheme}://bucket/x"
+    assert file_access.hadoop_files(StoreLocation("s3://bucket", dict(keys))) == made[0]
+
+
+def test_keys_of_a_profile_that_are_replaced_are_another_set(tmp_path: Path) -> None:
+    file = tmp_path / "credentials"
+    place = StoreLocation("s3://bucket", {"credentials_file": str(file)})
+    file.write_text("[default]\naws_access_key_id = A\naws_secret_access_key = S\n")
+    before = file_access.hadoop_files(place)
+    file.write_text("[default]\naws_access_key_id = B\naws_secret_access_key = S\n")
+    after = file_access.hadoop_files(place)
+    assert before.root != after.root
+    assert after.options["fs.s3a.bucket.bucket.access.key"] == "B"
 
 
 def test_the_package_is_of_the_hadoop_that_is_here() -> None:
@@ -165,6 +204,8 @@ def test_how_finely_work_is_cut(text: str, memory: int, partition_mib: int, few:
         ("Total size of results is bigger than spark.driver.maxResultSize", "more than its 1 GiB", "--memory"),
         ("x\nClass org.apache.hadoop.fs.s3a.S3AFileSystem not found", "Spark has failed: x", "hadoop-aws"),
         ("Job 2 cancelled because SparkContext was shut down", "Spark itself has ended", "--memory"),
+        ("x\nAWSBadRequestException: ExpiredToken: … (Status Code: 400)", "Spark has failed: x", "has expired"),
+        ("x\nAccessDeniedException: AccessDenied (Status Code: 403)", "Spark has failed: x", "lake's credentials"),
         ("[CAST] wrong\nat line 3", r"Spark has failed: \[CAST\] wrong", "duckdb"),
     ],
 )

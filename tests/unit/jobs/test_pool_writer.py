@@ -1,6 +1,7 @@
 """Tasks write the same objects as an embedded load, and their errors are reported."""
 
 import asyncio
+import pickle
 import shutil
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -185,10 +186,39 @@ def test_secrets_are_sent_and_never_shown(tmp_path: Path) -> None:
     credentials = tmp_path / "credentials"
     credentials.write_text("[lab]\naws_access_key_id = ID\naws_secret_access_key = HIDDEN\n")
     place = StoreLocation("s3://bucket/lake", {"profile": "lab", "credentials_file": str(credentials), "region": "eu"})
-    sent = place.for_others()
-    assert sent.options == {"region": "eu", "access_key_id": "ID", "secret_access_key": "HIDDEN"}
+    sent = pickle.loads(pickle.dumps(place.for_others()))
+    assert sent.keys == {"access_key_id": "ID", "secret_access_key": "HIDDEN"}
     assert "HIDDEN" not in repr(sent)
     assert "bucket" in repr(sent)
+    assert place.with_keys().options == {"region": "eu", **sent.keys}
+
+
+def test_an_executor_reads_a_named_credentials_file_again(tmp_path: Path) -> None:
+    """Where it is there; else the keys that were sent count."""
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[lab]\naws_access_key_id = ID\naws_secret_access_key = OLD\n")
+    options = {"profile": "lab", "credentials_file": str(credentials)}
+    sent = StoreLocation("s3://bucket/lake", options).for_others()
+    credentials.write_text("[lab]\naws_access_key_id = ID\naws_secret_access_key = NEW\n")
+    assert sent._options_here() == options
+    assert sent.at("s3://other")._options_here() == options
+    credentials.unlink()
+    sent_keys = {"access_key_id": "ID", "secret_access_key": "OLD"}
+    assert sent._options_here() == sent_keys
+    assert sent.at("s3://other")._options_here() == sent_keys
+    assert sent.at("file:///x")._options_here() == {}
+
+
+def test_an_executor_does_not_take_the_home_of_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profile of the same name may be of somebody else there."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".aws").mkdir()
+    credentials = tmp_path / ".aws" / "credentials"
+    credentials.write_text("[lab]\naws_access_key_id = ID\naws_secret_access_key = MINE\n")
+    sent = StoreLocation("s3://bucket/lake", {"profile": "lab"}).for_others()
+    assert sent._options_here() == {"profile": "lab", "credentials_file": str(credentials)}
+    elsewhere = replace(sent, host="another")
+    assert elsewhere._options_here() == {"access_key_id": "ID", "secret_access_key": "MINE"}
 
 
 def test_small_batches_are_joined_and_large_ones_are_not() -> None:

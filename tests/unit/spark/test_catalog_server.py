@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lochan.errors import Unavailable
 from lochan.pools.settings import parse
-from lochan.spark.catalog_server import serve
+from lochan.spark.catalog_server import CatalogTables, serve
 from tests.run import run
 from tests.unit.engines.lake import query_lake
 
@@ -81,3 +84,44 @@ def test_a_lake_that_is_not_there_is_the_answer_to_everything(tmp_path: Path) ->
     [first, second] = answers(tmp_path / "none", {"verb": "tables", "namespace": []}, {"verb": "namespaces"})
     assert first == second
     assert first["error"]["kind"] == "NotFound" and "no lake at" in first["error"]["message"]
+
+
+def test_a_lake_that_can_be_opened_later(tmp_path: Path) -> None:
+    """Whatever was wrong with it, such as keys that had expired, the next request tries again."""
+    written = io.StringIO()
+
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", [{"n": 1}])
+
+    def requests() -> Iterator[str]:
+        yield json.dumps({"verb": "open", "options": {"lake": str(tmp_path / "lake")}})
+        yield json.dumps({"verb": "tables", "namespace": []})
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(run, made()).result()
+        yield json.dumps({"verb": "tables", "namespace": []})
+
+    serve(requests(), written)
+    first, second = (json.loads(line) for line in written.getvalue().splitlines())
+    assert first["error"]["kind"] == "NotFound"
+    assert second == {"tables": ["logs"]}
+
+
+def test_a_lake_that_could_not_be_reached_is_opened_anew(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    own = CatalogTables.at
+
+    def at(options: Mapping[str, str]) -> CatalogTables:
+        opened.append(own(options))
+        return opened[-1]
+
+    def refused(self: CatalogTables, request: Any) -> Any:
+        raise Unavailable("ExpiredToken", hint="get new credentials")
+
+    monkeypatch.setattr(CatalogTables, "at", at)
+    monkeypatch.setattr(CatalogTables, "on_namespaces", refused)
+    tables = {"verb": "tables", "namespace": []}
+    _, expired, fine, _ = answers(lake, tables, {"verb": "namespaces"}, tables, tables)
+    assert expired["error"] == {"kind": "Unavailable", "message": "ExpiredToken (get new credentials)"}
+    assert fine == {"tables": ["logs"]}
+    assert len(opened) == 2

@@ -9,6 +9,7 @@ from lochan.errors import Invalid, LochanError, NotFound
 from lochan.store.clouds import connect
 from lochan.store.local import LocalStore
 from lochan.store.open import open_store
+from lochan.store.profile import ProfileCredentials
 from lochan.store.remote import RemoteStore
 from tests.run import run
 
@@ -108,19 +109,41 @@ def test_a_profile(tmp_path: Path) -> None:
         "[work]\naws_access_key_id = W\naws_secret_access_key = WS\naws_session_token = WT\n"
     )
     work = connect("s3", "b", "", {"profile": "work", "credentials_file": str(file)})
-    assert isinstance(work, S3Store)
-    assert {name: work.config[name] for name in ("access_key_id", "secret_access_key", "session_token")} == {
-        "access_key_id": "W",
-        "secret_access_key": "WS",
-        "session_token": "WT",
-    }
+    assert keys_of(work) == ("W", "WS", "WT")
     default = connect("s3", "b", "", {"credentials_file": str(file)})
-    assert isinstance(default, S3Store)
-    assert default.config["secret_access_key"] == "DS%%x"
+    assert keys_of(default) == ("D", "DS%%x", None)
     with pytest.raises(NotFound, match=r"'play' is not in .*there are: default, work"):
         connect("s3", "b", "", {"profile": "play", "credentials_file": str(file)})
     with pytest.raises(NotFound, match="cannot be read"):
         connect("s3", "b", "", {"profile": "work", "credentials_file": str(tmp_path / "nothing")})
+
+
+def test_keys_of_a_profile_that_are_replaced(tmp_path: Path) -> None:
+    """An open store takes them up. While the file is broken, the last ones count."""
+    file = tmp_path / "credentials"
+    file.write_text("[default]\naws_access_key_id = A\naws_secret_access_key = AS\n")
+    opened = connect("s3", "b", "", {"credentials_file": str(file)})
+    file.write_text("[default]\naws_access_key_id = B\naws_secret_access_key = BS\naws_session_token = BT\n")
+    assert keys_of(opened) == ("B", "BS", "BT")
+    file.write_text("[default]\naws_access_key_id = C\n")
+    assert keys_of(opened) == ("B", "BS", "BT")
+    file.unlink()
+    assert keys_of(opened) == ("B", "BS", "BT")
+    assert isinstance(opened, S3Store) and isinstance(opened.credential_provider, ProfileCredentials)
+    assert opened.credential_provider()["expires_at"] is not None  # so obstore asks again
+
+
+def test_a_profile_without_keys_is_not_another_identity(tmp_path: Path) -> None:
+    file = tmp_path / "credentials"
+    file.write_text("[role]\nrole_arn = arn:aws:iam::1:role/reader\nsource_profile = default\n")
+    with pytest.raises(Invalid, match="has no access keys"):
+        connect("s3", "b", "", {"profile": "role", "credentials_file": str(file)})
+
+
+def keys_of(store: ObjectStore) -> tuple[str, str, str | None]:
+    assert isinstance(store, S3Store) and isinstance(store.credential_provider, ProfileCredentials)
+    found = store.credential_provider()
+    return found["access_key_id"], found["secret_access_key"], found.get("token")
 
 
 def test_a_broken_credentials_file_does_not_leak(tmp_path: Path) -> None:

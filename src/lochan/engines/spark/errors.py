@@ -29,6 +29,8 @@ def explained(error: Exception, limits: Limits) -> LochanError:
     hint = "with --engine duckdb it may go through"
     if "S3AFileSystem not found" in text or "No FileSystem for scheme" in text:
         hint = "Spark needs Hadoop's S3A: see `spark.jars.packages`, or put hadoop-aws on its class path"
+    elif "ExpiredToken" in text or "InvalidToken" in text:
+        hint = "the session token of the lake's keys has expired, or is wrong: get other keys and try again"
     elif "AccessDenied" in text or "403" in text:
         hint = "may the lake's credentials read its objects from the machines that Spark runs on?"
     return SparkFailed(f"Spark has failed: {first_line(text)}", hint=hint)

@@ -6,9 +6,10 @@ A folder is read as it is, a bucket through Hadoop's S3A. Objects that Spark rea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from lochan.engines.duckdb.files import Files, ObjectCheck, PlacedObject, StoredObject, gone_error
@@ -18,6 +19,7 @@ from lochan.engines.spark.object_stats import FEW
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import context_of
 from lochan.errors import LochanError, Refused
+from lochan.ids import Ids
 from lochan.pools.snapshot import DataObject
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
@@ -32,6 +34,9 @@ _CLASS = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 _HADOOP = "hadoop-client-api-"
 _PROVIDERS = "org.apache.hadoop.fs.s3a"
 _NONE: Mapping[str, str] = {}
+_SCHEME = "s3a"
+_TELLING = ("access_key_id", "profile", "credentials_file", "endpoint")  # without these, S3A's own settings count
+_SALT = Ids().signing_key()  # the name of a scheme is seen by everybody, and must not help to guess a key
 
 
 class Bucket:
@@ -40,13 +45,13 @@ class Bucket:
     folders: list[str] = []  # noqa: RUF012
 
     def __init__(self, place: StoreLocation, check: BucketCheck) -> None:
-        self._place = place
         self._check = check
-        self.options = s3a_options(place)
+        self._files = s3a_files(place)
+        self.options = self._files.options
 
     async def place(self, objects: Sequence[DataObject], work: str, *, recheck: bool = False) -> list[str]:
         found = await self._check.check(objects, recheck=recheck)
-        paths = [s3a_path(self._place, each.address) for each in objects]
+        paths = [self._files.path(each.address) for each in objects]
         return [path if is_there else "" for path, is_there in zip(paths, found, strict=True)]
 
     def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
@@ -81,20 +86,25 @@ def files_for(
 
 
 # --- files that a session of the user's own reads --------------------------------------------------------------------
-def path_at(place: StoreLocation, address: str) -> str:
+class HadoopFiles(NamedTuple):
+    """The files of a lake, as Hadoop reads them with one set of credentials."""
+
+    root: str
+    options: Mapping[str, str] = _NONE  # what Hadoop must know to read them
+
+    def path(self, address: str) -> str:
+        return f"{self.root}/{address}"
+
+
+def hadoop_files(place: StoreLocation) -> HadoopFiles:
     """Raises Refused for a store that Spark cannot read."""
     root = _local_root(place)
     if root is not None:
-        return f"{root}/{address}"
+        return HadoopFiles(root)
     if not is_bucket(place):
         scheme = place.url.partition(":")[0]
         raise Refused(f"Spark reads no files of a lake at {scheme}://", hint="read it by the data source `lochan`")
-    return s3a_path(place, address)
-
-
-def hadoop_options(place: StoreLocation) -> Mapping[str, str]:
-    """What Hadoop must know to read the files."""
-    return s3a_options(place) if is_bucket(place) else _NONE
+    return s3a_files(place)
 
 
 async def check_objects(spark: SparkSession | None, at: QueryContext, objects: Sequence[StoredObject]) -> None:
@@ -130,14 +140,27 @@ def is_bucket(place: StoreLocation) -> bool:
     return place.url.startswith("s3://")
 
 
-def s3a_path(place: StoreLocation, address: str) -> str:
-    return f"s3a{place.url.removeprefix('s3').rstrip('/')}/{address}"
+def s3a_files(place: StoreLocation) -> HadoopFiles:
+    """Hadoop keeps one client for each scheme and bucket, with the credentials of whoever came first. So each set of
+    credentials has a scheme of its own: neither another user nor keys that were replaced get mixed up with it."""
+    options, scheme = s3a_options(place), _SCHEME
+    if any(place.options.get(name) for name in _TELLING):
+        scheme = f"{_SCHEME}-{_fingerprint(options)}"
+        options[f"fs.{scheme}.impl"] = _CLASS
+    return HadoopFiles(f"{scheme}{place.url.removeprefix('s3').rstrip('/')}", options)
+
+
+def _fingerprint(options: Mapping[str, str]) -> str:
+    digest = blake2b(key=_SALT, digest_size=8)
+    for each in sorted(options.items()):
+        digest.update(repr(each).encode())
+    return digest.hexdigest()
 
 
 def s3a_options(place: StoreLocation) -> dict[str, str]:
     """Hadoop's settings for this bucket alone. Without keys in the place, S3A looks for its own."""
     bucket = place.url.removeprefix("s3://").partition("/")[0]
-    given = place.for_others().options
+    given = place.with_keys().options
     hosted = given.get("virtual_hosted", "").lower() or str(not given.get("endpoint")).lower()
     settings = {"path.style.access": str(hosted != "true").lower()}
     if endpoint := given.get("endpoint"):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from sqlglot import exp
 
+from lochan.engines.spark.progress import context_of, is_remote
 from lochan.pools.layout import SHAPE_COLUMN
 from lochan.query.dialects.spark_words import name_sql, type_text
 from lochan.query.sources.scans import FileScan, Scans
@@ -46,6 +47,15 @@ class Views:
         """The query with the names of these views in it; it is changed."""
         return with_views(query, self._names)
 
+    def released(self, frame: DataFrame) -> DataFrame:
+        """The same frame, which has what it needs of the views; they are gone. Behind Connect they stay, for a frame is
+        looked at again there whenever it runs."""
+        if is_remote(self._spark):
+            return frame
+        made = analyzed(self._spark, frame)
+        self.drop()
+        return made
+
     def drop(self) -> None:
         """May be called twice."""
         while self._names:
@@ -78,6 +88,16 @@ def schema_of(scan: FileScan) -> str:
     """A file that lacks a column gives NULL; one where it is of another type is an error, and never converted."""
     columns = [f"{name_sql(name)} {type_text(type)}" for name, type in scan.columns.items()]
     return ", ".join([f"{name_sql(SHAPE_COLUMN)} INT", *columns])
+
+
+def analyzed(spark: SparkSession, frame: DataFrame) -> DataFrame:
+    """With the plan as Spark has understood it. Some writers (`writeTo(…).create()`) start over from the plan as it was
+    written, and would look for views that are gone."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+    jvm, own = context_of(spark)._jvm, cast(Any, frame)
+    plan = own._jdf.queryExecution().analyzed()
+    return ClassicFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(own.sparkSession._jsparkSession, plan), spark)
 
 
 def used_tables(query: exp.Query, scans: Scans) -> Mapping[str, pa.Table]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from lochan.engines.duckdb.run import scan_names
 from lochan.engines.query_context import QueryContext
-from lochan.engines.spark.file_access import check_objects, hadoop_options, path_at
+from lochan.engines.spark.file_access import check_objects, hadoop_files
 from lochan.engines.spark.frames.origin import marked
 from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan, top_fields
 from lochan.engines.spark.frames.typed_columns import select_list
-from lochan.engines.spark.progress import is_remote
 from lochan.engines.spark.scan import Views
 from lochan.engines.spark.session import MEANING, SUBSTITUTE
 from lochan.query.dialects import render
+from lochan.query.sources.scans import FileScan
 from lochan.store.open import StoreLocation
 
 if TYPE_CHECKING:
@@ -45,21 +45,16 @@ class PoolFrame:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         views, scans, origin = Views(spark), self.plan.scans, self.plan.origin
-        options = hadoop_options(self.place)
         with _meaning(spark):
             for name in scan_names(self.plan.query, scans):
-                scan = scans.files[name]
-                views.add_files(scan, name, [path_at(self.place, each.address) for each in scan.objects], options)
+                _add_files(views, self.place, name, scans.files[name])
             sql = render(views.named(self.plan.query.copy()), "spark")
             columns = select_list(self.plan.row, self.plan.wide)
             rows = spark.sql(f"SELECT {', '.join(columns) or '1 AS `_`'} FROM ({sql})")
             rows = marked(rows, [name for name, _ in top_fields(self.plan.row)] or ["_"], origin)
             # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is
             # looked at again whenever it runs, by the settings that the user has then.
-            frame = views.pinned(rows, origin.view)
-            if not is_remote(spark):
-                views.drop()  # the frame has what it needs of them
-        return frame
+            return views.released(views.pinned(rows, origin.view))
 
 
 async def pool_frame(spark: SparkSession, at: QueryContext, request: ReadRequest, *, check: bool = True) -> PoolFrame:
@@ -71,9 +66,17 @@ async def pool_frame(spark: SparkSession, at: QueryContext, request: ReadRequest
             each for name in scan_names(planned.query, planned.scans) for each in planned.scans.files[name].objects
         ]
         if objects:
-            path_at(at.place, "")  # is it a store that Spark can read?
+            hadoop_files(at.place)  # is it a store that Spark can read?
         await check_objects(spark, at, objects)
     return PoolFrame(at.place, planned)
+
+
+def _add_files(views: Views, place: StoreLocation, name: str, scan: FileScan) -> None:
+    if scan.objects:
+        files = hadoop_files(place)
+        views.add_files(scan, name, [files.path(each.address) for each in scan.objects], files.options)
+    else:
+        views.add_files(scan, name, [])
 
 
 @contextmanager

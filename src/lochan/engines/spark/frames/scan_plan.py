@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from lochan.engines.duckdb.run import scan_names
 from lochan.engines.query_context import QueryContext
-from lochan.engines.spark.file_access import check_objects, hadoop_options, path_at
+from lochan.engines.spark.file_access import HadoopFiles, check_objects, hadoop_files
 from lochan.engines.spark.frames.filters import Filter, Kinds, pruning_tests, where_text
 from lochan.engines.spark.frames.frame import FRAME_MEANING
 from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, kinds, plan, top_fields
@@ -76,17 +76,19 @@ class ScanPlan:
         sql = render(with_views(self.read.query.copy(), views), "spark")
         columns = [f"{each.sql} AS {name_sql(each.name)}" for each in self.columns]
         found = ", ".join(select_list(self.read.row, self.read.wide)) or "1 AS `_`"
+        is_empty = not any(scan.objects for scan in self.scans.values())
+        files = HadoopFiles("") if is_empty else hadoop_files(self.store)
         return {
             "scans": [
                 {
                     "view": views[name],
                     "schema": schema_of(scan),
-                    "files": [[path_at(self.store, each.address), each.size] for each in scan.objects],
+                    "files": [[files.path(each.address), each.size] for each in scan.objects],
                 }
                 for name, scan in self.scans.items()
             ],
             "sql": f"SELECT {', '.join(columns) or '1 AS `_`'} FROM (SELECT {found} FROM ({sql}))",
-            "options": dict(hadoop_options(self.store)),
+            "options": dict(files.options),
             "settings": FRAME_MEANING,
         }
 

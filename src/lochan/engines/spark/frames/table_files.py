@@ -77,7 +77,7 @@ def reader_at(place: StoreLocation) -> BodyReader:
     clock, ids = SystemClock(), Ids()
 
     def other(url: str) -> Store:
-        return StoreLocation(url, {} if url.startswith("file://") else place.options).open(clock=clock, ids=ids)
+        return place.at(url).open(clock=clock, ids=ids)
 
     return BodyReader(open_on_executor(place, clock, ids), OutsideFiles(other))
 

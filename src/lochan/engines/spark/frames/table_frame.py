@@ -15,12 +15,11 @@ import msgspec
 import pyarrow as pa
 
 from lochan.engines.query_context import QueryContext
-from lochan.engines.spark.file_access import check_objects, hadoop_options, path_at
+from lochan.engines.spark.file_access import check_objects, hadoop_files
 from lochan.engines.spark.frames.origin import Origin, marked
 from lochan.engines.spark.frames.table_files import FileReading, TableFiles, table_files
 from lochan.engines.spark.frames.table_schema import check_names, is_read_by_spark
 from lochan.engines.spark.object_stats import object_stats
-from lochan.engines.spark.progress import is_remote
 from lochan.engines.spark.scan import Views, literal_path
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
@@ -61,10 +60,7 @@ class FileTable(NamedTuple):
 
 def _pinned(spark: SparkSession, frame: DataFrame, files: TableFiles) -> DataFrame:
     origin, views = Origin(files.repository_id, files.commit), Views(spark)
-    frame = views.pinned(marked(frame, files.schema.names, origin), origin.view)
-    if not is_remote(spark):
-        views.drop()
-    return frame
+    return views.released(views.pinned(marked(frame, files.schema.names, origin), origin.view))
 
 
 class _File(NamedTuple):
@@ -137,14 +133,14 @@ def _object_name(files: TableFiles, entry: Entry) -> str | None:
 def _scanned(spark: SparkSession, table: FileTable) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    files, place = table.files, table.place
+    files, stored = table.files, hadoop_files(table.place)
     in_paths = files.columns.schema.names
     schema = pa.schema([field for field in files.schema if field.name not in in_paths])
     addresses = [entry.blocks[0].address for entry in table.whole]
     if in_paths:  # an object that two paths name is read once, and joined to both
         addresses = list(dict.fromkeys(addresses))
-    read = spark.read.options(**hadoop_options(place)).schema(from_arrow_schema(schema, prefer_timestamp_ntz=True))
-    frame = read.parquet(*(literal_path(path_at(place, each)) for each in addresses))
+    read = spark.read.options(**stored.options).schema(from_arrow_schema(schema, prefer_timestamp_ntz=True))
+    frame = read.parquet(*(literal_path(stored.path(each)) for each in addresses))
     return _with_path_columns(spark, frame, table, schema.names) if in_paths else frame
 
 
