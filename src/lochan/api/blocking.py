@@ -362,6 +362,8 @@ class BlockingFrames(Blocking[frames.Frames]):
     read = _waits(frames.Frames.read)
     scan = _waits(frames.Frames.scan)
     parts = _waits(frames.Frames.parts)
+    source_scan = _waits(frames.Frames.source_scan)
+    prune = _waits(frames.Frames.prune)
     diff = _waits(frames.Frames.diff)
     stream = _waits(frames.Frames.stream)
 
@@ -374,9 +376,10 @@ class BlockingFrames(Blocking[frames.Frames]):
         mode: str = frames.APPEND,
         origins: Collection[Any] = (),
         expect: str = "",
+        rows: frames.RowOptions = frames.ALL_ROWS,
         silent: bool = False,
     ) -> BlockingFrameWrite:
-        made = self._noun.write(uri, options, mode=mode, origins=origins, expect=expect, silent=silent)
+        made = self._noun.write(uri, options, mode=mode, origins=origins, expect=expect, rows=rows, silent=silent)
         return BlockingFrameWrite(self._runtime.wait(made), self._runtime)
 
     @_documented_by(frames.Frames.begun)
@@ -390,6 +393,11 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
     land = _waits(frames.FrameWrite.land)
     land_batch = _waits(frames.FrameWrite.land_batch)
     abort = _waits(frames.FrameWrite.abort)
+
+    @property
+    def before(self) -> Any:
+        """The result, if nothing is left to do."""
+        return self._noun.before
 
     @property
     def job(self) -> Any:

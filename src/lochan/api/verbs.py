@@ -369,6 +369,8 @@ VERBS = (
     Verb("Frames", "read", _R, local="*"),
     Verb("Frames", "scan", _R, local="*"),
     Verb("Frames", "parts", _R, local="*"),
+    Verb("Frames", "source_scan", _R, local="*"),
+    Verb("Frames", "prune", _R, local="*"),
     Verb("Frames", "diff", _R, local="*"),
     Verb("Frames", "write", _W, local="*"),
     Verb("Frames", "begun", _H),

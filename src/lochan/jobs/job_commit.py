@@ -9,14 +9,14 @@ An overwrite may drop only what its rows were made of (ReplaceGuard).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.errors import NotFound, PreconditionFailed
+from lochan.errors import AlreadyExists, NotFound, PreconditionFailed
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
@@ -37,15 +37,20 @@ from lochan.versioning.revisions.graph import LookUp, by_generation, only_left
 JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, on somebody's disk
 _SHOWN = 3
 
+Removal = Callable[[MoveBase, Tree], Awaitable[Swap]]  # what goes by the same commit, and what is left of it
+
 
 class ReplaceGuard(NamedTuple):
     """What an overwrite may drop. May be pickled. With neither, all may be replaced."""
 
     read: tuple[str, ...] = ()  # commits that the rows were read at: the head may have nothing that one of them lacks
     head: str = ""  # or the head that the caller names
+    empty: bool = False  # nothing may be there at all
 
     async def check(self, repository: OpenRepository, branch: str, head: str, under: str = "") -> None:
-        """`under` is the path that is replaced. Raises PreconditionFailed."""
+        """`under` is the path that is replaced. Raises PreconditionFailed, AlreadyExists."""
+        if self.empty and not await _is_empty(repository, head, under):
+            raise already_there(f"{repository.repository.name}@{branch}{f'/{under}' if under else ''}")
         if self.head:
             if head != self.head:
                 raise _came_since(repository, branch, head, self.head, "is not at")
@@ -68,6 +73,18 @@ class ReplaceGuard(NamedTuple):
             async for _ in differences:
                 return True
         return False
+
+
+async def _is_empty(repository: OpenRepository, head: str, under: str) -> bool:
+    tree = await repository.tree(repository.folded().commit(head))
+    async with aclosing(tree.scan(under)) as batches:
+        async for _ in batches:
+            return False
+    return True
+
+
+def already_there(place: str) -> AlreadyExists:
+    return AlreadyExists(f"there are rows at {place} already", hint="write with mode append or overwrite, or ignore")
 
 
 NO_GUARD = ReplaceGuard()
@@ -114,25 +131,30 @@ async def land(
     actor: Actor,
     once: BatchName | None = None,
     replace: bool = False,
-    under: str = "",
+    under: Sequence[str] = ("",),
+    removal: Removal | None = None,
     guard: ReplaceGuard = NO_GUARD,
     why: str = "load",
 ) -> LandResult:
-    """Adds the objects to whatever the head is, or puts them in place of all that it has `under` a path, if the guard
-    lets that head be replaced. Raises what a move raises, PreconditionFailed, and Gone where garbage was collected
-    twice since the job began."""
+    """Adds the objects to whatever the head is, or puts them in place of all that it has `under` some paths, if the
+    guard lets that head be replaced; with a `removal`, in place of what that takes away on the head. Raises what a
+    move raises, PreconditionFailed, AlreadyExists, and Gone where garbage was collected twice since the job began."""
     done = together(messages)
-    if not done.entries and not replace:
+    if not done.entries and not (replace and under):
         return LandResult("", faults=done.faults, first_faults=done.first_faults)
 
     async def compute(on: MoveBase) -> MovePlan:
         found = None if once is None else found_again(repository.folded().recorded, on.id, once)
         if found is not None:
             raise _Again(found)
-        if replace:
-            await guard.check(repository, branch, on.id, under)
-        tree = await _tree(repository, on, done.entries, under if replace else None)
+        for each in under if replace else ():
+            await guard.check(repository, branch, on.id, each)
         message = f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
+        if removal is not None:
+            gone = await removal(on, await repository.tree(on.head))
+            swap = Swap(gone.removed, (*gone.added, *done.entries))
+            return MovePlan(await apply_swap(repository, on, swap), (on.id,), message, new=new_objects(swap.added))
+        tree = await _tree(repository, on, done.entries, under if replace else None)
         return MovePlan(tree, (on.id,), message, new=new_objects(done.entries))
 
     if once is not None:
@@ -184,11 +206,13 @@ class _Again(Exception):
         self.commit = commit
 
 
-async def _tree(repository: OpenRepository, on: MoveBase, entries: tuple[Entry, ...], replaced: str | None) -> Tree:
+async def _tree(
+    repository: OpenRepository, on: MoveBase, entries: tuple[Entry, ...], replaced: Sequence[str] | None
+) -> Tree:
     if replaced is None:
         return await apply_swap(repository, on, Swap((), entries))
     tree = await repository.tree(on.head)
-    columns = [batch["path"] async for batch in tree.scan(replaced)]
+    columns = [batch["path"] for each in replaced async for batch in tree.scan(each)]
     gone = pa.concat_arrays(columns) if columns else pa.array([], pa.string())
     return await repository.trees.apply(tree, bulk.together(table_of(entries), gone), on.mint)
 

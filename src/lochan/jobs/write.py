@@ -19,13 +19,15 @@ import pyarrow as pa
 
 from lochan.engines.spark.executors import TASK_MEMORY_BYTES
 from lochan.engines.spark.frames.origin import Origin
-from lochan.errors import Invalid, Retry
+from lochan.errors import AlreadyExists, Invalid, Retry
 from lochan.formats.job import JobRecord
 from lochan.formats.record import Actor
 from lochan.jobs.file_writer import FilesTarget, files_target
-from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
+from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, Removal, ReplaceGuard, already_there, land
 from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
 from lochan.jobs.record import JobPlace, add_silent_batch, begin_silent, end_silent
+from lochan.jobs.replace_rows import ReplaceTest, check_test, replaced_rows
+from lochan.jobs.table_layout import NO_LAYOUT, TableLayout
 from lochan.journal.keys import CarriedOut, without_key
 from lochan.store.open import StoreLocation
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
@@ -65,9 +67,14 @@ class Replace(NamedTuple):
 
     origins: Collection[Origin] = ()
     expect: str = ""  # the head that may be replaced, by a ref
+    where: str = ""  # of a pool: only rows that pass this test are replaced
+    dynamic: bool = False  # of a table: only the partitions that rows come to
+    empty: bool = False  # nothing may be there at all
 
     async def guard(self, repository: OpenRepository) -> ReplaceGuard:
         """Raises NotFound."""
+        if self.empty:
+            return ReplaceGuard(empty=True)
         if self.expect:
             return ReplaceGuard(head=(await repository.resolve(self.expect)).commit_id)
         return ReplaceGuard(tuple(each.commit for each in self.origins if each.repository == repository.repository.id))
@@ -81,6 +88,8 @@ class WriteRequest(NamedTuple):
     batch: BatchName | None = None  # of a stream; None: a job of its own
     memory_bytes: int = TASK_MEMORY_BYTES  # of one task
     silent: bool = False  # no process stays with the job and reports
+    skips: bool = False  # where something is there already, nothing is done
+    table: TableLayout = NO_LAYOUT  # of files
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,8 @@ class WriteJob:
     guard: ReplaceGuard = NO_GUARD
     workspace: str = ""  # its id
     record: JobRecord | None = None  # of a silent one
+    skips: bool = False  # where something came there meanwhile, nothing lands
+    dynamic: bool = False  # only the partitions that rows come to are replaced
 
     @property
     def about(self) -> str:
@@ -118,6 +129,8 @@ class WriteJob:
 
         if spread and isinstance(self.target, PoolTarget):
             frame = spread_by_key(frame, self.target.settings, parts)
+        if isinstance(self.target, FilesTarget):
+            frame = sorted_by_partition(frame, self.target.partition_by)
         return run_tasks(frame, self.write)
 
 
@@ -199,12 +212,28 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
             actor=job.actor,
             once=job.once,
             replace=job.replace,
-            under=job.target.prefix,
+            under=_replaced(job, messages),
+            removal=_removal(lake, repository, job),
             guard=job.guard,
             why=job.target.verb,
         )
+    except AlreadyExists:
+        if not job.skips:
+            raise
+        return LandResult("")
     finally:
         await repository.close()
+
+
+def _replaced(job: WriteJob, messages: Sequence[TaskMessage]) -> Sequence[str]:
+    return together(messages).folders if job.dynamic else (job.target.prefix,)
+
+
+def _removal(lake: JobLake, repository: OpenRepository, job: WriteJob) -> Removal | None:
+    test = job.target.must if isinstance(job.target, PoolTarget) else None
+    if test is None:
+        return None
+    return lambda on, tree: replaced_rows(repository, on, tree, test, lake.queries().files)
 
 
 async def _begin_pool(lake: JobLake, repository: OpenRepository, request: WriteRequest) -> WriteJob:
@@ -212,8 +241,13 @@ async def _begin_pool(lake: JobLake, repository: OpenRepository, request: WriteR
     if uri.path:
         raise Invalid(f"{uri}: a pool holds rows, and no files", hint=f"write to {uri._replace(path='')}")
     branch = on_branch(uri).ref or repository.repository.default_branch
+    request.table.check_is_pool(uri)
     target = await pool_target(repository, lake.place, branch, memory_bytes=request.memory_bytes)
     head = repository.folded().branch(branch).head
+    if request.replace is not None and request.replace.where:
+        test = ReplaceTest(request.replace.where, lake.clock.wall())
+        await check_test(repository, head, test)
+        target = replace(target, must=test)
     guard = NO_GUARD if request.replace is None else await request.replace.guard(repository)
     await guard.check(repository, branch, head)
     return _job(lake, request, branch, target, head, guard)
@@ -225,18 +259,24 @@ async def _begin_table(lake: JobLake, repository: OpenRepository, request: Write
     found = await repository.resolve(ref, workspaces=True)
     if found.branch is not None and not found.branch.layers.empty:
         raise dirty(found.branch.name)  # its commit would be refused, when all is written
-    target = await files_target(repository, lake.place, uri.path)
+    if request.replace is not None and request.replace.where:
+        raise Invalid("files are not replaced by a test of their rows", hint="write partitions with dynamic overwrite")
+    target = await files_target(repository, lake.place, uri.path, request.table.partition_by)
+    await request.table.check(repository, uri)
     workspace = found.workspace.id if found.workspace is not None else ""
     guard = await _table_guard(repository, request.replace, workspace)
-    await guard.check(repository, ref, found.commit_id, uri.path)
+    if guard.empty and workspace and await _paths(repository, ref, uri.path):
+        raise already_there(str(uri))
+    if guard.head or not (request.replace and request.replace.dynamic):  # else partitions are not known yet
+        await guard.check(repository, ref, found.commit_id, uri.path)
     return _job(lake, request, ref, target, found.commit_id, guard, workspace)
 
 
 async def _table_guard(repository: OpenRepository, replace: Replace | None, workspace: str) -> ReplaceGuard:
     """A workspace belongs to one user: nobody else writes there meanwhile."""
-    if replace is None or (workspace and not replace.expect):
+    if replace is None or (workspace and not replace.expect and not replace.empty):
         return NO_GUARD
-    if workspace:
+    if workspace and replace.expect:
         raise Invalid("a workspace has no head that could be expected", hint="leave it out")
     return await replace.guard(repository)
 
@@ -252,7 +292,9 @@ def _job(
 ) -> WriteJob:
     once = request.batch or BatchName(lake.ids.ksuid(lake.clock.wall()), since=head)
     name, replaces = request.uri.repository, request.replace is not None
-    return WriteJob(name, ref, target, request.actor, once, request.message, replaces, guard, workspace)
+    dynamic = request.replace is not None and request.replace.dynamic
+    job = WriteJob(name, ref, target, request.actor, once, request.message, replaces, guard, workspace)
+    return replace(job, skips=request.skips, dynamic=dynamic)
 
 
 async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
@@ -260,7 +302,7 @@ async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[T
     done, actor = together(messages), without_key(job.actor)
     if job.replace:
         own = {entry.path for entry in done.entries}
-        there = await _paths(repository, job.ref, job.target.prefix)
+        there = [path for each in _replaced(job, messages) for path in await _paths(repository, job.ref, each)]
         await workspaces.delete(repository, job.workspace, [path for path in there if path not in own], actor=actor)
     if done.entries:
         await workspaces.stage(repository, job.workspace, done.entries, actor=actor)
@@ -290,6 +332,16 @@ def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = 
     rows = numbered(frame)
     spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
     return spread.toDF(*schema.names)
+
+
+def sorted_by_partition(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Within each task, which then writes one file after the other."""
+    from lochan.jobs.tasks import numbered
+
+    if not names:
+        return frame
+    columns = frame.columns
+    return numbered(frame).sortWithinPartitions(*(f"c{columns.index(name)}" for name in names)).toDF(*columns)
 
 
 def _column(schema: StructType, path: Path) -> Column | None:

@@ -342,6 +342,8 @@ CASES = {
     "Frames.read": Case(lambda it: it.frames.read(cast("Any", None), "logs"), "", local=True),
     "Frames.scan": Case(lambda it: it.frames.scan("logs"), "", local=True),
     "Frames.parts": Case(lambda it: it.frames.parts("logs"), "", local=True),
+    "Frames.source_scan": Case(lambda it: it.frames.source_scan("logs"), "", local=True),
+    "Frames.prune": Case(lambda it: it.frames.prune(cast("Any", None), []), "", local=True),
     "Frames.diff": Case(lambda it: it.frames.diff("logs@main~", "logs@main"), "", local=True),
     "Frames.write": Case(lambda it: it.frames.write("logs"), "", local=True),
     "Frames.stream": Case(lambda it: it.frames.stream("logs", checkpoint="/tmp"), "", local=True),
