@@ -1,4 +1,5 @@
-"""Answers the data source where a part of it runs in the JVM: what a frame's columns are, and what a scan of it reads.
+"""Answers the data source where a part of it runs in the JVM: what the columns of a pool are, what a scan of it reads,
+and whether a write can begin.
 
 Requests and answers are those of `catalog_server`, a line of JSON each. Lakes stay open from one request to the next.
 """
@@ -16,7 +17,6 @@ from lochan.spark.catalog_server import Answer, Request, answer
 from lochan.spark.source_options import (
     address_in,
     check_read,
-    is_table,
     names_in,
     path_in,
     small,
@@ -63,9 +63,6 @@ class SourcePlans:
         check_read(options)
         lake = self._lake(options)
         uri = uri_at(lake, options)
-        if is_table(options):
-            parts = lake.frames.parts(uri)
-            return {"schema": parts.schema.json(), **_pinned(options, uri, parts.commit)}
         scan = _scanned(lake, uri, options, None)
         found = {"schema": scan.schema_json, **_pinned(options, uri, scan.plan.commit)}
         self._scans_of(found["pinned"], None, lambda: scan)
@@ -79,7 +76,7 @@ class SourcePlans:
             uri = uri_at(lake, options)
             return _pinned(options, uri, _commit(lake, uri))
         except LochanError:
-            return {"pinned": options, "in_python": is_table(options)}
+            return {"pinned": options}
 
     def on_plan(self, request: Request) -> Answer:
         options, schema = request["options"], request.get("schema")
@@ -108,11 +105,10 @@ class SourcePlans:
 
 
 def _commit(lake: Lake, uri: str) -> str:
-    """Of a workspace none: its files may change."""
     from lochan.api.uri import prefix_uri
 
     at = prefix_uri(uri)
-    return "" if "+" in at.ref else lake.repository(at.repository).ref(at.ref).resolve().id
+    return lake.repository(at.repository).ref(at.ref).resolve().id
 
 
 def _scanned(lake: Lake, uri: str, options: Mapping[str, str], schema: str | None) -> SourceScan:
@@ -133,11 +129,9 @@ def _scanned(lake: Lake, uri: str, options: Mapping[str, str], schema: str | Non
 def _pinned(options: Mapping[str, str], uri: str, commit: str) -> Answer:
     from lochan.api.uri import prefix_uri
 
-    at = str(prefix_uri(uri)._replace(ref=commit)) if commit else uri
-    if is_table(options) and "/" not in at:
-        at += "/"  # all files of a repository
+    at = str(prefix_uri(uri)._replace(ref=commit))
     rest = {name: value for name, value in options.items() if name.lower() not in (*_TRAVEL, "path")}
-    return {"pinned": {**rest, "path": at}, "in_python": is_table(options)}
+    return {"pinned": {**rest, "path": at}}
 
 
 def _kept(

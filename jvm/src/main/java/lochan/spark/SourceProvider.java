@@ -26,14 +26,24 @@ public class SourceProvider implements TableProvider, CreatableRelationProvider 
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    inferred = SourceTable.of(options.asCaseSensitiveMap());
+    Map<String, String> given = options.asCaseSensitiveMap();
+    inferred = isFiles(options) ? SourceTable.ofFiles(given) : SourceTable.of(given);
     return inferred.schema();
   }
 
   /** A schema that was not inferred here is the user's own, or that of a frame to be written. */
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
-    return inferred != null ? inferred : SourceTable.of(options, schema);
+    if (inferred != null) {
+      return inferred;
+    }
+    boolean files = isFiles(new CaseInsensitiveStringMap(options));
+    return files ? SourceTable.ofFiles(options, schema) : SourceTable.of(options, schema);
+  }
+
+  /** A path behind the ref is one of files in a repository: `sales@main/2026/`. */
+  private static boolean isFiles(CaseInsensitiveStringMap options) {
+    return options.getOrDefault("path", "").contains("/");
   }
 
   @Override

@@ -8,6 +8,7 @@ import java.util.Set;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -27,26 +28,46 @@ final class SourceTable implements SupportsRead, SupportsWrite {
   private final Map<String, String> pinned; // the same, with the commit in the path
   private final StructType schema;
   private final boolean own; // the schema is the user's
-  private final boolean inPython; // its rows come through Python
+  private final Table files; // by the source in Python; null: a pool
 
-  private SourceTable(Map<String, String> options, JsonNode found, StructType schema, boolean own) {
+  private SourceTable(
+      Map<String, String> options, Map<String, String> pinned, StructType schema, boolean own, Table files) {
     this.options = options;
-    this.pinned = new HashMap<>();
-    found.get("pinned").properties().forEach(each -> pinned.put(each.getKey(), each.getValue().asText()));
+    this.pinned = pinned;
     this.schema = schema;
     this.own = own;
-    this.inPython = found.get("in_python").asBoolean();
+    this.files = files;
   }
 
   static SourceTable of(Map<String, String> options) {
     JsonNode found = PLANNER.ask(request("load", options));
-    return new SourceTable(options, found, (StructType) DataType.fromJson(found.get("schema").asText()), false);
+    StructType schema = (StructType) DataType.fromJson(found.get("schema").asText());
+    return new SourceTable(options, pinned(found), schema, false, null);
   }
 
   /** Nothing says whether it will be read or written: whatever is wrong with it shows then. */
   static SourceTable of(Map<String, String> options, StructType schema) {
     StructType nullable = schema.asNullable(); // rows decide that, and no promise
-    return new SourceTable(options, PLANNER.ask(request("pin", options)), nullable, true);
+    return new SourceTable(options, pinned(PLANNER.ask(request("pin", options))), nullable, true, null);
+  }
+
+  /** What is staged on the branch is read too, so no commit says which files these are: the source in Python does. */
+  static SourceTable ofFiles(Map<String, String> options) {
+    PythonSource source = new PythonSource();
+    StructType schema = source.inferSchema(new CaseInsensitiveStringMap(options));
+    Table files = source.getTable(schema, new Transform[0], options);
+    return new SourceTable(options, options, schema, false, files);
+  }
+
+  static SourceTable ofFiles(Map<String, String> options, StructType schema) {
+    Table files = new PythonSource().getTable(schema, new Transform[0], options);
+    return new SourceTable(options, options, schema, true, files);
+  }
+
+  private static Map<String, String> pinned(JsonNode found) {
+    Map<String, String> made = new HashMap<>();
+    found.get("pinned").properties().forEach(each -> made.put(each.getKey(), each.getValue().asText()));
+    return made;
   }
 
   static ObjectNode request(String verb, Map<String, String> options) {
@@ -89,12 +110,12 @@ final class SourceTable implements SupportsRead, SupportsWrite {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-    return inPython ? pythonScan() : new SourceScanBuilder(this);
+    return files == null ? new SourceScanBuilder(this) : ((SupportsRead) files).newScanBuilder(given);
   }
 
   /** The same table by the source in Python. */
   ScanBuilder pythonScan() {
-    SupportsRead table = python(schema, pinned);
+    SupportsRead table = (SupportsRead) new PythonSource().getTable(schema, new Transform[0], pinned);
     return table.newScanBuilder(new CaseInsensitiveStringMap(pinned));
   }
 
@@ -103,12 +124,6 @@ final class SourceTable implements SupportsRead, SupportsWrite {
     Map<String, String> all = new HashMap<>(options);
     all.putAll(info.options().asCaseSensitiveMap());
     return new Builder(all, info);
-  }
-
-  private static <T extends SupportsRead & SupportsWrite> T python(StructType schema, Map<String, String> options) {
-    @SuppressWarnings("unchecked")
-    T made = (T) new PythonSource().getTable(schema, new Transform[0], options);
-    return made;
   }
 
   private static final class Builder implements SupportsTruncate {
@@ -133,8 +148,8 @@ final class SourceTable implements SupportsRead, SupportsWrite {
     }
 
     private Write streaming() {
-      SupportsWrite table = python(info.schema(), options);
-      WriteBuilder builder = table.newWriteBuilder(info);
+      Table table = new PythonSource().getTable(info.schema(), new Transform[0], options);
+      WriteBuilder builder = ((SupportsWrite) table).newWriteBuilder(info);
       return (mode == SaveMode.Overwrite ? ((SupportsTruncate) builder).truncate() : builder).build();
     }
   }
