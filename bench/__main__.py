@@ -21,6 +21,7 @@ SUBJECTS = (
     "spark_bytes",
     "spark_load",
     "spark_query",
+    "spark_source",
     "spark_stream",
     "spark_write",
     "gateway",

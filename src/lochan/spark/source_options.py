@@ -133,14 +133,14 @@ def time_travel(lake: Lake, uri: str, version: str, timestamp: str) -> str:
 
 
 # --- what is written -------------------------------------------------------------------------------------------------
-class WriteRequest(NamedTuple):
+class SourceWriteRequest(NamedTuple):
     uri: str
     mode: str
     expect: str
     rows: RowOptions
 
 
-def write_request(options: Options, schema: StructType | None, *, overwrite: bool) -> WriteRequest:
+def write_request(options: Options, schema: StructType | None, *, overwrite: bool) -> SourceWriteRequest:
     """Raises Invalid."""
     from lochan.api.frames import APPEND, RowOptions
     from lochan.api.frames import OVERWRITE as REPLACES
@@ -158,7 +158,7 @@ def write_request(options: Options, schema: StructType | None, *, overwrite: boo
         merge_schema=flag(options, MERGE) is not False,
         schema=schema,
     )
-    return WriteRequest(path_in(options), mode, expect, rows)
+    return SourceWriteRequest(path_in(options), mode, expect, rows)
 
 
 def is_dynamic(mode: str) -> bool:

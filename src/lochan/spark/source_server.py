@@ -52,7 +52,8 @@ def serve(requests: TextIO, answers: TextIO) -> None:
 
 
 class SourcePlans:
-    """`pinned` are the options with the commit in the path: so a frame stays there."""
+    """`pinned` are the options with the commit in the path: so a frame stays there. Without them Spark itself cannot
+    read the lake, and the source in Python does."""
 
     def __init__(self) -> None:
         self._lakes: dict[str, Lake] = {}
@@ -61,6 +62,8 @@ class SourcePlans:
     def on_load(self, request: Request) -> Answer:
         options = request["options"]
         check_read(options)
+        if not _is_read_by_spark(request):
+            return {}
         lake = self._lake(options)
         uri = uri_at(lake, options)
         scan = _scanned(lake, uri, options, None)
@@ -72,6 +75,8 @@ class SourcePlans:
         """Of a frame that may never be read: so nothing is wrong with it yet."""
         options = request["options"]
         try:
+            if not _is_read_by_spark(request):
+                return {}
             lake = self._lake(options)
             uri = uri_at(lake, options)
             return _pinned(options, uri, _commit(lake, uri))
@@ -102,6 +107,12 @@ class SourcePlans:
         address = address_in(options)
         key = json.dumps([address.location.url, sorted((address.options or {}).items())])
         return _kept(self._lakes, key, address.connect, _LAKES_MAX, lambda lake: lake.close())
+
+
+def _is_read_by_spark(request: Request) -> bool:
+    """Whether the lake is on a store that this Spark has a file system for."""
+    scheme, remote, _ = address_in(request["options"]).location.url.partition("://")
+    return not remote or scheme == "file" or (scheme == "s3" and bool(request["s3a"]))
 
 
 def _commit(lake: Lake, uri: str) -> str:

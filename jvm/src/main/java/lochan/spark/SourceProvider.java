@@ -27,7 +27,7 @@ public class SourceProvider implements TableProvider, CreatableRelationProvider 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     Map<String, String> given = options.asCaseSensitiveMap();
-    inferred = isFiles(options) ? SourceTable.ofFiles(given) : SourceTable.of(given);
+    inferred = isFiles(options) ? SourceTable.ofPython(given) : SourceTable.of(given);
     return inferred.schema();
   }
 
@@ -38,7 +38,7 @@ public class SourceProvider implements TableProvider, CreatableRelationProvider 
       return inferred;
     }
     boolean files = isFiles(new CaseInsensitiveStringMap(options));
-    return files ? SourceTable.ofFiles(options, schema) : SourceTable.of(options, schema);
+    return files ? SourceTable.ofPython(options, schema) : SourceTable.of(options, schema);
   }
 
   /** A path behind the ref is one of files in a repository: `sales@main/2026/`. */

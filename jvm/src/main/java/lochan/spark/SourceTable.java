@@ -28,40 +28,67 @@ final class SourceTable implements SupportsRead, SupportsWrite {
   private final Map<String, String> pinned; // the same, with the commit in the path
   private final StructType schema;
   private final boolean own; // the schema is the user's
-  private final Table files; // by the source in Python; null: a pool
+  private final Table python; // by the source in Python; null: Spark itself reads it
 
   private SourceTable(
-      Map<String, String> options, Map<String, String> pinned, StructType schema, boolean own, Table files) {
+      Map<String, String> options, Map<String, String> pinned, StructType schema, boolean own, Table python) {
     this.options = options;
     this.pinned = pinned;
     this.schema = schema;
     this.own = own;
-    this.files = files;
+    this.python = python;
   }
 
   static SourceTable of(Map<String, String> options) {
-    JsonNode found = PLANNER.ask(request("load", options));
+    JsonNode found = PLANNER.ask(read("load", options));
+    if (isUnreadable(found)) {
+      return ofPython(options);
+    }
     StructType schema = (StructType) DataType.fromJson(found.get("schema").asText());
     return new SourceTable(options, pinned(found), schema, false, null);
   }
 
   /** Nothing says whether it will be read or written: whatever is wrong with it shows then. */
   static SourceTable of(Map<String, String> options, StructType schema) {
+    JsonNode found = PLANNER.ask(read("pin", options));
     StructType nullable = schema.asNullable(); // rows decide that, and no promise
-    return new SourceTable(options, pinned(PLANNER.ask(request("pin", options))), nullable, true, null);
+    return isUnreadable(found)
+        ? ofPython(options, nullable)
+        : new SourceTable(options, pinned(found), nullable, true, null);
   }
 
-  /** What is staged on the branch is read too, so no commit says which files these are: the source in Python does. */
-  static SourceTable ofFiles(Map<String, String> options) {
+  private static ObjectNode read(String verb, Map<String, String> options) {
+    return request(verb, options).put("s3a", hasS3a());
+  }
+
+  /** Its store is one that Spark itself cannot read. */
+  private static boolean isUnreadable(JsonNode found) {
+    return !found.has("pinned");
+  }
+
+  private static boolean hasS3a() {
+    try {
+      Thread.currentThread().getContextClassLoader().loadClass("org.apache.hadoop.fs.s3a.S3AFileSystem");
+      return true;
+    } catch (ClassNotFoundException none) {
+      return false;
+    }
+  }
+
+  /**
+   * By the source in Python. Of files, what is staged on the branch is read too, so no commit says which these are: that
+   * source holds them.
+   */
+  static SourceTable ofPython(Map<String, String> options) {
     PythonSource source = new PythonSource();
     StructType schema = source.inferSchema(new CaseInsensitiveStringMap(options));
-    Table files = source.getTable(schema, new Transform[0], options);
-    return new SourceTable(options, options, schema, false, files);
+    Table python = source.getTable(schema, new Transform[0], options);
+    return new SourceTable(options, options, schema, false, python);
   }
 
-  static SourceTable ofFiles(Map<String, String> options, StructType schema) {
-    Table files = new PythonSource().getTable(schema, new Transform[0], options);
-    return new SourceTable(options, options, schema, true, files);
+  static SourceTable ofPython(Map<String, String> options, StructType schema) {
+    Table python = new PythonSource().getTable(schema, new Transform[0], options);
+    return new SourceTable(options, options, schema, true, python);
   }
 
   private static Map<String, String> pinned(JsonNode found) {
@@ -110,7 +137,7 @@ final class SourceTable implements SupportsRead, SupportsWrite {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-    return files == null ? new SourceScanBuilder(this) : ((SupportsRead) files).newScanBuilder(given);
+    return python == null ? new SourceScanBuilder(this) : ((SupportsRead) python).newScanBuilder(given);
   }
 
   /** The same table by the source in Python. */
