@@ -60,6 +60,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
             await lake.pool("logs", times[:10], times[10:20], times[20:], settings=BY_TS)
             await lake.pool("bodies", [{"k": n, f"f{n}": n} for n in range(1_100)])
             await lake.pool("none")
+            await lake.pool("own", [{"k": 1, "_path": "mine"}])
             numbers = [9007199254740993, 9007199254740992, -0.1, 1.5e-9]
             ids: list[dict[str, Any]] = [{"k": k, "id": each, "o": {"id": each}} for k, each in enumerate(numbers)]
             await lake.pool("ids", ids[:2], ids[2:], [{"k": 4}])
@@ -225,6 +226,8 @@ def test_a_schema_of_the_users_own_chooses_columns(spark: SparkSession, lake: st
     frame = spark.read.format(source).option("lake", lake).schema("n int, host string").load("logs")
     assert (frame.columns, frame.count(), frame.agg({"n": "sum"}).collect()[0][0]) == (["n", "host"], 30, 465)
     assert frame.where("n = 3").count() == 1
+    with pytest.raises(Exception, match="unknown field `nothing`"):
+        spark.read.format(source).option("lake", lake).schema("n int, nothing date").load("logs").count()
     with pytest.raises(Exception, match=r"overflow|CAST_OVERFLOW|not in range|out of range|not as the schema says"):
         spark.read.format(source).option("lake", lake).schema("id tinyint").load("ids").collect()
 
@@ -243,6 +246,28 @@ def objects_of(frame: DataFrame) -> int:
     plan: str = frame._jdf.queryExecution().executedPlan().toString()
     [found] = [part for part in plan.split() if part.startswith("objects=")]
     return int(found.removeprefix("objects="))
+
+
+def test_rows_say_where_they_come_from(spark: SparkSession, lake: str) -> None:
+    names = ["n", "_commit", "_object", "_path"]
+    with lochan.connect(lake) as opened:
+        head = opened.pool("logs").ref("main").resolve().id
+        addresses = {each["address"] for each in opened.query("from logs:objects").rows()}
+    schema = "n long, _commit string, _object string, _path string"
+    frames = [lochan.spark.read(spark, "logs", columns=names, lake=lake)]
+    frames += [by_source(spark, lake, "logs", source, columns=", ".join(names)) for source in SOURCES]
+    frames += [spark.read.format(each).option("lake", lake).schema(schema).load("logs") for each in SOURCES]
+    for frame in frames:
+        found = rows(frame, "n")
+        assert (frame.columns, len(found), {row["_commit"] for row in found}) == (names, 30, {head})
+        assert {row["_object"] for row in found} == addresses
+        assert all(row["_path"] == f"{lake}/{row['_object']}" and Path(row["_path"]).is_file() for row in found)
+        assert len({row["_object"] for row in found[:10]}) == 1
+        assert frame.where(f"_object = '{found[0]['_object']}'").count() == 10
+        assert frame.groupBy("_object").count().count() == 3
+    assert "_commit" not in lochan.spark.read(spark, "logs", lake=lake).columns
+    own = lochan.spark.read(spark, "own", columns=["_path"], lake=lake)
+    assert [row["_path"] for row in own.collect()] == ["mine"]  # a field of that name is what it was
 
 
 def test_versions_and_times(spark: SparkSession, lake: str) -> None:

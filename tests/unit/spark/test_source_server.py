@@ -70,7 +70,7 @@ def test_what_is_wrong_is_said_when_it_is_read_or_written(lake: str) -> None:
         (ask("load", lake, "logs@main", versionAsof="main"), "name a commit each"),
         (ask("load", lake, wheer="k > 1"), "did you mean where?"),
         (ask("load", lake, message="m"), "message: a read has no such option"),
-        (ask("load", lake, **{"metadata.a": "m"}), "a read takes no metadata"),
+        (ask("load", lake, "logs", None, **{"metadata.a": "m"}), "a read takes no metadata"),
         (ask("check_write", lake, more={"overwrite": False}, columns="k"), "columns: a write has no such option"),
         (ask("check_write", lake, more={"overwrite": False}, ifHead="main"), "only an overwrite expects a head"),
         (ask("check_write", lake, more={"overwrite": True}, partitionOverwriteMode="some"), "static or dynamic"),
