@@ -17,7 +17,8 @@ frames          read, register_views, diff
 write_frame     write, and which columns can be kept
 ingest_stream   a stream into a pool, a commit for each of its batches
 catalog         a lake as a catalog of SQL; catalog_server answers its part that runs in the JVM
-source          the data source `lochan`, with source_writer and pyspark_hooks
+source          the data source `lochan` in Python, with source_writer, source_options and pyspark_hooks;
+                source_server answers its part that runs in the JVM
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,5 @@
-"""The data source `lochan`.
+"""The data source `lochan`, as it is in Python. With the jar on the class path, `format("lochan")` is the provider in
+the JVM, and this one writes for it and reads files.
 
     lochan.spark.register(spark)
     spark.read.format("lochan").option("where", "status >= 500").load("logs@main")
