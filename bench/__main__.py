@@ -23,6 +23,7 @@ SUBJECTS = (
     "spark_growth",
     "spark_load",
     "spark_query",
+    "spark_source",
     "spark_stream",
     "spark_write",
     "gateway",

@@ -61,7 +61,7 @@ class Cost:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lochan-bench-") as folder:
-        spark = _session(folder)
+        spark = session(folder)
         try:
             _compare(spark, Path(folder))
         finally:
@@ -69,10 +69,10 @@ def main() -> None:
 
 
 def _compare(spark: SparkSession, folder: Path) -> None:
-    frame = _frame(spark, folder)
+    frame = source_frame(spark, folder)
     lochan.spark.register(spark)
     lake = str(folder / "lake")
-    asyncio.run(_make(lake))
+    asyncio.run(make_lake(lake))
     plain = str(folder / "plain")
     bare, by_source, spread, as_is = map(
         Cost, ("Spark: sort, Parquet", "format(lochan)", "write, by key", "write, as is")
@@ -116,7 +116,7 @@ def _show(title: str, costs: list[Cost]) -> None:
     show(f"{title}: best of {_ROUNDS}", ["", "CPU s", "x bare", "wall s", "x bare"], rows)
 
 
-def _session(folder: str) -> SparkSession:
+def session(folder: str, **more: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -132,6 +132,7 @@ def _session(folder: str) -> SparkSession:
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.shuffle.partitions": str(_PARTS),
         "spark.local.dir": folder,
+        **more,
     }
     builder = SparkSession.builder.master("local[2]")
     for name, value in options.items():
@@ -139,7 +140,7 @@ def _session(folder: str) -> SparkSession:
     return builder.getOrCreate()
 
 
-def _frame(spark: SparkSession, folder: Path) -> DataFrame:
+def source_frame(spark: SparkSession, folder: Path) -> DataFrame:
     """From Parquet files in no order, a part each."""
     source = folder / "source"
     source.mkdir()
@@ -153,7 +154,7 @@ def _frame(spark: SparkSession, folder: Path) -> DataFrame:
     return frame
 
 
-async def _make(folder: str) -> None:
+async def make_lake(folder: str) -> None:
     lake = await Lake.create(LocalStore(folder, create=True))
     await lake.create_pool("logs", parse(["ts"]), actor=ACTOR)
     await lake.close()

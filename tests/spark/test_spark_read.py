@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = LEFT_SOCKETS
+SOURCES = ["lochan", "lochan.spark.PythonSource"]  # in the JVM, and in Python, as it is where the jar is missing
 BY_TS = PoolSettings((PoolKey(("ts",)),), times=(("ts",), ("day",)))
 ODD: list[dict[str, Any]] = [
     {"k": 1, "x": "s", "o": {"a": None}, "n": 1},
@@ -59,6 +60,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
             await lake.pool("logs", times[:10], times[10:20], times[20:], settings=BY_TS)
             await lake.pool("bodies", [{"k": n, f"f{n}": n} for n in range(1_100)])
             await lake.pool("none")
+            await lake.pool("own", [{"k": 1, "_path": "mine"}])
             numbers = [9007199254740993, 9007199254740992, -0.1, 1.5e-9]
             ids: list[dict[str, Any]] = [{"k": k, "id": each, "o": {"id": each}} for k, each in enumerate(numbers)]
             await lake.pool("ids", ids[:2], ids[2:], [{"k": 4}])
@@ -72,8 +74,8 @@ def rows(frame: DataFrame, by: str = "k") -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in frame.orderBy(by).collect()]
 
 
-def by_source(spark: SparkSession, lake: str, uri: str, **options: str) -> DataFrame:
-    return spark.read.format("lochan").option("lake", lake).options(**options).load(uri)
+def by_source(spark: SparkSession, lake: str, uri: str, source: str = "lochan", **options: str) -> DataFrame:
+    return spark.read.format(source).option("lake", lake).options(**options).load(uri)
 
 
 def test_each_field_has_one_type_whichever_way_it_is_read(spark: SparkSession, lake: str) -> None:
@@ -94,14 +96,15 @@ def test_each_field_has_one_type_whichever_way_it_is_read(spark: SparkSession, l
     assert [row["n"] for row in found] == [1.0, 2.5, None, None]
     assert [row["e"] for row in found] == [None, None, "{}", None]
     assert found[2]["t"] == [1, None]
-    other = by_source(spark, lake, "odd@main")
-    assert other.dtypes == frame.dtypes
-    assert rows(other) == found
+    for source in SOURCES:
+        other = by_source(spark, lake, "odd@main", source)
+        assert other.dtypes == frame.dtypes
+        assert rows(other) == found
 
 
 def test_ints_beside_floats_are_never_rounded(spark: SparkSession, lake: str) -> None:
-    source = by_source(spark, lake, "ids").orderBy("k")
-    for frame in (lochan.spark.read(spark, "ids", lake=lake).orderBy("k"), source):
+    by_sources = [by_source(spark, lake, "ids", source).orderBy("k") for source in SOURCES]
+    for frame in (lochan.spark.read(spark, "ids", lake=lake).orderBy("k"), *by_sources):
         assert dict(frame.dtypes) == {"k": "bigint", "id": "decimal(38,19)", "o": "struct<id:decimal(38,19)>"}
         numbers = [Decimal("9007199254740993"), Decimal("9007199254740992"), Decimal("-0.1"), Decimal("1.5e-9"), None]
         assert [row.id for row in frame.collect()] == numbers
@@ -116,7 +119,8 @@ def test_times_and_days(spark: SparkSession, lake: str) -> None:
     first = frame.orderBy("n").first()
     assert first is not None
     assert (first.ts.astimezone(UTC), first.day) == (datetime(2026, 11, 1, tzinfo=UTC), date(2026, 11, 1))
-    assert rows(by_source(spark, lake, "logs"), "n") == rows(frame, "n")
+    for source in SOURCES:
+        assert rows(by_source(spark, lake, "logs", source), "n") == rows(frame, "n")
 
 
 def test_only_objects_that_may_hold_such_rows_are_opened(spark: SparkSession, lake: str) -> None:
@@ -127,11 +131,12 @@ def test_only_objects_that_may_hold_such_rows_are_opened(spark: SparkSession, la
     assert [row["n"] for row in rows(some, "n")] == list(range(25, 31))
     narrowed = lochan.spark.read(spark, "odd", where="k == 1", lake=lake)
     assert narrowed.dtypes == lochan.spark.read(spark, "odd", lake=lake).dtypes  # whatever rows were asked for
-    source = by_source(spark, lake, "logs", **{"from": "2026-11-25", "to": "2026-11-26T00:00:00Z"})
-    assert [row["n"] for row in rows(source, "n")] == [25, 26]
-    assert source.rdd.getNumPartitions() == 1
-    chosen = by_source(spark, lake, "logs", where="host == 'h1'", columns="n,host")
-    assert (chosen.columns, chosen.count()) == (["n", "host"], 10)
+    for name in SOURCES:
+        source = by_source(spark, lake, "logs", name, **{"from": "2026-11-25", "to": "2026-11-26T00:00:00Z"})
+        assert [row["n"] for row in rows(source, "n")] == [25, 26]
+        assert source.rdd.getNumPartitions() == 1
+        chosen = by_source(spark, lake, "logs", name, where="host == 'h1'", columns="n,host")
+        assert (chosen.columns, chosen.count()) == (["n", "host"], 10)
 
 
 def test_what_a_test_means_does_not_depend_on_the_users_settings(spark: SparkSession, lake: str) -> None:
@@ -140,7 +145,8 @@ def test_what_a_test_means_does_not_depend_on_the_users_settings(spark: SparkSes
         some = lochan.spark.read(spark, "logs", where="ts >= 2026-11-25 and ts < 2026-11-26T12:00:00Z", lake=lake)
         assert spark.conf.get("spark.sql.session.timeZone") == "America/New_York"
         assert [(row["n"], row["day"].day) for row in rows(some, "n")] == [(25, 25), (26, 26)]
-        assert rows(by_source(spark, lake, "logs", where="n == 3"), "n")[0]["day"] == date(2026, 11, 3)
+        for source in SOURCES:
+            assert rows(by_source(spark, lake, "logs", source, where="n == 3"), "n")[0]["day"] == date(2026, 11, 3)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
@@ -154,9 +160,10 @@ def test_times_are_what_they_were_in_any_zone(spark: SparkSession, tmp_path: Pat
     check_times(spark, str(tmp_path / "lake"))
 
 
-def test_a_filter_that_is_only_planned_takes_no_rows_from_others(spark: SparkSession, lake: str) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_filter_that_is_only_planned_takes_no_rows_from_others(spark: SparkSession, lake: str, source: str) -> None:
     """Spark shares the filters of a Python source among all frames of that source."""
-    frame = by_source(spark, lake, "logs")
+    frame = by_source(spark, lake, "logs", source)
     filtered = frame.filter("n = 3")
     filtered._jdf.queryExecution().executedPlan()
     assert frame.count() == 30
@@ -187,7 +194,8 @@ def test_a_frame_stays_at_its_commit(spark: SparkSession, tmp_path: Path) -> Non
     run(begun())
     run(made(False))
     lake = str(tmp_path / "lake")
-    frames = [lochan.spark.read(spark, "pool", lake=lake), by_source(spark, lake, "pool")]
+    frames = [lochan.spark.read(spark, "pool", lake=lake), *(by_source(spark, lake, "pool", each) for each in SOURCES)]
+    frames.append(spark.read.format("lochan").option("lake", lake).schema("k long").load("pool"))
     views = lochan.spark.register_views(spark, lake)
     run(made(True))
     for frame in frames:
@@ -213,9 +221,80 @@ def test_a_pool_without_rows(spark: SparkSession, lake: str) -> None:
     assert by_source(spark, lake, "logs", where="n > 99").count() == 0
 
 
-def test_a_schema_of_the_users_own_chooses_columns(spark: SparkSession, lake: str) -> None:
-    frame = spark.read.format("lochan").option("lake", lake).schema("n int, host string").load("logs")
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_schema_of_the_users_own_chooses_columns(spark: SparkSession, lake: str, source: str) -> None:
+    frame = spark.read.format(source).option("lake", lake).schema("n int, host string").load("logs")
     assert (frame.columns, frame.count(), frame.agg({"n": "sum"}).collect()[0][0]) == (["n", "host"], 30, 465)
+    assert frame.where("n = 3").count() == 1
+    with pytest.raises(Exception, match="unknown field `nothing`"):
+        spark.read.format(source).option("lake", lake).schema("n int, nothing date").load("logs").count()
+    with pytest.raises(Exception, match=r"overflow|CAST_OVERFLOW|not in range|out of range|not as the schema says"):
+        spark.read.format(source).option("lake", lake).schema("id tinyint").load("ids").collect()
+
+
+def test_filters_of_a_frame_choose_objects(spark: SparkSession, lake: str) -> None:
+    """By the source in the JVM; a type of the user's own is no reason to leave one out."""
+    frame = by_source(spark, lake, "logs")
+    assert [objects_of(frame.where(test)) for test in ("n = 3", "n > 10", "n < 3 or n > 29", "n = 99")] == [1, 2, 2, 0]
+    assert objects_of(frame.where("ts >= TIMESTAMP'2026-11-29T00:00:00Z'")) == 1
+    assert objects_of(by_source(spark, lake, "logs", where="n > 10").where("n <= 20")) == 1
+    rounded = spark.read.format("lochan").option("lake", lake).schema("n float").load("logs").where("n > 10")
+    assert (objects_of(rounded), rounded.count()) == (3, 20)
+
+
+def objects_of(frame: DataFrame) -> int:
+    plan: str = frame._jdf.queryExecution().executedPlan().toString()
+    [found] = [part for part in plan.split() if part.startswith("objects=")]
+    return int(found.removeprefix("objects="))
+
+
+def test_rows_say_where_they_come_from(spark: SparkSession, lake: str) -> None:
+    names = ["n", "_commit", "_object", "_path"]
+    with lochan.connect(lake) as opened:
+        head = opened.pool("logs").ref("main").resolve().id
+        addresses = {each["address"] for each in opened.query("from logs:objects").rows()}
+    schema = "n long, _commit string, _object string, _path string"
+    frames = [lochan.spark.read(spark, "logs", columns=names, lake=lake)]
+    frames += [by_source(spark, lake, "logs", source, columns=", ".join(names)) for source in SOURCES]
+    frames += [spark.read.format(each).option("lake", lake).schema(schema).load("logs") for each in SOURCES]
+    for frame in frames:
+        found = rows(frame, "n")
+        assert (frame.columns, len(found), {row["_commit"] for row in found}) == (names, 30, {head})
+        assert {row["_object"] for row in found} == addresses
+        assert all(row["_path"] == f"{lake}/{row['_object']}" and Path(row["_path"]).is_file() for row in found)
+        assert len({row["_object"] for row in found[:10]}) == 1
+        assert frame.where(f"_object = '{found[0]['_object']}'").count() == 10
+        assert frame.groupBy("_object").count().count() == 3
+    assert "_commit" not in lochan.spark.read(spark, "logs", lake=lake).columns
+    own = lochan.spark.read(spark, "own", columns=["_path"], lake=lake)
+    assert [row["_path"] for row in own.collect()] == ["mine"]  # a field of that name is what it was
+
+
+def test_versions_and_times(spark: SparkSession, lake: str) -> None:
+    for source in SOURCES:
+        assert by_source(spark, lake, "logs", source, versionAsOf="main~1").count() == 20
+        assert by_source(spark, lake, "logs@main", source, timestampAsOf="now").count() == 30
+        with pytest.raises(Exception, match="was created later"):
+            by_source(spark, lake, "logs", source, timestampAsOf="2020-01-01 10:00:00").count()
+        with pytest.raises(Exception, match="name a commit each"):
+            by_source(spark, lake, "logs@main", source, versionAsOf="main~1")
+    assert lochan.spark.read(spark, "logs", version_as_of="main~2", lake=lake).count() == 10
+    now = datetime.now(UTC)
+    assert lochan.spark.read(spark, "logs", timestamp_as_of=now, lake=lake).count() == 30
+    with pytest.raises(Invalid, match="versionAsOf and timestampAsOf name a commit each"):
+        lochan.spark.read(spark, "logs", version_as_of="main", timestamp_as_of=now, lake=lake)
+
+
+def test_views_of_chosen_pools(spark: SparkSession, lake: str) -> None:
+    views = lochan.spark.register_views(spark, lake, pools=["logs", "odd@main~1"])
+    assert views == {"logs_main": "logs@main", "odd_main_1": "odd@main~1"}
+    assert spark.sql("select count(*) n from odd_main_1").collect()[0].n == 2
+    with pytest.raises(Refused, match="kept as text"):
+        lochan.spark.register_views(spark, lake, pools=["bodies"])
+    with pytest.raises(NotFound):
+        lochan.spark.register_views(spark, lake, pools=["nowhere"])
+    with pytest.raises(Invalid, match="would be one view, logs_main"):
+        lochan.spark.register_views(spark, lake, pools=["logs", "logs@main"])
 
 
 def test_what_cannot_be_read(spark: SparkSession, lake: str, tmp_path: Path) -> None:
@@ -231,8 +310,16 @@ def test_what_cannot_be_read(spark: SparkSession, lake: str, tmp_path: Path) -> 
         lochan.spark.read(spark, "logs", lake=tmp_path / "nowhere")
     with pytest.raises(Exception, match="is of kind time"):
         by_source(spark, lake, "logs", **{"from": "soon"}).count()
-    with pytest.raises(Exception, match="takes no options, but was given were"):
-        by_source(spark, lake, "logs", were="n > 1")
+    for source in SOURCES:
+        with pytest.raises(Exception, match=r"there is no option 'were'.*did you mean where"):
+            by_source(spark, lake, "logs", source, were="n > 1")
+        with pytest.raises(Exception, match="takes no options, but was given colour"):
+            by_source(spark, lake, "logs", source, colour="red")
+        with pytest.raises(Exception, match="replaceWhere: a read has no such option"):
+            by_source(spark, lake, "logs", source, replaceWhere="n > 1")
+        with pytest.raises(Exception, match="mergeSchema: a read always has the columns"):
+            by_source(spark, lake, "logs", source, mergeSchema="false")
+        assert by_source(spark, lake, "logs", source, mergeSchema="true").count() == 30
 
 
 def test_an_object_that_is_gone_is_said(spark: SparkSession, tmp_path: Path) -> None:
@@ -245,8 +332,9 @@ def test_an_object_that_is_gone_is_said(spark: SparkSession, tmp_path: Path) -> 
     run(made())
     with pytest.raises(Gone, match="is gone"):
         lochan.spark.read(spark, "pool", lake=tmp_path / "lake")
-    with pytest.raises(Exception, match="is gone"):
-        by_source(spark, str(tmp_path / "lake"), "pool").count()
+    for source in SOURCES:
+        with pytest.raises(Exception, match="is gone"):
+            by_source(spark, str(tmp_path / "lake"), "pool", source).count()
 
 
 def test_a_frame_becomes_a_table_of_another_catalog(spark: SparkSession, lake: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import lochan.spark
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.engines.spark.frames.table_files import TableFiles, table_files
-from lochan.errors import Dirty, Invalid, NotFound
+from lochan.errors import AlreadyExists, Dirty, Invalid, NotFound, PreconditionFailed
 from lochan.formats.entry import Entry
 from lochan.lake import Lake
 from lochan.store.counts import CountingStore, RequestCounts
@@ -34,7 +34,7 @@ from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = LEFT_SOCKETS
 T = TypeVar("T")
@@ -270,6 +270,90 @@ def test_a_frame_becomes_files_by_one_commit(spark: SparkSession, lake: str) -> 
     assert metadata["lochan-batch"] == "0"
 
 
+DAYS = "select id n, cast(2025 + id % 2 as int) year, if(id < 2, null, 'a/b') place from range(4)"
+
+
+def by_source(frame: DataFrame, lake: str, mode: str) -> None:
+    writer = frame.write.format("lochan").mode(mode).partitionBy("year", "place")
+    writer.options(lake=lake, partitionOverwriteMode="dynamic" if mode == "overwrite" else "static").save("sales/t/")
+
+
+def by_python(frame: DataFrame, lake: str, mode: str) -> None:
+    """As without the jar: Spark does not tell a source in Python by which columns a writer partitions."""
+    writer = frame.write.format("lochan.spark.PythonSource").mode(mode).option("partitionBy", "year, place")
+    writer.options(lake=lake, partitionOverwriteMode="dynamic" if mode == "overwrite" else "static").save("sales/t/")
+
+
+def by_function(frame: DataFrame, lake: str, mode: str) -> None:
+    overwrite = "dynamic" if mode == "overwrite" else "static"
+    by = ["year", "place"]
+    lochan.spark.write(frame, "sales/t/", mode=mode, partition_by=by, partition_overwrite_mode=overwrite, lake=lake)
+
+
+@pytest.mark.parametrize("write", [by_source, by_python, by_function])
+def test_partitions_are_folders_and_are_replaced_one_by_one(
+    spark: SparkSession, lake: str, write: Callable[[DataFrame, str, str], None]
+) -> None:
+    write(spark.sql(DAYS).repartition(2), lake, "append")
+    assert paths(lake) == {
+        "t/year=2025/place=__HIVE_DEFAULT_PARTITION__/",
+        "t/year=2025/place=a%2Fb/",
+        "t/year=2026/place=__HIVE_DEFAULT_PARTITION__/",
+        "t/year=2026/place=a%2Fb/",
+    }
+    assert table_rows(spark, lake) == [(0, 2025, None), (1, 2026, None), (2, 2025, "a/b"), (3, 2026, "a/b")]
+    write(spark.sql("select 9L n, cast(2026 as int) year, 'a/b' place"), lake, "overwrite")
+    assert table_rows(spark, lake) == [(0, 2025, None), (1, 2026, None), (2, 2025, "a/b"), (9, 2026, "a/b")]
+    write(spark.sql(DAYS).where("n > 99"), lake, "overwrite")  # no rows, no partitions
+    assert len(table_rows(spark, lake)) == 4
+    before = spark.read.format("lochan").option("lake", lake).load("sales@main~1/t/")
+    assert before.where("n = 3").count() == 1
+
+
+def paths(lake: str) -> set[str]:
+    async def listed(repository: OpenRepository) -> set[str]:
+        view = await repository.view(await repository.resolve("main"))
+        return {f"{entry.path.rpartition('/')[0]}/" for entry in (await view.list("t/", limit=100)).entries}
+
+    return on_sales(lake, listed)
+
+
+def table_rows(spark: SparkSession, lake: str) -> list[tuple[int, int, str | None]]:
+    frame = lochan.spark.read(spark, "sales/t/", lake=lake)
+    return [(row.n, row.year, row.place) for row in frame.orderBy("n").collect()]
+
+
+def test_a_partition_that_was_read_is_not_replaced_if_something_came_to_it(spark: SparkSession, lake: str) -> None:
+    by_function(spark.sql(DAYS), lake, "append")
+    read = lochan.spark.read(spark, "sales/t/", lake=lake)
+    by_function(spark.sql("select 7L n, cast(2026 as int) year, 'a/b' place"), lake, "append")
+    by_function(read.where("year = 2025"), lake, "overwrite")  # nothing came there
+    with pytest.raises(PreconditionFailed, match="drop what came since"):
+        by_function(read.where("year = 2026 and place is not null"), lake, "overwrite")
+
+
+def test_new_columns_are_refused_if_they_are_not_to_be_merged(spark: SparkSession, lake: str) -> None:
+    first = spark.sql("select 1 n")
+    lochan.spark.write(first, "sales/t/", merge_schema=False, lake=lake)
+    wider = spark.sql("select 1 n, 2 more")
+    with pytest.raises(Invalid, match="has no column 'more'"):
+        lochan.spark.write(wider, "sales/t/", merge_schema=False, lake=lake)
+    save = wider.write.format("lochan").mode("append")
+    with pytest.raises(Exception, match="has no column 'more'"):
+        save.options(lake=lake, mergeSchema="false").save("sales/t/")
+    save.options(lake=lake, mergeSchema="true").save("sales/t/")
+    assert lochan.spark.read(spark, "sales/t/", lake=lake).columns == ["n", "more"]
+
+
+def test_files_that_are_there_are_left_or_refused(spark: SparkSession, lake: str) -> None:
+    for mode in ("errorifexists", "ignore"):
+        lochan.spark.write(spark.range(3), f"sales/{mode}/", mode=mode, lake=lake)
+    with pytest.raises(AlreadyExists, match="there are rows at sales@main/ignore/ already"):
+        lochan.spark.write(spark.range(4), "sales/ignore/", mode="errorifexists", lake=lake)
+    spark.range(4).write.format("lochan").option("lake", lake).mode("ignore").save("sales/errorifexists/")
+    assert lochan.spark.read(spark, "sales@main/errorifexists/", lake=lake).count() == 3
+
+
 def test_in_a_workspace_nobody_else_sees_it(spark: SparkSession, lake: str) -> None:
     async def opened(repository: OpenRepository) -> str:
         return (await open_workspace(repository, "main", actor=ANN)).id
@@ -280,6 +364,8 @@ def test_in_a_workspace_nobody_else_sees_it(spark: SparkSession, lake: str) -> N
     assert lochan.spark.read(spark, at, lake=lake).count() == 7
     lochan.spark.write(spark.range(2), at, mode="overwrite", lake=lake)
     assert lochan.spark.read(spark, at, lake=lake).count() == 2
+    with pytest.raises(AlreadyExists):
+        lochan.spark.write(spark.range(2), at, mode="errorifexists", lake=lake)
     assert lochan.spark.read(spark, "sales@main/t/", lake=lake).count() == 3
 
 

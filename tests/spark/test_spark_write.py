@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions
 
 import lochan.spark
@@ -27,7 +28,7 @@ from lochan.api.pool import load_rows
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
-from lochan.errors import Invalid, KeyReused, NotFound, PreconditionFailed, Unknown
+from lochan.errors import AlreadyExists, Invalid, KeyReused, NotFound, PreconditionFailed, Unknown
 from lochan.formats.job import PREFIX, JobRecord
 from lochan.jobs.record import jobs
 from lochan.lake import Lake
@@ -170,8 +171,131 @@ def test_append_append_overwrite(spark: SparkSession, lake: str) -> None:
     assert query_rows(lake, "from pool@main~1 | count()") == [{"count": 15}]
     save(numbers(spark, 0), lake)
     assert len(commits(lake)) == 4  # nothing came, and nothing is said
-    with pytest.raises(Exception, match="SAVE_MODE"):
+
+
+def by_python(frame: DataFrame, lake: str, mode: str) -> None:
+    """As without the jar: Spark refuses the default mode of a source in Python, and so that is an option."""
+    by = {"append": "append", "overwrite": "overwrite"}.get(mode, "append")
+    options = {} if by == mode else {"saveMode": mode}
+    frame.write.format("lochan.spark.PythonSource").options(lake=lake, **options).mode(by).save("pool")
+
+
+def by_function(frame: DataFrame, lake: str, mode: str) -> None:
+    lochan.spark.write(frame, "pool", mode=mode, lake=lake)
+
+
+def by_jvm(frame: DataFrame, lake: str, mode: str) -> None:
+    save(frame, lake, mode=mode)
+
+
+@pytest.mark.parametrize("write", [by_jvm, by_python, by_function])
+def test_all_modes(spark: SparkSession, lake: str, write: Callable[[DataFrame, str, str], None]) -> None:
+    write(numbers(spark, 3), lake, "ignore")
+    write(numbers(spark, 5), lake, "ignore")
+    assert query_rows(lake, "from pool | count()") == [{"count": 3}]
+    with pytest.raises(Exception, match="there are rows at pool@main already"):
+        write(numbers(spark, 5), lake, "errorifexists")
+    write(numbers(spark, 2), lake, "append")
+    assert query_rows(lake, "from pool | count()") == [{"count": 5}]
+    write(numbers(spark, 0), lake, "overwrite")
+    write(numbers(spark, 4), lake, "errorifexists")
+    assert query_rows(lake, "from pool | count()") == [{"count": 4}]
+
+
+def test_the_default_mode_is_that_of_spark(spark: SparkSession, lake: str) -> None:
+    numbers(spark, 1).write.format("lochan").option("lake", lake).save("pool")
+    with pytest.raises(AnalysisException, match="LOCHAN_ALREADY_EXISTS"):
         numbers(spark, 1).write.format("lochan").option("lake", lake).save("pool")
+    with pytest.raises(Exception, match="SAVE_MODE"):
+        numbers(spark, 1).write.format("lochan.spark.PythonSource").option("lake", lake).save("pool")
+
+
+def test_a_mode_that_needs_an_empty_branch_looks_again_when_it_lands(spark: SparkSession, lake: str) -> None:
+    """Somebody else writes while the tasks run."""
+
+    def others(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        asyncio.run(_load(lake, [{"k": 77}]))
+
+    frame = numbers(spark, 3, 1).mapInArrow(others, "k long")
+    with pytest.raises(AlreadyExists):
+        lochan.spark.write(frame, "pool", mode="errorifexists", spread=False, lake=lake)
+    assert query_rows(lake, "from pool") == [{"k": 77}]
+    save(numbers(spark, 0), lake, mode="overwrite")
+    assert lochan.spark.write(frame, "pool", mode="ignore", spread=False, lake=lake).commit == ""
+    assert query_rows(lake, "from pool") == [{"k": 77}]
+
+
+async def _load(lake: str, rows: list[dict[str, Any]]) -> None:
+    opened = await Lake.open(LocalStore(lake))
+    await load_rows(opened, "pool", rows, actor=ANN)
+    await opened.close()
+
+
+def test_rows_that_pass_a_test_are_replaced_in_one_commit(spark: SparkSession, lake: str) -> None:
+    save(numbers(spark, 10).selectExpr("k", "'old' AS v"), lake)
+    before = len(commits(lake))
+    new = spark.range(3, 5).selectExpr("id AS k", "'new' AS v")
+    save(new, lake, mode="overwrite", replaceWhere="k >= 3 and k < 6")
+    assert len(commits(lake)) == before + 1
+    assert [row["k"] for row in query_rows(lake, "from pool | v == 'new'")] == [3, 4]
+    assert [row["k"] for row in query_rows(lake, "from pool")] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    lochan.spark.write(new.where("k > 99"), "pool", mode="overwrite", replace_where="v == 'new'", lake=lake)
+    assert [row["k"] for row in query_rows(lake, "from pool")] == [0, 1, 2, 6, 7, 8, 9]
+    assert query_rows(lake, "from pool@main~1 | count()") == [{"count": 9}]
+
+
+def test_rows_that_do_not_pass_the_test_are_not_written(spark: SparkSession, lake: str) -> None:
+    save(numbers(spark, 10), lake)
+    before = commits(lake)
+    for rows in (numbers(spark, 5), spark.sql("select cast(null as long) k"), spark.sql("select 1 other")):
+        with pytest.raises(Invalid, match="do not pass the test 'k < 3'"):
+            lochan.spark.write(rows, "pool", mode="overwrite", replace_where="k < 3", lake=lake)
+    with pytest.raises(Exception, match="do not pass the test 'k < 3'"):
+        save(numbers(spark, 5), lake, mode="overwrite", replaceWhere="k < 3")
+    with pytest.raises(Exception, match="nothing"):
+        save(numbers(spark, 1), lake, mode="overwrite", replaceWhere="nothing > 1")
+    with pytest.raises(Exception, match="needs mode 'overwrite'"):
+        save(numbers(spark, 1), lake, replaceWhere="k < 3")
+    assert commits(lake) == before
+
+
+def test_what_comes_meanwhile_is_replaced_by_the_same_test(spark: SparkSession, lake: str) -> None:
+    """A delete is computed on the head that it lands on."""
+    save(numbers(spark, 6), lake)
+
+    def others(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        asyncio.run(_load(lake, [{"k": 2}, {"k": 50}]))
+
+    frame = spark.sql("select 1L k").repartition(1).mapInArrow(others, "k long")
+    save(frame, lake, mode="overwrite", replaceWhere="k < 4")
+    assert [row["k"] for row in query_rows(lake, "from pool")] == [1, 4, 5, 50]
+
+
+def test_an_overwrite_by_a_test_of_what_was_read_drops_nothing_that_came_since(spark: SparkSession, lake: str) -> None:
+    save(numbers(spark, 6), lake)
+    read = lochan.spark.read(spark, "pool", lake=lake).where("k < 3")
+    save(numbers(spark, 1), lake, message="late news")
+    with pytest.raises(PreconditionFailed, match="late news"):
+        lochan.spark.write(read, "pool", mode="overwrite", replace_where="k < 3", lake=lake)
+
+
+def test_options_that_a_pool_has_not(spark: SparkSession, lake: str) -> None:
+    for options, words in (
+        ({"mergeSchema": "false"}, "it takes rows of any shape"),
+        ({"partitionBy": "k"}, "has no partitions"),
+        ({"where": "k > 1"}, "a write has no such option"),
+        ({"mesage": "typing"}, "did you mean message"),
+        ({"colour": "red"}, "takes no options, but was given colour"),
+    ):
+        for source in ("lochan", "lochan.spark.PythonSource"):
+            with pytest.raises(Exception, match=words):
+                numbers(spark, 1).write.format(source).options(lake=lake, **options).mode("append").save("pool")
+    save(numbers(spark, 1), lake, mergeSchema="true")
+    with pytest.raises(Exception, match="has no partitions"):
+        numbers(spark, 1).write.format("lochan").partitionBy("k").mode("append").options(lake=lake).save("pool")
+    assert query_rows(lake, "from pool | count()") == [{"count": 1}]
 
 
 def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(spark: SparkSession, lake: str) -> None:
@@ -398,7 +522,7 @@ def test_what_cannot_be_written_is_said_before(spark: SparkSession, lake: str) -
     with pytest.raises(Exception, match="only branches can be changed"):
         save(numbers(spark, 1), lake, "pool@main~1")
     with pytest.raises(Invalid, match="is no way to write"):
-        lochan.spark.write(numbers(spark, 1), "pool", mode="ignore", lake=lake)
+        lochan.spark.write(numbers(spark, 1), "pool", mode="replace", lake=lake)
     with pytest.raises(NotFound):
         lochan.spark.write(numbers(spark, 1), "pool@nowhere", lake=lake)
     with pytest.raises(Invalid, match="NaN"):

@@ -385,6 +385,8 @@ class BlockingFrames(Blocking[frames.Frames]):
     feed_start = _waits(frames.Frames.feed_start)
     feed_end = _waits(frames.Frames.feed_end)
     feed_batch = _waits(frames.Frames.feed_batch)
+    source_scan = _waits(frames.Frames.source_scan)
+    prune = _waits(frames.Frames.prune)
     diff = _waits(frames.Frames.diff)
     stream = _waits(frames.Frames.stream)
 
@@ -397,9 +399,10 @@ class BlockingFrames(Blocking[frames.Frames]):
         mode: str = frames.APPEND,
         origins: Collection[Any] = (),
         expect: str = "",
+        rows: frames.RowOptions = frames.ALL_ROWS,
         silent: bool = False,
     ) -> BlockingFrameWrite:
-        made = self._noun.write(uri, options, mode=mode, origins=origins, expect=expect, silent=silent)
+        made = self._noun.write(uri, options, mode=mode, origins=origins, expect=expect, rows=rows, silent=silent)
         return BlockingFrameWrite(self._runtime.wait(made), self._runtime)
 
     @_documented_by(frames.Frames.begun)
@@ -414,6 +417,11 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
     find_batch = _waits(frames.FrameWrite.find_batch)
     land_batch = _waits(frames.FrameWrite.land_batch)
     abort = _waits(frames.FrameWrite.abort)
+
+    @property
+    def before(self) -> Any:
+        """The result, if nothing is left to do."""
+        return self._noun.before
 
     @property
     def job(self) -> Any:

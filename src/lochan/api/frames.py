@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.api.branch import message_of
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.uri import prefix_uri
-from lochan.errors import Invalid
+from lochan.errors import AlreadyExists, Invalid
 from lochan.pools.feed_options import FeedOptions as FeedOptions
 
 if TYPE_CHECKING:
@@ -37,11 +37,40 @@ if TYPE_CHECKING:
     from lochan.jobs.write import WriteJob
     from lochan.store.open import StoreLocation
 
-APPEND, OVERWRITE = "append", "overwrite"
-MODES = (APPEND, OVERWRITE)
+APPEND, OVERWRITE, IGNORE, ERROR_IF_EXISTS = "append", "overwrite", "ignore", "errorifexists"
+MODES = (APPEND, OVERWRITE, IGNORE, ERROR_IF_EXISTS)
 
 
 SPARK_SCHEMA = "spark.schema"  # in the metadata of a pool: the columns that CREATE TABLE declared, as Spark's JSON
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Which rows a write replaces, and where those of a table lie."""
+
+    replace_where: str = ""  # of a pool: an overwrite replaces the rows that pass, and all that are written must
+    partition_by: Sequence[str] = ()  # of files: columns that name folders, `year=2026/`
+    dynamic: bool = False  # an overwrite replaces only the partitions that rows come to
+    merge_schema: bool = True  # of files: columns may be new to the table
+    schema: StructType | None = None  # of the rows
+
+    def check(self, mode: str) -> None:
+        """Raises Invalid."""
+        if mode not in MODES:
+            raise Invalid(f"{mode!r} is no way to write", hint=f"there are {', '.join(MODES)}")
+        if mode != OVERWRITE and (self.replace_where or self.dynamic):
+            what = "a test of the rows to be replaced" if self.replace_where else "the overwrite of partitions"
+            raise Invalid(f"{what} needs mode {OVERWRITE!r}, and this is {mode!r}")
+        if self.dynamic and not self.partition_by:
+            raise Invalid("a dynamic overwrite replaces partitions, and there are none", hint="say partitionBy too")
+
+    def request(self) -> list[object]:
+        """What makes one write another than its neighbour; empty for one with no such options."""
+        chosen = [self.replace_where, list(self.partition_by), self.dynamic]
+        return chosen if any(chosen) else []
+
+
+ALL_ROWS = RowOptions()
 
 
 class PlannedFrame(Protocol):
@@ -63,6 +92,21 @@ class SourceParts(Protocol):
 
     def read(self, part: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """What a task does."""
+
+
+@dataclass(frozen=True)
+class SourceScan:
+    """What the data source reads of a pool, before Spark's filters are known."""
+
+    request: ReadRequest
+    plan: ScanPlan
+
+    @property
+    def schema_json(self) -> str:
+        """The columns, which carry the commit that they are read at."""
+        from lochan.engines.spark.frames.source_scan import source_schema
+
+        return source_schema(self.plan)
 
 
 @dataclass(frozen=True)
@@ -194,6 +238,34 @@ class Frames:
 
         return await feed_batch(self._session.lake.queries(), feed, start, end)
 
+    async def source_scan(
+        self,
+        uri: str,
+        *,
+        where: str = "",
+        columns: Sequence[str] = (),
+        low: str | None = None,
+        high: str | None = None,
+        own: StructType | None = None,
+    ) -> SourceScan:
+        """The same where Spark itself scans the files of a pool. `own` is the user's schema, which chooses columns
+        instead. Raises as `read` does, and Refused for a store that Spark cannot read."""
+        from lochan.engines.spark.frames.read_plan import ReadRequest
+        from lochan.engines.spark.frames.source_scan import source_scan
+        from lochan.query.syntax.unparse import name_text
+
+        chosen = tuple(columns) if own is None else tuple(map(name_text, own.names))
+        request = ReadRequest(prefix_uri(uri), where, chosen, low, high)
+        return SourceScan(request, await source_scan(self._session.lake.queries(), request, own))
+
+    async def prune(self, seen: SourceScan, filters: Sequence[Mapping[str, Any]]) -> ScanPlan:
+        """What filters of Spark, as JSON, leave of such a scan. Raises Gone, Corrupt."""
+        from lochan.engines.spark.frames.source_scan import pruned_scan
+
+        request = seen.request
+        pinned = replace(request, uri=request.uri._replace(ref=seen.plan.commit))
+        return await pruned_scan(self._session.lake.queries(), pinned, seen.plan, filters)
+
     async def diff(self, left: str, right: str, *, on: str | Sequence[str] | None = None) -> RowDiffFrame:
         """Rows that differ between two refs, as `Lake.diff_rows` finds them. Raises NotFound, Invalid."""
         from lochan.engines.row_diff.sides import row_diff_request, sides_of
@@ -210,25 +282,38 @@ class Frames:
         mode: str = APPEND,
         origins: Collection[Origin] = (),
         expect: str = "",
+        rows: RowOptions = ALL_ROWS,
         silent: bool = False,
     ) -> FrameWrite:
         """Begins a write into a pool, or of Parquet files of a repository; no task may write before. `overwrite` puts
-        the rows in place of all that is there; it is refused if something came there since the `origins` that the rows
-        were read at, unless `expect` names the head that may be replaced. `silent`: no process stays with the job, and
-        its record is written when it begins and when it ends. Raises NotFound, Refused, Invalid for a place that
-        cannot be written to, PreconditionFailed."""
+        the rows in place of all that is there, or of what `rows` says; it is refused if something came there since the
+        `origins` that the rows were read at, unless `expect` names the head that may be replaced. `errorifexists` and
+        `ignore` write only where nothing is. `silent`: no process stays with the job, and its record is written when it
+        begins and when it ends. Raises NotFound, Refused, Invalid for a place that cannot be written to, QueryError,
+        PreconditionFailed, AlreadyExists."""
+        from lochan.jobs.job_commit import LandResult
+        from lochan.jobs.table_layout import TableLayout
         from lochan.jobs.write import Replace, WriteRequest, begin, landed_by_key
 
-        if mode not in MODES:
-            raise Invalid(f"{mode!r} is no way to write", hint=f"there are {' and '.join(MODES)}")
+        rows.check(mode)
         message, lake = message_of(options), self._session.lake
-        actor = self._session.acting(options.key, "write", uri, mode, message)
-        replace = Replace(origins, expect) if mode == OVERWRITE else None
-        request = WriteRequest(prefix_uri(uri), actor, message, replace, silent=silent)
+        actor = self._session.acting(options.key, "write", uri, mode, message, *rows.request())
+        replaced = None
+        if mode != APPEND:
+            replaced = Replace(origins, expect, rows.replace_where, rows.dynamic, empty=mode != OVERWRITE)
+        table = TableLayout(tuple(rows.partition_by), rows.merge_schema, rows.schema)
+        request = WriteRequest(
+            prefix_uri(uri), actor, message, replaced, silent=silent, skips=mode == IGNORE, table=table
+        )
         before = await landed_by_key(lake, request) if options.key and not silent else None
         if before is not None:
             return FrameWrite(self._session, None, before)
-        return FrameWrite(self._session, await begin(lake, request))
+        try:
+            return FrameWrite(self._session, await begin(lake, request))
+        except AlreadyExists:
+            if mode != IGNORE:
+                raise
+            return FrameWrite(self._session, None, LandResult(""))
 
     def begun(self, job: WriteJob) -> FrameWrite:
         return FrameWrite(self._session, job)

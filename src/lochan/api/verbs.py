@@ -387,6 +387,8 @@ VERBS = (
     Verb("Frames", "feed_start", _R, local="*"),
     Verb("Frames", "feed_end", _R, local="*"),
     Verb("Frames", "feed_batch", _R, local="*"),
+    Verb("Frames", "source_scan", _R, local="*"),
+    Verb("Frames", "prune", _R, local="*"),
     Verb("Frames", "diff", _R, local="*"),
     Verb("Frames", "write", _W, local="*"),
     Verb("Frames", "begun", _H),

@@ -6,8 +6,9 @@ import asyncio
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +19,7 @@ from lochan.errors import Invalid, Refused
 from lochan.ids import Ids
 from lochan.jobs.entry_runs import spilling
 from lochan.jobs.messages import PutCounter, TaskMessage, reports_errors
+from lochan.jobs.partitions import by_partition
 from lochan.pools.commit_objects import CONTENT_TYPE
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
@@ -27,6 +29,8 @@ from lochan.versioning.repositories import POOL
 
 FILE_BYTES = 128 << 20
 _ROW_GROUP_ROWS = 122_880
+_HELD_BYTES_MAX = 128 << 20  # of rows that are in no row group yet
+_OPEN_MAX = 64  # files of one task at once; beyond, one is closed before it is full
 _ONE_BLOCK = 1 << 62  # so that whoever reads Parquet reads the file where it lies
 
 
@@ -39,6 +43,7 @@ class FilesTarget:
     mint: int  # folded before any task wrote a byte (G1)
     prefix: str  # of the files' paths
     file_bytes: int = FILE_BYTES  # about, of one file
+    partition_by: tuple[str, ...] = ()  # columns that are in the files' paths
 
     verb: ClassVar[str] = "ingest"  # in the journal, and in a commit that has no message
 
@@ -65,7 +70,9 @@ class FilesTarget:
         )
 
 
-async def files_target(repository: OpenRepository, place: StoreLocation, prefix: str) -> FilesTarget:
+async def files_target(
+    repository: OpenRepository, place: StoreLocation, prefix: str, partition_by: tuple[str, ...] = ()
+) -> FilesTarget:
     """To be made before the first task starts. Raises Refused, Invalid."""
     about = repository.repository
     if about.kind == POOL:
@@ -74,7 +81,7 @@ async def files_target(repository: OpenRepository, place: StoreLocation, prefix:
         raise Invalid(f"{prefix!r}: a table is a folder of files", hint=f"write it as {prefix}/")
     refs, mint = await repository.refs()
     refs.guard.check_writable()
-    return FilesTarget(place.for_others(), about.id, mint, prefix)
+    return FilesTarget(place.for_others(), about.id, mint, prefix, partition_by=partition_by)
 
 
 @spilling
@@ -90,30 +97,70 @@ def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch
         clock, ids = SystemClock(), Ids()
         putting = PutCounter(open_on_executor(target.place, clock, ids))
         bodies = target.bodies(putting.store, clock, ids)
-        for file, rows in _files(Path(folder), batches, target.file_bytes):
-            path = f"{target.prefix}part-{part:05d}-{ids.ksuid(clock.wall())}.parquet"
+        for file, rows, at in _files(Path(folder), batches, target):
+            path = f"{target.prefix}{at}part-{part:05d}-{ids.ksuid(clock.wall())}.parquet"
             entry = runner.run(
                 bodies.write(path, file_pieces(file), mint=target.mint, content_type=CONTENT_TYPE),
             )
             file.unlink()
-            yield putting.message(entry, rows)
+            yield putting.message(entry, rows, (f"{target.prefix}{at}",) if at else ())
 
 
-def _files(folder: Path, batches: Iterable[pa.RecordBatch], size_bytes: int) -> Iterator[tuple[Path, int]]:
-    """One at a time, each with its rows; it is the caller's, who may delete it."""
-    from lochan.jobs.pool_writer import joined
+class WrittenFile(NamedTuple):
+    file: Path  # the caller's, who may delete it
+    rows: int
+    folder: str  # of its partition
 
-    file, rows = folder / "rows.parquet", 0
-    writer: pq.ParquetWriter | None = None
-    for batch in joined(batches, _ROW_GROUP_ROWS):
-        if writer is not None and (batch.schema != writer.schema or file.stat().st_size >= size_bytes):
-            writer.close()
-            yield file, rows
-            writer, rows = None, 0
-        if writer is None:
-            writer = pq.ParquetWriter(file, batch.schema, compression="zstd")
-        writer.write_batch(batch, row_group_size=_ROW_GROUP_ROWS)
-        rows += batch.num_rows
-    if writer is not None:
-        writer.close()
-        yield file, rows
+
+class _OpenFile:
+    """Rows are held until they make a row group: those of many partitions come in small pieces."""
+
+    def __init__(self, file: Path, folder: str, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._file, self._folder = file, folder
+        self._writer = pq.ParquetWriter(file, schema, compression="zstd")
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = self._rows = self.held_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._held.append(batch)
+        self._held_rows += batch.num_rows
+        self.held_bytes += batch.nbytes
+        if self._held_rows >= _ROW_GROUP_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._held:
+            self._writer.write_table(pa.Table.from_batches(self._held), row_group_size=_ROW_GROUP_ROWS)
+            self._rows += self._held_rows
+        self._held, self._held_rows, self.held_bytes = [], 0, 0
+
+    def is_full(self, size_bytes: int) -> bool:
+        return self._file.stat().st_size >= size_bytes
+
+    def closed(self) -> WrittenFile:
+        self.flush()
+        self._writer.close()
+        return WrittenFile(self._file, self._rows, self._folder)
+
+
+def _files(folder: Path, batches: Iterable[pa.RecordBatch], target: FilesTarget) -> Iterator[WrittenFile]:
+    """Each as soon as it is full, or as too many are open."""
+    opened: dict[str, _OpenFile] = {}  # by the folder of the partition, what was written to last at the end
+    numbers = count()
+    for batch in batches:
+        for at, rows in by_partition(batch, target.partition_by) if batch.num_rows else ():
+            file = opened.pop(at, None)
+            if file is not None and (file.schema != rows.schema or file.is_full(target.file_bytes)):
+                yield file.closed()
+                file = None
+            if file is None:
+                file = _OpenFile(folder / f"{next(numbers)}.parquet", at, rows.schema)
+            file.add(rows)
+            opened[at] = file
+            if len(opened) > _OPEN_MAX:
+                yield opened.pop(next(iter(opened))).closed()
+        if sum(each.held_bytes for each in opened.values()) > _HELD_BYTES_MAX:
+            max(opened.values(), key=lambda each: each.held_bytes).flush()
+    while opened:
+        yield opened.pop(next(iter(opened))).closed()

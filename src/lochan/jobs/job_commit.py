@@ -9,19 +9,20 @@ An overwrite may drop only what its rows were made of (ReplaceGuard).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.errors import NotFound, PreconditionFailed
+from lochan.errors import AlreadyExists, NotFound, PreconditionFailed
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.jobs.job_entries import JobEntries, job_entries
 from lochan.jobs.messages import TaskMessage
 from lochan.journal.keys import CarriedOut
+from lochan.pools.commit_objects import Swap
 from lochan.pools.json_row import Fault
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
@@ -34,15 +35,20 @@ from lochan.versioning.revisions.graph import LookUp, by_generation, only_left
 JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, on somebody's disk
 _SHOWN = 3
 
+Removal = Callable[[MoveBase, Tree], Awaitable[Swap]]  # what goes by the same commit, and what is left of it
+
 
 class ReplaceGuard(NamedTuple):
     """What an overwrite may drop. May be pickled. With neither, all may be replaced."""
 
     read: tuple[str, ...] = ()  # commits that the rows were read at: the head may have nothing that one of them lacks
     head: str = ""  # or the head that the caller names
+    empty: bool = False  # nothing may be there at all
 
     async def check(self, repository: OpenRepository, branch: str, head: str, under: str = "") -> None:
-        """`under` is the path that is replaced. Raises PreconditionFailed."""
+        """`under` is the path that is replaced. Raises PreconditionFailed, AlreadyExists."""
+        if self.empty and not await _is_empty(repository, head, under):
+            raise already_there(f"{repository.repository.name}@{branch}{f'/{under}' if under else ''}")
         if self.head:
             if head != self.head:
                 raise _came_since(repository, branch, head, self.head, "is not at")
@@ -65,6 +71,18 @@ class ReplaceGuard(NamedTuple):
             async for _ in differences:
                 return True
         return False
+
+
+async def _is_empty(repository: OpenRepository, head: str, under: str) -> bool:
+    tree = await repository.tree(repository.folded().commit(head))
+    async with aclosing(tree.scan(under)) as batches:
+        async for _ in batches:
+            return False
+    return True
+
+
+def already_there(place: str) -> AlreadyExists:
+    return AlreadyExists(f"there are rows at {place} already", hint="write with mode append or overwrite, or ignore")
 
 
 NO_GUARD = ReplaceGuard()
@@ -127,17 +145,18 @@ async def land(
     actor: Actor,
     once: BatchName | None = None,
     replace: bool = False,
-    under: str = "",
+    under: Sequence[str] = ("",),
+    removal: Removal | None = None,
     guard: ReplaceGuard = NO_GUARD,
     why: str = "load",
 ) -> LandResult:
-    """Adds the objects to whatever the head is, or puts them in place of all that it has `under` a path, if the guard
-    lets that head be replaced. Raises what a move raises, PreconditionFailed, and Gone where garbage was collected
-    twice since the job began."""
+    """Adds the objects to whatever the head is, or puts them in place of all that it has `under` some paths, if the
+    guard lets that head be replaced; with a `removal`, in place of what that takes away on the head. Raises what a
+    move raises, PreconditionFailed, AlreadyExists, and Gone where garbage was collected twice since the job began."""
     async with job_entries(repository, messages) as entries:
-        if not entries.objects and not replace:
+        if not entries.objects and not (replace and under):
             return LandResult("", faults=entries.total.faults, first_faults=entries.total.first_faults)
-        request = _Landing(branch, message, once, replace, under, guard, why)
+        request = _Landing(branch, message, once, tuple(under) if replace else (), removal, guard, why)
         return await _landed(repository, request, entries, actor)
 
 
@@ -147,8 +166,8 @@ class _Landing(NamedTuple):
     branch: str
     message: CommitMessage
     once: BatchName | None
-    replace: bool
-    under: str
+    under: tuple[str, ...]  # paths whose objects are replaced
+    removal: Removal | None
     guard: ReplaceGuard
     why: str
 
@@ -160,25 +179,35 @@ class _Landing(NamedTuple):
 
 
 async def _landed(repository: OpenRepository, request: _Landing, entries: JobEntries, actor: Actor) -> LandResult:
-    once, total, why = request.once, entries.total, request.why
+    once, total = request.once, entries.total
 
     async def compute(on: MoveBase) -> MovePlan:
         found = None if once is None else found_again(repository.folded().recorded, on.id, once)
         if found is not None:
             raise _Again(found)
-        if request.replace:
-            await request.guard.check(repository, request.branch, on.id, request.under)
-        tree = await _tree(repository, on, entries, request.under if request.replace else None)
-        message = f"{why.capitalize()} {total.rows:,} row{'' if total.rows == 1 else 's'}"
-        return MovePlan(tree, (on.id,), message, new=entries.new)
+        for each in request.under:
+            await request.guard.check(repository, request.branch, on.id, each)
+        return await _planned(repository, request, entries, on)
 
     try:
-        commit = await move(repository, request.branch, why, compute, request.commit_message, actor=actor)
+        commit = await move(repository, request.branch, request.why, compute, request.commit_message, actor=actor)
     except _Again as again:
         return LandResult(again.commit, again=True, put_bytes=total.put_bytes)
     except CarriedOut as before:
         return LandResult(before.result, again=True, put_bytes=total.put_bytes)
     return await LandResult.of(commit, entries)
+
+
+async def _planned(repository: OpenRepository, request: _Landing, entries: JobEntries, on: MoveBase) -> MovePlan:
+    rows = entries.total.rows
+    message = f"{request.why.capitalize()} {rows:,} row{'' if rows == 1 else 's'}"
+    if request.removal is None:
+        gone = await _paths_under(repository, on, request.under)
+        return MovePlan(await _tree(repository, on, entries, gone), (on.id,), message, new=entries.new)
+    swap = await request.removal(on, await repository.tree(on.head))
+    async with job_entries(repository, [entries.total, TaskMessage(tuple(swap.added))]) as every:
+        gone = pa.array(sorted(entry.path for entry in swap.removed), pa.string())
+        return MovePlan(await _tree(repository, on, every, gone), (on.id,), message, new=every.new)
 
 
 async def landed_before(repository: OpenRepository, branch: str, once: BatchName) -> str | None:
@@ -211,13 +240,18 @@ class _Again(Exception):
         self.commit = commit
 
 
-async def _tree(repository: OpenRepository, on: MoveBase, entries: JobEntries, replaced: str | None) -> Tree:
-    tree = await repository.tree(on.head)
+async def _tree(repository: OpenRepository, on: MoveBase, entries: JobEntries, gone: pa.StringArray) -> Tree:
+    """With the entries, and without the paths that are gone, which ascend."""
     changes = entries.changes()
-    if replaced is not None:
-        columns = [batch["path"] async for batch in tree.scan(replaced)]
-        changes = bulk.together_in_order(changes, pa.concat_arrays(columns) if columns else no_paths())
-    return await repository.trees.apply(tree, changes, on.mint)
+    if len(gone):
+        changes = bulk.together_in_order(changes, gone)
+    return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)
+
+
+async def _paths_under(repository: OpenRepository, on: MoveBase, prefixes: Sequence[str]) -> pa.StringArray:
+    tree = await repository.tree(on.head)
+    columns = [batch["path"] for each in prefixes async for batch in tree.scan(each)]
+    return pa.concat_arrays(columns).unique().sort() if columns else no_paths()
 
 
 def _came_since(repository: OpenRepository, branch: str, head: str, commit: str, reason: str) -> PreconditionFailed:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 import pyarrow as pa
@@ -29,6 +29,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.run import RunRef
 from lochan.ids import Ids
+from lochan.jobs.replace_rows import ReplaceTest, check_rows
 from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.json_row import Fault
 from lochan.pools.settings import settings_of
@@ -37,6 +38,9 @@ from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
+
+if TYPE_CHECKING:
+    from lochan.engines.duckdb.load.objects import WrittenObject
 
 COLUMN = "message"
 SCHEMA = pa.schema([pa.field(COLUMN, pa.binary())])
@@ -63,6 +67,7 @@ class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     put_bytes: int = 0  # that the task put to the store since its last message
     runs: tuple[EntryRun, ...] = ()  # more entries
     unparsed_times: dict[str, int] = {}  # of the entries in runs, see `pools.facts`
+    folders: tuple[str, ...] = ()  # of partitions that it wrote files to
 
     @property
     def objects(self) -> int:
@@ -102,6 +107,7 @@ def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMes
         sum(message.put_bytes for message in every),
         tuple(run for message in every for run in message.runs),
         dict(unparsed),
+        tuple(sorted({folder for message in every for folder in message.folders})),
     )
 
 
@@ -165,6 +171,7 @@ class PoolTarget:
     mint: int  # folded before any task wrote a byte (G1)
     limits: Limits = field(default=Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1))  # of one task
     temp: str | None = None  # the folder for what does not fit into a task's memory; None: Spark's own
+    must: ReplaceTest | None = None  # that every row passes
 
     prefix: ClassVar[str] = ""  # all of the pool
     suffix: ClassVar[str] = ""  # behind the name of the branch
@@ -175,6 +182,11 @@ class PoolTarget:
         from lochan.jobs.pool_writer import write_rows  # with an engine behind it, which only tasks need
 
         return write_rows(self, batches)
+
+    def check(self, written: WrittenObject) -> None:
+        """Before it is put. Raises Invalid."""
+        if self.must is not None:
+            check_rows(self.settings, self.must, written)
 
     def store(self, clock: Clock, ids: Ids) -> Store:
         return open_on_executor(self.place, clock, ids)
@@ -211,8 +223,8 @@ class PutCounter:
         self._told = 0
         self.store = CountingStore(store, self._counts)  # to put through
 
-    def message(self, entry: Entry, rows: int) -> TaskMessage:
+    def message(self, entry: Entry, rows: int, folders: tuple[str, ...] = ()) -> TaskMessage:
         """Of an object that was put."""
         put = self._counts.total.bytes_out
         new, self._told = put - self._told, put
-        return TaskMessage((entry,), rows, entry.size, put_bytes=new)
+        return TaskMessage((entry,), rows, entry.size, put_bytes=new, folders=folders)

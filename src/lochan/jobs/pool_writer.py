@@ -68,6 +68,7 @@ def write(
         loader = Loader(session, target.settings, faults)
         fill(loader)
         for written in loader.objects():
+            target.check(written)
             yield putting.message(runner.run(put(writer, written)), written.facts.rows)
         if faults.count:
             yield TaskMessage(faults=faults.count, first_faults=tuple(faults.first))

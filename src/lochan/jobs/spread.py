@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,14 @@ def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = 
     rows = numbered(frame)
     spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
     return spread.toDF(*schema.names)
+
+
+def sorted_by_partition(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Within each task, which then writes one file after the other."""
+    if not names:
+        return frame
+    columns = frame.columns
+    return numbered(frame).sortWithinPartitions(*(f"c{columns.index(name)}" for name in names)).toDF(*columns)
 
 
 @contextmanager

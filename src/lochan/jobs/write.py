@@ -19,15 +19,26 @@ import pyarrow as pa
 
 from lochan.engines.spark.executors import TASK_MEMORY_BYTES, task_memory
 from lochan.engines.spark.frames.origin import Origin
-from lochan.errors import Invalid, Retry
+from lochan.errors import AlreadyExists, Invalid, Retry
 from lochan.formats.job import JobRecord
 from lochan.formats.record import Actor
 from lochan.formats.run import entries_of
 from lochan.jobs.file_writer import FilesTarget, files_target
-from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land, landed_before
+from lochan.jobs.job_commit import (
+    NO_GUARD,
+    BatchName,
+    LandResult,
+    Removal,
+    ReplaceGuard,
+    already_there,
+    land,
+    landed_before,
+)
 from lochan.jobs.job_entries import job_entries
-from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target
+from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
 from lochan.jobs.record import JobPlace, add_silent_batch, begin_silent, end_silent
+from lochan.jobs.replace_rows import ReplaceTest, check_test, replaced_rows
+from lochan.jobs.table_layout import NO_LAYOUT, TableLayout
 from lochan.journal.keys import CarriedOut, without_key
 from lochan.store.open import StoreLocation
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
@@ -65,9 +76,14 @@ class Replace(NamedTuple):
 
     origins: Collection[Origin] = ()
     expect: str = ""  # the head that may be replaced, by a ref
+    where: str = ""  # of a pool: only rows that pass this test are replaced
+    dynamic: bool = False  # of a table: only the partitions that rows come to
+    empty: bool = False  # nothing may be there at all
 
     async def guard(self, repository: OpenRepository) -> ReplaceGuard:
         """Raises NotFound."""
+        if self.empty:
+            return ReplaceGuard(empty=True)
         if self.expect:
             return ReplaceGuard(head=(await repository.resolve(self.expect)).commit_id)
         return ReplaceGuard(tuple(each.commit for each in self.origins if each.repository == repository.repository.id))
@@ -81,6 +97,8 @@ class WriteRequest(NamedTuple):
     batch: BatchName | None = None  # of a stream; None: a job of its own
     memory_bytes: int = TASK_MEMORY_BYTES  # of one task
     silent: bool = False  # no process stays with the job and reports
+    skips: bool = False  # where something is there already, nothing is done
+    table: TableLayout = NO_LAYOUT  # of files
 
 
 @dataclass(frozen=True)
@@ -97,6 +115,8 @@ class WriteJob:
     guard: ReplaceGuard = NO_GUARD
     workspace: str = ""  # its id
     record: JobRecord | None = None  # of a silent one
+    skips: bool = False  # where something came there meanwhile, nothing lands
+    dynamic: bool = False  # only the partitions that rows come to are replaced
 
     @property
     def about(self) -> str:
@@ -117,11 +137,11 @@ class WriteJob:
         """All rows of a frame, on Spark. `spread`: by the key of the pool, so that objects do not overlap; over so
         many tasks, unless Spark is to decide that. Spark samples the keys before: so the frame is computed twice,
         unless `cache` keeps its rows on the executors' disks. Raises what a task raised."""
-        from lochan.jobs.spread import cached, spread_by_key
+        from lochan.jobs.spread import cached, sorted_by_partition, spread_by_key
         from lochan.jobs.tasks import run_tasks
 
-        if not isinstance(self.target, PoolTarget):
-            return run_tasks(frame, self.write)
+        if isinstance(self.target, FilesTarget):
+            return run_tasks(sorted_by_partition(frame, self.target.partition_by), self.write)
         job = replace(self, target=_with_memory(self.target, task_memory(frame.sparkSession)))
         with cached(frame) if spread and cache else nullcontext():
             rows = spread_by_key(frame, self.target.settings, parts) if spread else frame
@@ -222,12 +242,28 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
             actor=job.actor,
             once=job.once,
             replace=job.replace,
-            under=job.target.prefix,
+            under=_replaced(job, messages),
+            removal=_removal(lake, repository, job),
             guard=job.guard,
             why=job.target.verb,
         )
+    except AlreadyExists:
+        if not job.skips:
+            raise
+        return LandResult("")
     finally:
         await repository.close()
+
+
+def _replaced(job: WriteJob, messages: Sequence[TaskMessage]) -> Sequence[str]:
+    return together(messages).folders if job.dynamic else (job.target.prefix,)
+
+
+def _removal(lake: JobLake, repository: OpenRepository, job: WriteJob) -> Removal | None:
+    test = job.target.must if isinstance(job.target, PoolTarget) else None
+    if test is None:
+        return None
+    return lambda on, tree: replaced_rows(repository, on, tree, test, lake.queries().files)
 
 
 async def _begin_pool(lake: JobLake, repository: OpenRepository, request: WriteRequest) -> WriteJob:
@@ -235,8 +271,13 @@ async def _begin_pool(lake: JobLake, repository: OpenRepository, request: WriteR
     if uri.path:
         raise Invalid(f"{uri}: a pool holds rows, and no files", hint=f"write to {uri._replace(path='')}")
     branch = on_branch(uri).ref or repository.repository.default_branch
+    request.table.check_is_pool(uri)
     target = await pool_target(repository, lake.place, branch, memory_bytes=request.memory_bytes)
     head = repository.folded().branch(branch).head
+    if request.replace is not None and request.replace.where:
+        test = ReplaceTest(request.replace.where, lake.clock.wall())
+        await check_test(repository, head, test)
+        target = replace(target, must=test)
     guard = NO_GUARD if request.replace is None else await request.replace.guard(repository)
     await guard.check(repository, branch, head)
     return _job(lake, request, branch, target, head, guard)
@@ -248,18 +289,24 @@ async def _begin_table(lake: JobLake, repository: OpenRepository, request: Write
     found = await repository.resolve(ref, workspaces=True)
     if found.branch is not None and not found.branch.layers.empty:
         raise dirty(found.branch.name)  # its commit would be refused, when all is written
-    target = await files_target(repository, lake.place, uri.path)
+    if request.replace is not None and request.replace.where:
+        raise Invalid("files are not replaced by a test of their rows", hint="write partitions with dynamic overwrite")
+    target = await files_target(repository, lake.place, uri.path, request.table.partition_by)
+    await request.table.check(repository, uri, lake.place)
     workspace = found.workspace.id if found.workspace is not None else ""
     guard = await _table_guard(repository, request.replace, workspace)
-    await guard.check(repository, ref, found.commit_id, uri.path)
+    if guard.empty and workspace and await _paths(repository, ref, uri.path):
+        raise already_there(str(uri))
+    if guard.head or not (request.replace and request.replace.dynamic):  # else partitions are not known yet
+        await guard.check(repository, ref, found.commit_id, uri.path)
     return _job(lake, request, ref, target, found.commit_id, guard, workspace)
 
 
 async def _table_guard(repository: OpenRepository, replace: Replace | None, workspace: str) -> ReplaceGuard:
     """A workspace belongs to one user: nobody else writes there meanwhile."""
-    if replace is None or (workspace and not replace.expect):
+    if replace is None or (workspace and not replace.expect and not replace.empty):
         return NO_GUARD
-    if workspace:
+    if workspace and replace.expect:
         raise Invalid("a workspace has no head that could be expected", hint="leave it out")
     return await replace.guard(repository)
 
@@ -275,7 +322,9 @@ def _job(
 ) -> WriteJob:
     once = request.batch or BatchName(lake.ids.ksuid(lake.clock.wall()), since=head)
     name, replaces = request.uri.repository, request.replace is not None
-    return WriteJob(name, ref, target, request.actor, once, request.message, replaces, guard, workspace)
+    dynamic = request.replace is not None and request.replace.dynamic
+    job = WriteJob(name, ref, target, request.actor, once, request.message, replaces, guard, workspace)
+    return replace(job, skips=request.skips, dynamic=dynamic)
 
 
 async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
@@ -284,7 +333,7 @@ async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[T
     async with job_entries(repository, messages) as entries:
         if job.replace:
             own = set((await entries.paths()).to_pylist())
-            there = await _paths(repository, job.ref, job.target.prefix)
+            there = [path for each in _replaced(job, messages) for path in await _paths(repository, job.ref, each)]
             await workspaces.delete(repository, job.workspace, [path for path in there if path not in own], actor=actor)
         async for table in entries.changes():
             await workspaces.stage(repository, job.workspace, entries_of(table), actor=actor)

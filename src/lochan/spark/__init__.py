@@ -21,6 +21,8 @@ feed_frames     a pool as a stream, and what its commits changed
 catalog         a lake as a catalog of SQL; catalog_server answers its part that runs in the JVM
 source          the data source `lochan`, with source_writer and pyspark_hooks
 feed_source     the data source of streams out of a pool, with stream_reader
+source          the data source `lochan` in Python, with source_writer, source_options and pyspark_hooks;
+                source_server answers its part that runs in the JVM
 """
 
 from typing import TYPE_CHECKING, Any

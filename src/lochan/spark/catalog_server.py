@@ -57,7 +57,8 @@ def serve(requests: Iterable[str], answers: TextIO) -> None:
             tables = None
 
 
-def answer(tables: CatalogTables, request: Request) -> Answer:
+def answer(tables: object, request: Request) -> Answer:
+    """What the method for its verb returns, or why it is refused."""
     try:
         made: Answer = getattr(tables, f"on_{request['verb']}")(request)
     except LochanError as error:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lochan.connection import spark_lake
-from lochan.errors import Refused
+from lochan.errors import Invalid, Refused
+from lochan.spark.source_options import time_travel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from lochan.api.blocking import Lake
+    from lochan.api.frames import PlannedFrame
 
 _OTHER = re.compile(r"[^a-z0-9_]", re.IGNORECASE)
 
@@ -22,16 +27,21 @@ def read(
     *,
     where: str = "",
     columns: Sequence[str] = (),
+    version_as_of: str = "",
+    timestamp_as_of: str | datetime = "",
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """A pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`). It stays at the commit that
     the ref meant, whatever comes to the branch later.
 
-    `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. Raises QueryError
-    for one that is wrong, NotFound."""
+    `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. `version_as_of` is
+    any ref, where the place names none; `timestamp_as_of` a time (UTC, unless it says another zone), for the branch as
+    it was then. Raises QueryError for a test that is wrong, NotFound."""
+    moment = timestamp_as_of.isoformat() if isinstance(timestamp_as_of, datetime) else timestamp_as_of
     with spark_lake(lake, options).connect() as opened:
-        planned = opened.frames.read(spark, uri, where=where, columns=columns)
+        at = time_travel(opened, uri, version_as_of, moment)
+        planned = opened.frames.read(spark, at, where=where, columns=columns)
     return planned.frame(spark)
 
 
@@ -39,6 +49,7 @@ def register_views(
     spark: SparkSession,
     lake: str | os.PathLike[str] | None = None,
     *,
+    pools: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> dict[str, str]:
@@ -46,21 +57,43 @@ def register_views(
     it makes them anew. Returns what each stands for. Pools whose rows make no table are left out, and so is a name that
     two branches would have.
 
+    `pools` are those that you want, each with all of its branches (`logs`), or one ref of it (`logs@dev`). Then nothing
+    is left out: what makes no view is an error (NotFound, Refused, Invalid).
+
     Every data object of the lake that was not checked before is read, to compare it with its SHA-256, unless `check`
     is False: then damage may go unnoticed. Raises Gone, Corrupt."""
-    found = []
     with spark_lake(lake, options).connect() as opened:
-        uris = [f"{pool.name}@{each.name}" for pool in opened.pools() for each in opened.pool(pool.name).branches()]
-        for uri in uris:
-            try:
-                found.append((uri, opened.frames.read(spark, uri, check=check)))
-            except Refused:  # rows that make no table
-                continue
+        uris = list(_branches(opened, pools))
+        found = list(_planned(opened, spark, uris, check=check, skips=pools is None))
     names = [view_name(uri) for uri, _ in found]
+    if pools is not None and (twice := next((name for name in names if names.count(name) > 1), None)):
+        both = [uri for uri, _ in found if view_name(uri) == twice]
+        raise Invalid(
+            f"{' and '.join(both)} would be one view, {twice}", hint="read one of them with lochan.spark.read"
+        )
     views = {name: each for name, each in zip(names, found, strict=True) if names.count(name) == 1}
     for name, (_, planned) in views.items():
         planned.frame(spark).createOrReplaceTempView(name)
     return {name: uri for name, (uri, _) in views.items()}
+
+
+def _branches(lake: Lake, pools: Sequence[str] | None) -> Iterator[str]:
+    for name in [each.name for each in lake.pools()] if pools is None else dict.fromkeys(pools):
+        if "@" in name:
+            yield name
+        else:
+            yield from (f"{name}@{each.name}" for each in lake.pool(name).branches())
+
+
+def _planned(
+    lake: Lake, spark: SparkSession, uris: Sequence[str], *, check: bool, skips: bool
+) -> Iterator[tuple[str, PlannedFrame]]:
+    for uri in uris:
+        try:
+            yield uri, lake.frames.read(spark, uri, check=check)
+        except Refused:  # rows that make no table
+            if not skips:
+                raise
 
 
 def view_name(uri: str) -> str:

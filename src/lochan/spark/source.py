@@ -1,4 +1,5 @@
-"""The data source `lochan`.
+"""The data source `lochan`, as it is in Python. With the jar on the class path, `format("lochan")` is the provider in
+the JVM, and this one writes for it and reads files.
 
     lochan.spark.register(spark)
     spark.read.format("lochan").option("where", "status >= 500").load("logs@main")
@@ -24,27 +25,30 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lochan.connection import LakeAddress, spark_lake
 from lochan.errors import Invalid
 from lochan.spark.feed_source import FeedSource
-from lochan.spark.pyspark_hooks import activate_for, as_written, remember_names
-from lochan.spark.stream_reader import FEED_OPTIONS, check_batch, reads_changes
+from lochan.spark.pyspark_hooks import activate_for, remember_names
+from lochan.spark.source_options import (
+    STREAM_WRITES,
+    address_in,
+    check_options,
+    check_read,
+    commit_options,
+    is_table,
+    names_in,
+    path_in,
+    small,
+    uri_at,
+    write_request,
+)
+from lochan.spark.stream_reader import check_batch, reads_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lochan.api.frames import SourceParts
-    from lochan.api.options import CommitOptions
 
 NAME = "lochan"
-KEY = "request_key"  # the option that is an idempotency key
-EXPECT = "ifHead"  # the head that an overwrite may replace
-_OURS = frozenset(
-    ("path", "lake", "where", "from", "to", "columns", "message", "checkpointlocation", KEY, EXPECT.lower())
-) | frozenset(map(str.lower, FEED_OPTIONS))
-_OF_POOLS = ("where", "from", "to", "columns")
-_META = "metadata."  # what a commit is to carry
-
 
 remember_names()
 
@@ -80,8 +84,9 @@ class LochanSource(DataSource):
         if reads_changes(self.options):
             return self._changes().reader(schema)
         check_batch(self.options)
+        check_read(self.options)
         parts = self._planned()
-        if not self._is_table() and schema.names != parts.schema.names:  # the user's own schema: only these columns
+        if not is_table(self.options) and schema.names != parts.schema.names:  # the user's own: only these columns
             parts = self._read_parts(parts.commit, schema.names)
         return PartsReader(parts, schema)
 
@@ -96,30 +101,28 @@ class LochanSource(DataSource):
         return self._feed
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        from lochan.api.frames import APPEND, OVERWRITE
         from lochan.api.spark_tasks import origins_in
-        from lochan.spark.source_writer import JobWriter
+        from lochan.spark.source_writer import JobWriter, NoWriter
         from lochan.spark.write_frame import check_schema
 
+        uri, mode, expect, rows = write_request(self.options, schema, overwrite=overwrite)
         check_schema(schema)
-        expect = self.options.get(EXPECT, "")
-        if expect and not overwrite:
-            raise Invalid(f"{EXPECT}: only an overwrite expects a head", hint="leave it out, or say mode('overwrite')")
-        address, commit = self._address(), commit_options(self.options)
-        mode, origins = (OVERWRITE, origins_in(schema)) if overwrite else (APPEND, ())
+        address, commit = address_in(self.options), commit_options(self.options)
+        origins = origins_in(schema) if overwrite else ()
         with address.connect(counted=True) as lake:
-            begun = lake.frames.write(self._uri(), commit, mode=mode, origins=origins, expect=expect, silent=True)
-        return JobWriter(address, begun.job)
+            begun = lake.frames.write(uri, commit, mode=mode, origins=origins, expect=expect, rows=rows, silent=True)
+        return JobWriter(address, begun.job) if begun.before is None else NoWriter()
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from lochan.api.frames import APPEND, OVERWRITE
         from lochan.spark.source_writer import StreamWriter
         from lochan.spark.write_frame import check_schema
 
+        check_options(self.options, STREAM_WRITES, "stream")
         check_schema(schema)
-        address, commit = self._address(), commit_options(self.options, with_key=False)
+        address, commit = address_in(self.options), commit_options(self.options, with_key=False)
         with address.connect() as lake:
-            begun = lake.frames.write(self._uri(), commit, mode=OVERWRITE if overwrite else APPEND)
+            begun = lake.frames.write(path_in(self.options), commit, mode=OVERWRITE if overwrite else APPEND)
         if not begun.job.is_pool:
             hint = "`lochan create POOL` makes a pool"
             raise Invalid("streams go into pools, and this repository holds files", hint=hint)
@@ -131,32 +134,18 @@ class LochanSource(DataSource):
         return self._parts
 
     def _read_parts(self, commit: str = "", fields: list[str] | None = None) -> SourceParts:
-        options = self.options
-        wrong = next((name for name in _OF_POOLS if name in options), None) if self._is_table() else None
-        if wrong is not None:
-            raise Invalid(f"{wrong}: files are read without it", hint="choose rows and columns of the frame")
-        with self._address().connect() as lake:
+        check_read(self.options, may_stream=True)  # nothing says yet whether it will
+        given = small(self.options)
+        with address_in(self.options).connect() as lake:
             return lake.frames.parts(
-                self._uri(),
-                where=options.get("where", ""),
-                columns=[name.strip() for name in options.get("columns", "").split(",") if name.strip()],
+                uri_at(lake, self.options),
+                where=given.get("where", ""),
+                columns=names_in(given.get("columns", "")),
                 fields=fields or (),
-                low=options.get("from"),
-                high=options.get("to"),
+                low=given.get("from"),
+                high=given.get("to"),
                 commit=commit,
             )
-
-    def _is_table(self) -> bool:
-        return "/" in self.options.get("path", "")
-
-    def _address(self) -> LakeAddress:
-        return spark_lake(self.options.get("lake"), store_options_in(self.options))
-
-    def _uri(self) -> str:
-        path = self.options.get("path")
-        if not path:
-            raise Invalid("nothing says which pool is meant", hint="such as .load('logs@main') or .save('logs@main')")
-        return path
 
 
 class SourcePartition(InputPartition):
@@ -178,19 +167,3 @@ class PartsReader(DataSourceReader):
 
         if isinstance(partition, SourcePartition):  # else there is nothing to read
             yield from self._parts.read(partition.part, to_arrow_schema(self._schema))
-
-
-def commit_options(options: Any, *, with_key: bool = True) -> CommitOptions:
-    """A stream has no key: its batches are known by their numbers."""
-    from lochan.api.options import CommitOptions
-
-    metadata = {
-        name[len(_META) :]: value for name, value in as_written(options).items() if name.lower().startswith(_META)
-    }
-    key = options.get(KEY, "") if with_key else ""
-    return CommitOptions(message=options.get("message", ""), metadata=metadata, key=key)
-
-
-def store_options_in(options: Any) -> dict[str, str]:
-    """Of the lake's store: every option that is not ours, and the store refuses those that it does not know."""
-    return {name: value for name, value in options.items() if name.lower() not in _OURS and not name.startswith(_META)}

@@ -54,6 +54,19 @@ class JobWriter(DataSourceArrowWriter):
                 lake.frames.begun(self._job).abort()
 
 
+class NoWriter(DataSourceArrowWriter):
+    """Something is there already, and the mode is to leave it."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPart:
+        return WrittenPart([])
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """There is nothing to commit."""
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """There is nothing to abort."""
+
+
 class StreamWriter(DataSourceStreamArrowWriter):
     """Spark makes one for each batch, so that its files carry a fresh number."""
 

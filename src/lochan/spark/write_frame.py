@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lochan.api.frames import APPEND, OVERWRITE
+from lochan.api.frames import APPEND, OVERWRITE, RowOptions
 from lochan.api.options import CommitOptions
 from lochan.connection import spark_lake
 from lochan.errors import Invalid
+from lochan.spark.source_options import STATIC, is_dynamic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,13 +40,23 @@ def write(
     parts: int | None = None,
     cache: bool = False,
     expect: str = "",
+    replace_where: str = "",
+    partition_by: Sequence[str] = (),
+    partition_overwrite_mode: str = STATIC,
+    merge_schema: bool = True,
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
     key: str = "",
 ) -> LandResult:
     """Into a pool (`logs@main`), or as Parquet files of a repository (`sales@main/2026/`). `overwrite` puts the rows in
     place of all that is there, in the same commit. If the frame was read from there, that is refused if something has
-    come since; `expect` names the head that may be replaced, whatever was read.
+    come since; `expect` names the head that may be replaced, whatever was read. `errorifexists` and `ignore` write only
+    where nothing is; the one raises AlreadyExists, the other does nothing.
+
+    Of a pool, an overwrite with `replace_where` replaces the rows that pass this test of the pipe language, and every
+    row that is written must pass it. Files come to folders named by the columns `partition_by` (`year=2026/`); with
+    `partition_overwrite_mode="dynamic"` an overwrite replaces only those that rows come to. Without `merge_schema`, a
+    column that the table of files lacks is refused; a pool takes rows of any shape.
 
     Without `spread` rows stay where they are: no shuffle, and objects that overlap; `parts` is how many tasks they are
     spread over, if Spark is not to say. To spread rows, Spark samples their keys first, so the frame is computed twice;
@@ -61,8 +72,9 @@ def write(
     check_schema(frame.schema)
     commit = CommitOptions(message=message, metadata=metadata or {}, key=key)
     origins = origins_of(frame) if mode == OVERWRITE else ()
+    rows = RowOptions(replace_where, partition_by, is_dynamic(partition_overwrite_mode), merge_schema, frame.schema)
     with spark_lake(lake, options).connect(counted=True) as opened:
-        begun = opened.frames.write(uri, commit, mode=mode, origins=origins, expect=expect)
+        begun = opened.frames.write(uri, commit, mode=mode, origins=origins, expect=expect, rows=rows)
         landed: LandResult = begun.run(frame, spread=spread, parts=parts, cache=cache)
     return landed
 

@@ -361,6 +361,8 @@ CASES = {
     "Frames.feed_start": Case(lambda it: it.frames.feed_start(cast("Any", None)), "", local=True),
     "Frames.feed_end": Case(lambda it: it.frames.feed_end(cast("Any", None), None), "", local=True),
     "Frames.feed_batch": Case(lambda it: it.frames.feed_batch(cast("Any", None), "", ""), "", local=True),
+    "Frames.source_scan": Case(lambda it: it.frames.source_scan("logs"), "", local=True),
+    "Frames.prune": Case(lambda it: it.frames.prune(cast("Any", None), []), "", local=True),
     "Frames.diff": Case(lambda it: it.frames.diff("logs@main~", "logs@main"), "", local=True),
     "Frames.write": Case(lambda it: it.frames.write("logs"), "", local=True),
     "Frames.stream": Case(lambda it: it.frames.stream("logs", checkpoint="/tmp"), "", local=True),

@@ -30,6 +30,12 @@ from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 
+class DeleteTest(NamedTuple):
+    expression: ast.Expr
+    text: str
+    now: int
+
+
 class DeleteCommit(NamedTuple):
     head: str
     rows: int
@@ -58,7 +64,8 @@ async def delete_where(
 
     async def decide(on: MoveBase, tree: Tree) -> Swap:
         nonlocal last
-        swap, rows = await _decided(repository, on, tree, test, where, files, limits)
+        tested = DeleteTest(test, where, repository.clock.wall())
+        swap, rows = await rows_deleted(repository, on, tree, tested, files, limits)
         last = rows, len(swap.removed)
         return swap
 
@@ -66,14 +73,14 @@ async def delete_where(
     return DeleteCommit(head, *last)
 
 
-async def _decided(
-    repository: OpenRepository, on: MoveBase, tree: Tree, test: ast.Expr, text: str, files: Files, limits: Limits
+async def rows_deleted(
+    repository: OpenRepository, on: MoveBase, tree: Tree, test: DeleteTest, files: Files, limits: Limits = STANDARD
 ) -> tuple[Swap, int]:
+    """The objects with such rows, what is left of them, and how many rows go. Raises QueryError, NothingToDo."""
     snapshot = await snapshot_of(repository, on.id, tree)
-    now = repository.clock.wall()
-    source = PoolSource(snapshot, Scans(), test=of_expression(test, now))
+    source = PoolSource(snapshot, Scans(), test=of_expression(test.expression, test.now))
     source.widen()  # the test may name fields of objects that need not be read
-    tested = row_test(source, test, text, now)
+    tested = row_test(source, test.expression, test.text, test.now)
     with sessions(files, limits) as engines:
         indices = source.objects.tolist()
         paths = await place_objects(files, snapshot, indices, engines.main.folder, recheck=False)
@@ -91,5 +98,5 @@ async def _decided(
                 await engines.apart(partial(rewriting.add, form, [paths[index] for index in left], tested))
         added = await store_objects(repository, on.mint, rewriting.written(), engines.apart)
         rows = sum(counts.values())
-        message = f"Delete {rows:,} row{'' if rows == 1 else 's'} where {text}"
+        message = f"Delete {rows:,} row{'' if rows == 1 else 's'} where {test.text}"
         return Swap(entries_at(snapshot, hit), added, message), rows

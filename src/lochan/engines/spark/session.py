@@ -9,8 +9,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from lochan.engines.duckdb.limits import Limits
@@ -50,6 +51,8 @@ _REAPED = {
 }
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_JARS = "spark.jars"
+_JAR = Path(__file__).parents[2] / "spark" / "jars" / "lochan-catalog.jar"
 _PATIENCE_S = 20.0
 _SHOWN_MAX = 300  # characters of what a JVM prints
 _NAP_S = 0.5
@@ -188,7 +191,7 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
         "spark.driver.memory": f"{memory}m",
         "spark.driver.maxResultSize": f"{memory // 2}m",
         "spark.pyspark.python": sys.executable,
-        **place.options,
+        **_with_jar(place.options),
     }
     for name, value in options.items():
         builder = builder.config(name, value)
@@ -204,6 +207,14 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
                 raise Refused("Spark did not start: this Java is too old for it", hint=hint) from error
             hint = "`lochan doctor --spark` tells more"
             raise Refused(f"Spark did not start on {place.master}: {why(error, output)}", hint=hint) from error
+
+
+def _with_jar(options: Mapping[str, str]) -> dict[str, str]:
+    """The catalog and the data source have a part in the JVM, where it was built."""
+    if not _JAR.exists():
+        return dict(options)
+    given = [each for each in options.get(_JARS, "").split(",") if each]
+    return {**options, _JARS: ",".join(dict.fromkeys([*given, str(_JAR)]))}
 
 
 def _forget_dead() -> None:

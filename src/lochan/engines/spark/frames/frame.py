@@ -11,7 +11,8 @@ from lochan.engines.duckdb.run import scan_names
 from lochan.engines.query_context import QueryContext
 from lochan.engines.spark.file_access import check_objects, hadoop_files
 from lochan.engines.spark.frames.origin import marked
-from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan, top_fields
+from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan
+from lochan.engines.spark.frames.row_origin import origin_list
 from lochan.engines.spark.frames.typed_columns import select_list
 from lochan.engines.spark.scan import Views
 from lochan.engines.spark.session import MEANING, SUBSTITUTE
@@ -50,8 +51,9 @@ class PoolFrame:
                 _add_files(views, self.place, name, scans.files[name])
             sql = render(views.named(self.plan.query.copy()), "spark")
             columns = select_list(self.plan.row, self.plan.wide)
+            columns += origin_list(self.plan.origins, self.place, origin)
             rows = spark.sql(f"SELECT {', '.join(columns) or '1 AS `_`'} FROM ({sql})")
-            rows = marked(rows, [name for name, _ in top_fields(self.plan.row)] or ["_"], origin)
+            rows = marked(rows, self.plan.names or ["_"], origin)
             # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is
             # looked at again whenever it runs, by the settings that the user has then.
             return views.released(views.pinned(rows, origin.view))

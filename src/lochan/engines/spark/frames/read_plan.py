@@ -6,18 +6,23 @@ are floats, or decimals where a float would round one of the ints; everything el
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 
 from sqlglot import exp
 
 from lochan.engines.query_context import QueryContext
 from lochan.engines.spark.frames.origin import Origin
+from lochan.engines.spark.frames.row_origin import ORIGIN_COLUMNS
 from lochan.engines.spark.frames.wide_numbers import is_wide
 from lochan.errors import Invalid, Refused
 from lochan.pools.shape import FLOAT, INT, NULL, Path
 from lochan.query import ast
 from lochan.query.compile import compile
+from lochan.query.compile.plan import Plan
+from lochan.query.errors import UnknownField
 from lochan.query.output.columns import Column
 from lochan.query.output.formats import fields
 from lochan.query.sources.resolve import Opening
@@ -44,6 +49,12 @@ class ReadPlan:
     scans: Scans
     origin: Origin
     wide: frozenset[Path] = frozenset()  # fields of ints and floats that are decimals
+    origins: tuple[str, ...] = ()  # columns that say where a row comes from
+
+    @property
+    def names(self) -> list[str]:
+        """Of all columns."""
+        return [*(name for name, _ in top_fields(self.row)), *self.origins]
 
 
 async def plan(at: QueryContext, request: ReadRequest, tests: Sequence[ast.Expr] = ()) -> ReadPlan:
@@ -61,14 +72,37 @@ async def plan(at: QueryContext, request: ReadRequest, tests: Sequence[ast.Expr]
         tested = [ast.Where(test) for test in tests]
         sources = await opening.open(ast.Pipe((pipe.operators[0], *tested, *operators)))
         await opening.widen()
-        made = compile(pipe, sources, text=text, now=now, ordered=False)
+        candidates = list(dict.fromkeys(name for name in request.columns if name in ORIGIN_COLUMNS))
+        made, origins = _compiled(pipe, candidates, partial(compile, open_source=sources, text=text, now=now))
         top_fields(made.row)  # raises where they make no table
         [pool] = opening.pools
         whole = await opening.whole(pool)
     finally:
         await opening.close()
     wide = frozenset(path for path in _numbers(made.row) if is_wide(whole, path))
-    return ReadPlan(made.query, made.row, opening.scans, origin, wide)
+    return ReadPlan(made.query, made.row, opening.scans, origin, wide, origins)
+
+
+def _compiled(pipe: ast.Pipe, candidates: Sequence[str], compile: Callable[..., Plan]) -> tuple[Plan, tuple[str, ...]]:
+    """And which of the candidates are no fields of the rows: as few as can be, for a field goes first."""
+    unknown: UnknownField | None = None
+    for count in range(len(candidates) + 1):
+        for left_out in combinations(candidates, count):
+            try:
+                return compile(_without(pipe, left_out), ordered=False), left_out
+            except UnknownField as error:
+                unknown = unknown or error
+    assert unknown is not None
+    raise unknown
+
+
+def _without(pipe: ast.Pipe, names: Sequence[str]) -> ast.Pipe:
+    """REQUIRES: if there are any, the last operator names the columns."""
+    cut = pipe.operators[-1]
+    if not names or not isinstance(cut, ast.Cut):
+        return pipe
+    kept = tuple(each for each in cut.fields if not (isinstance(each.value, ast.Name) and each.value.name in names))
+    return ast.Pipe((*pipe.operators[:-1], ast.Cut(kept, span=cut.span)))
 
 
 def _numbers(row: Column, above: Path = ()) -> Iterator[Path]:

@@ -5,6 +5,7 @@ which the task runs on the embedded engine; a part of a table of files is one of
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from lochan.engines.query_context import QueryContext
 from lochan.engines.spark.executors import TASK_MEMORY_BYTES
 from lochan.engines.spark.frames.origin import Origin, marked_schema
 from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan
+from lochan.engines.spark.frames.row_origin import with_origin
 from lochan.engines.spark.frames.table_files import FileReading, table_files
 from lochan.engines.spark.frames.typed_columns import arrow, arrow_schema
 from lochan.errors import Invalid
@@ -37,7 +39,7 @@ from lochan.versioning.uri import Uri
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-PART_BYTES = 32 << 20  # objects are read together up to this
+PART_BYTES = 32 << 20  # objects are read together up to this, or less where that keeps all processors busy
 _FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task replaces it by the folder that they lie in
 
 
@@ -58,6 +60,7 @@ class PoolParts:
     wide: frozenset[tuple[str, ...]]  # fields that are decimals
     schema: StructType
     parts: Sequence[PoolPart]
+    origins: tuple[str, ...] = ()  # columns that say where a row comes from
 
     def read(self, part: PoolPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """On an executor. Raises Invalid for columns that are not as the schema says, Gone."""
@@ -66,7 +69,9 @@ class PoolParts:
             with DuckSession(Limits(TASK_MEMORY_BYTES, threads=1), folders=[*root, folder]) as session:
                 sql = part.sql.replace(_FOLDER, f"{folder}/".replace("'", "''"))
                 for batch in session.stream(sql):
-                    yield _cast(arrow(batch, self.row, self.wide), schema)
+                    rows = arrow(batch, self.row, self.wide)
+                    rows = with_origin(rows, self.origins, self.place, self.commit, part.objects[0].address)
+                    yield _cast(rows, schema)
 
     async def _placed(self, part: PoolPart, folder: str) -> list[str]:
         """Each object by its number in the folder: where it lies, or a copy."""
@@ -99,8 +104,10 @@ async def pool_parts(at: QueryContext, request: ReadRequest) -> PoolParts:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     made = await plan(at, request)
-    schema = marked_schema(from_arrow_schema(arrow_schema(made.row, made.wide)), made.origin)
-    return PoolParts(at.place.for_others(), made.origin.commit, made.row, made.wide, schema, list(_parts(made)))
+    columns = [*arrow_schema(made.row, made.wide), *((name, pa.string()) for name in made.origins)]
+    schema = marked_schema(from_arrow_schema(pa.schema(columns)), made.origin)
+    place, commit = at.place.for_others(), made.origin.commit
+    return PoolParts(place, commit, made.row, made.wide, schema, list(_parts(made)), made.origins)
 
 
 async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
@@ -121,15 +128,22 @@ async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
 def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
     """Each object is in one scan, and in one part."""
     names = scan_names(planned.query, planned.scans)
+    part_bytes = 0 if planned.origins else _part_bytes(planned, names)  # of one object each, if rows are to say which
     for name in names:
         held: list[DataObject] = []
         for each in planned.scans.files[name].objects:
-            if held and sum(one.size for one in held) + each.size > PART_BYTES:
+            if held and sum(one.size for one in held) + each.size > part_bytes:
                 yield _part(planned, names, name, held)
                 held = []
             held.append(each)
         if held:
             yield _part(planned, names, name, held)
+
+
+def _part_bytes(planned: ReadPlan, names: list[str]) -> int:
+    """The driver's processors stand for those of the executors, which nobody knows here."""
+    total = sum(each.size for name in names for each in planned.scans.files[name].objects)
+    return min(PART_BYTES, total // (os.cpu_count() or 1))
 
 
 def _part(planned: ReadPlan, names: list[str], name: str, objects: list[DataObject]) -> PoolPart:

@@ -20,15 +20,21 @@ import org.apache.spark.SparkContext;
  */
 final class Planner {
   static final ObjectMapper JSON = new ObjectMapper();
-  private static final String MODULE = "lochan.spark.catalog_server";
+  private static final String CATALOG = "lochan.spark.catalog_server";
 
   private final Map<String, String> options;
+  private final String module;
   private Process process;
   private BufferedWriter requests;
   private BufferedReader answers;
 
   Planner(Map<String, String> options) {
+    this(options, CATALOG);
+  }
+
+  Planner(Map<String, String> options, String module) {
     this.options = Map.copyOf(options);
+    this.module = module;
   }
 
   static ObjectNode request(String verb) {
@@ -66,7 +72,7 @@ final class Planner {
   }
 
   private void start() throws IOException {
-    ProcessBuilder builder = new ProcessBuilder(python(), "-m", MODULE);
+    ProcessBuilder builder = new ProcessBuilder(python(), "-m", module);
     builder.redirectError(ProcessBuilder.Redirect.INHERIT);
     process = builder.start();
     requests = new BufferedWriter(new OutputStreamWriter(process.getOutputStream(), StandardCharsets.UTF_8));

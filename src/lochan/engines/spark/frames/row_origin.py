@@ -1,0 +1,45 @@
+"""Columns that say where a row comes from. A read has them if it names them, and if no row has a field of that name.
+
+_commit    the commit that is read
+_object    the address of the data object, as `from POOL:objects` lists it
+_path      the same with the place of the lake in front: where the file lies on the store
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lochan.engines.spark.frames.origin import Origin
+from lochan.query.dialects.spark_words import name_sql, quoted
+from lochan.store.open import StoreLocation
+
+COMMIT, OBJECT, PATH = "_commit", "_object", "_path"
+ORIGIN_COLUMNS = (COMMIT, OBJECT, PATH)
+
+
+def origin_sql(name: str, place: StoreLocation, origin: Origin) -> str:
+    """Of a row, where a file is scanned. Its name comes escaped from Spark, but an address has nothing to escape."""
+    if name == COMMIT:
+        return f"'{origin.commit}'"
+    address = f"regexp_extract(input_file_name(), '{origin.repository}/data/.*$', 0)"
+    return address if name == OBJECT else f"concat({quoted(_root(place))}, {address})"
+
+
+def origin_list(names: Sequence[str], place: StoreLocation, origin: Origin) -> list[str]:
+    return [f"{origin_sql(name, place, origin)} AS {name_sql(name)}" for name in names]
+
+
+def with_origin(
+    batch: pa.RecordBatch, names: Sequence[str], place: StoreLocation, commit: str, address: str
+) -> pa.RecordBatch:
+    """Rows of one object."""
+    values = {COMMIT: commit, OBJECT: address, PATH: f"{_root(place)}{address}"}
+    for name in names:
+        batch = batch.append_column(name, pa.repeat(pa.scalar(values[name]), batch.num_rows))
+    return batch
+
+
+def _root(place: StoreLocation) -> str:
+    return f"{place.url.removeprefix('file://').rstrip('/')}/"
