@@ -143,6 +143,8 @@ class KeyRanges:
 def bounds_of(weights: Mapping[bytes, float], count: int) -> list[bytes]:
     """That cut keys into about so many parts of the same weight. A key that weighs as much as a part has one of its
     own; a key that weighs as much as several has as many, and is there as often."""
+    if count == 1:
+        return []
     each = sum(weights.values()) / count
     bounds: list[bytes] = []
     held = 0.0

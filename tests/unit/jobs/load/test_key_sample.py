@@ -172,7 +172,7 @@ def test_files_without_a_spot_are_never_opened(tmp_path: Path) -> None:
 def test_bounds_give_hot_keys_parts_of_their_own() -> None:
     weights = {b"a": 1.0, b"b": 6.0, b"c": 1.0, b"d": 2.0, b"e": 2.0}
     assert bounds_of(weights, 6) == [b"b", b"b", b"b", b"b\0", b"d", b"d\0", b"e", b"e\0"]
-    assert bounds_of({}, 1) == []
+    assert bounds_of({}, 1) == bounds_of({b"a": 1.0}, 1) == bounds_of({}, 2) == []
 
 
 def test_too_many_splits_are_refused() -> None:
