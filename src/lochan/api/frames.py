@@ -170,6 +170,22 @@ class Frames:
             return FrameWrite(self._session, None, before)
         return FrameWrite(self._session, await begin(lake, request))
 
+    async def change(
+        self, uri: str, commit: str, options: CommitOptions = DEFAULT_COMMIT, *, command: str, silent: bool = False
+    ) -> FrameWrite:
+        """Begins a statement that changes single rows of a pool: `delete`, `update` or `merge`. The rows were read at
+        `commit`, as `rows` plans it. It lands on any head that still has all data objects whose rows change; what
+        others have added meanwhile stays. Raises as `write` does."""
+        from lochan.jobs.write import ChangeRequest, WriteRequest, begin, landed_by_key
+
+        message, lake = message_of(options), self._session.lake
+        actor = self._session.acting(options.key, command, uri, message)
+        request = WriteRequest(prefix_uri(uri), actor, message, silent=silent, change=ChangeRequest(command, commit))
+        before = await landed_by_key(lake, request) if options.key and not silent else None
+        if before is not None:
+            return FrameWrite(self._session, None, before)
+        return FrameWrite(self._session, await begin(lake, request))
+
     def begun(self, job: WriteJob) -> FrameWrite:
         return FrameWrite(self._session, job)
 

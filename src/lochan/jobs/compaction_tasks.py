@@ -123,7 +123,7 @@ def merge_alone(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[T
     with reports_errors():
         for task in _tasks(tasks):
             with _read(merging, task, whole=False) as (_, rewriting):
-                yield from _stored(merging.target, rewriting.written())
+                yield from store_written(merging.target, rewriting.written())
 
 
 def sample(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -161,11 +161,11 @@ def merge_part(merging: Merging, records: Iterable[pa.RecordBatch]) -> Iterator[
         return
     group = _group_of(merging.groups, first.column("part")[0].as_py())
     target = merging.target
-    with reports_errors(), _session(target) as session:
+    with reports_errors(), task_session(target) as session:
         knowledge = Knowledge(_known_forms(Forms(), group))
         rewriting = ObjectRewriter(session, session, target.settings, knowledge, 0, whole=True)
         _take(session, rewriting, Received(chain([first], each)))
-        yield from _stored(target, rewriting.written())
+        yield from store_written(target, rewriting.written())
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[D
     files = files_of(store)
     snapshot = Snapshot([Owner(target.repository_id, "a compaction")], target.settings, [table_of(task.entries)])
     forms = Forms()
-    with _session(target, files.folders) as session, _session(target) as spare:
+    with task_session(target, files.folders) as session, task_session(target) as spare:
         paths = asyncio.run(place_objects(files, snapshot, snapshot.all.tolist(), session.folder))
         size = int(snapshot.sizes.sum())
         knowledge = Knowledge(_known_forms(forms, group))
@@ -207,7 +207,7 @@ def _take(session: DuckSession, rewriting: ObjectRewriter, received: Received) -
     rewriting.add_laid_out(_ROWS)
 
 
-def _stored(target: PoolTarget, files: Iterator[WrittenObject]) -> Iterator[TaskMessage]:
+def store_written(target: PoolTarget, files: Iterator[WrittenObject]) -> Iterator[TaskMessage]:
     clock, ids = SystemClock(), Ids()
     putting = PutCounter(target.store(clock, ids))
     writer = target.writer(putting.store, clock, ids)
@@ -239,7 +239,7 @@ def _told(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:
     return pa.table(columns, names=_SAMPLE.names).cast(_SAMPLE).combine_chunks().to_batches()[0]
 
 
-def _session(target: PoolTarget, folders: Sequence[str] | None = None) -> DuckSession:
+def task_session(target: PoolTarget, folders: Sequence[str] | None = None) -> DuckSession:
     """Two of these are within what a task may use."""
     limits = target.limits._replace(memory_bytes=target.limits.memory_bytes // 2)
     return DuckSession(limits, folders=folders, temp=target.temp or spark_folder(), ordered=False)

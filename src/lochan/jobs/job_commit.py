@@ -4,7 +4,8 @@ Whoever cannot know whether their commit landed (a driver that was killed, an an
 the same name: (job, batch), which the commit carries. It is looked for on every try, on the head that the try is
 computed on, and the commit is valid on that head alone: so it is exact with any number of writers.
 
-An overwrite may drop only what its rows were made of (ReplaceGuard).
+An overwrite may drop only what its rows were made of (ReplaceGuard). A change of single rows replaces the objects that
+it has read, on any head that still has all of them: what others have added meanwhile stays.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.errors import NotFound, PreconditionFailed
+from lochan.errors import Conflict, NotFound, PreconditionFailed
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
-from lochan.jobs.messages import TaskMessage, together
+from lochan.jobs.messages import RowCounts, TaskMessage, together
 from lochan.journal.keys import CarriedOut
-from lochan.pools.commit_objects import Swap, apply_swap, new_objects
+from lochan.pools.commit_objects import Swap, apply_swap, check_present, new_objects
 from lochan.pools.facts import unparsed_times
 from lochan.pools.json_row import Fault
 from lochan.tree.diff import diff
@@ -98,6 +99,7 @@ class LandResult:
     first_faults: tuple[Fault, ...] = ()
     again: bool = False  # it had landed before, and these objects were not needed
     put_bytes: int = 0  # that executors put to the store, as they counted it
+    changed: RowCounts | None = None  # by a statement that changes single rows
 
     @property
     def unparsed_times(self) -> dict[str, int]:
@@ -119,11 +121,13 @@ async def land(
     why: str = "load",
 ) -> LandResult:
     """Adds the objects to whatever the head is, or puts them in place of all that it has `under` a path, if the guard
-    lets that head be replaced. Raises what a move raises, PreconditionFailed, and Gone where garbage was collected
-    twice since the job began."""
+    lets that head be replaced; or in place of the objects that the tasks have replaced, if all of these are still
+    there. Raises what a move raises, PreconditionFailed, ConcurrentCommit, and Gone where garbage was collected twice
+    since the job began."""
     done = together(messages)
-    if not done.entries and not replace:
-        return LandResult("", faults=done.faults, first_faults=done.first_faults)
+    _check_replaced_once(done.removed)
+    if not done.entries and not done.removed and not replace:
+        return LandResult("", faults=done.faults, first_faults=done.first_faults, changed=done.changed)
 
     async def compute(on: MoveBase) -> MovePlan:
         found = None if once is None else found_again(repository.folded().recorded, on.id, once)
@@ -131,9 +135,9 @@ async def land(
             raise _Again(found)
         if replace:
             await guard.check(repository, branch, on.id, under)
-        tree = await _tree(repository, on, done.entries, under if replace else None)
-        message = f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
-        return MovePlan(tree, (on.id,), message, new=new_objects(done.entries))
+        await check_present(repository, on, done.removed)
+        tree = await _tree(repository, on, Swap(done.removed, done.entries), under if replace else None)
+        return MovePlan(tree, (on.id,), _default_message(why, done), new=new_objects(done.entries))
 
     if once is not None:
         message = message._replace(metadata=_with(message.metadata, once.metadata()))
@@ -151,7 +155,20 @@ async def land(
         done.faults,
         done.first_faults,
         put_bytes=done.put_bytes,
+        changed=done.changed,
     )
+
+
+def _default_message(why: str, done: TaskMessage) -> str:
+    if done.changed is not None:
+        return f"{why.capitalize()} rows: {done.changed}"
+    return f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
+
+
+def _check_replaced_once(removed: tuple[Entry, ...]) -> None:
+    """Two tasks that had replaced one object would have kept its rows twice."""
+    if len({entry.path for entry in removed}) < len(removed):
+        raise Conflict("two tasks have changed rows of one data object", hint="nothing was changed; run it again")
 
 
 async def landed_before(repository: OpenRepository, branch: str, once: BatchName) -> str | None:
@@ -184,13 +201,13 @@ class _Again(Exception):
         self.commit = commit
 
 
-async def _tree(repository: OpenRepository, on: MoveBase, entries: tuple[Entry, ...], replaced: str | None) -> Tree:
+async def _tree(repository: OpenRepository, on: MoveBase, swap: Swap, replaced: str | None) -> Tree:
     if replaced is None:
-        return await apply_swap(repository, on, Swap((), entries))
+        return await apply_swap(repository, on, swap)
     tree = await repository.tree(on.head)
     columns = [batch["path"] async for batch in tree.scan(replaced)]
     gone = pa.concat_arrays(columns) if columns else pa.array([], pa.string())
-    return await repository.trees.apply(tree, bulk.together(table_of(entries), gone), on.mint)
+    return await repository.trees.apply(tree, bulk.together(table_of(swap.added), gone), on.mint)
 
 
 def _with(left: Mapping[str, str], right: Mapping[str, str]) -> dict[str, str]:

@@ -42,6 +42,21 @@ _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Failed|Exit): .*$", re.MULTILIN
 _MARKED = re.compile(r"lochan-error:([A-Za-z0-9+/=]+):")
 
 
+class RowCounts(msgspec.Struct, frozen=True, array_like=True):
+    """Rows of a pool that a statement has changed."""
+
+    deleted: int = 0
+    updated: int = 0
+    inserted: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(self.deleted + other.deleted, self.updated + other.updated, self.inserted + other.inserted)
+
+    def __str__(self) -> str:
+        named = {"deleted": self.deleted, "updated": self.updated, "inserted": self.inserted}
+        return ", ".join(f"{count:,} {name}" for name, count in named.items() if count) or "nothing changed"
+
+
 class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     entries: tuple[Entry, ...] = ()  # objects that are on the store, and that nobody knows of yet
     rows: int = 0  # in them
@@ -49,6 +64,8 @@ class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     faults: int = 0  # lines that were no rows
     first_faults: tuple[Fault, ...] = ()
     put_bytes: int = 0  # that the task put to the store since its last message
+    removed: tuple[Entry, ...] = ()  # objects of a branch that the entries replace
+    changed: RowCounts | None = None  # by a statement that changes single rows
 
 
 def encode_message(message: TaskMessage) -> bytes:
@@ -72,6 +89,7 @@ def from_table(table: pa.Table) -> list[TaskMessage]:
 def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMessage:
     """All of them as one."""
     every = list(messages)
+    changed = [message.changed for message in every if message.changed is not None]
     return TaskMessage(
         tuple(entry for message in every for entry in message.entries),
         sum(message.rows for message in every),
@@ -79,6 +97,8 @@ def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMes
         sum(message.faults for message in every),
         tuple(fault for message in every for fault in message.first_faults)[:faults_shown],
         sum(message.put_bytes for message in every),
+        tuple(entry for message in every for entry in message.removed),
+        sum(changed, RowCounts()) if changed else None,
     )
 
 

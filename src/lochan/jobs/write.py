@@ -19,13 +19,15 @@ import pyarrow as pa
 
 from lochan.engines.spark.executors import TASK_MEMORY_BYTES
 from lochan.engines.spark.frames.origin import Origin
-from lochan.errors import Invalid, Retry
+from lochan.errors import Invalid, Refused, Retry
 from lochan.formats.job import JobRecord
+from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
 from lochan.jobs.file_writer import FilesTarget, files_target
 from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
 from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
 from lochan.jobs.record import JobPlace, add_silent_batch, begin_silent, end_silent
+from lochan.jobs.row_changes import ChangeTarget, by_object
 from lochan.journal.keys import CarriedOut, without_key
 from lochan.store.open import StoreLocation
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
@@ -81,6 +83,12 @@ class WriteRequest(NamedTuple):
     batch: BatchName | None = None  # of a stream; None: a job of its own
     memory_bytes: int = TASK_MEMORY_BYTES  # of one task
     silent: bool = False  # no process stays with the job and reports
+    change: ChangeRequest | None = None  # single rows change; None: rows come as they are
+
+
+class ChangeRequest(NamedTuple):
+    verb: str  # in the journal, and in a commit that has no message
+    commit: str  # that the rows were read at
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,7 @@ class WriteJob:
     guard: ReplaceGuard = NO_GUARD
     workspace: str = ""  # its id
     record: JobRecord | None = None  # of a silent one
+    verb: str = ""  # in the journal, and in a commit that has no message; "": that of the target
 
     @property
     def about(self) -> str:
@@ -116,7 +125,9 @@ class WriteJob:
         many tasks, unless Spark is to decide that. Raises what a task raised."""
         from lochan.jobs.tasks import run_tasks
 
-        if spread and isinstance(self.target, PoolTarget):
+        if isinstance(self.target, ChangeTarget):
+            frame = by_object(frame)
+        elif spread and isinstance(self.target, PoolTarget):
             frame = spread_by_key(frame, self.target.settings, parts)
         return run_tasks(frame, self.write)
 
@@ -201,7 +212,7 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
             replace=job.replace,
             under=job.target.prefix,
             guard=job.guard,
-            why=job.target.verb,
+            why=job.verb or job.target.verb,
         )
     finally:
         await repository.close()
@@ -213,14 +224,28 @@ async def _begin_pool(lake: JobLake, repository: OpenRepository, request: WriteR
         raise Invalid(f"{uri}: a pool holds rows, and no files", hint=f"write to {uri._replace(path='')}")
     branch = on_branch(uri).ref or repository.repository.default_branch
     target = await pool_target(repository, lake.place, branch, memory_bytes=request.memory_bytes)
+    if request.change is not None:
+        target = await _change_target(repository, target, request.change)
     head = repository.folded().branch(branch).head
     guard = NO_GUARD if request.replace is None else await request.replace.guard(repository)
     await guard.check(repository, branch, head)
     return _job(lake, request, branch, target, head, guard)
 
 
+async def _change_target(repository: OpenRepository, pool: PoolTarget, change: ChangeRequest) -> ChangeTarget:
+    found = await repository.resolve(change.commit)
+    tree = TreeRef(found.commit.tree, found.commit.tree_file)
+    return ChangeTarget(
+        pool.place, pool.repository_id, pool.settings, pool.mint, pool.limits, tree=tree, commit=found.commit_id
+    )
+
+
 async def _begin_table(lake: JobLake, repository: OpenRepository, request: WriteRequest) -> WriteJob:
     uri = request.uri
+    if request.change is not None:
+        raise Refused(
+            f"{uri} holds files, whose rows do not change", hint="write the whole table with mode='overwrite'"
+        )
     ref = writable(uri).ref or repository.repository.default_branch
     found = await repository.resolve(ref, workspaces=True)
     if found.branch is not None and not found.branch.layers.empty:
@@ -252,7 +277,8 @@ def _job(
 ) -> WriteJob:
     once = request.batch or BatchName(lake.ids.ksuid(lake.clock.wall()), since=head)
     name, replaces = request.uri.repository, request.replace is not None
-    return WriteJob(name, ref, target, request.actor, once, request.message, replaces, guard, workspace)
+    verb = request.change.verb if request.change is not None else ""
+    return WriteJob(name, ref, target, request.actor, once, request.message, replaces, guard, workspace, verb=verb)
 
 
 async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
