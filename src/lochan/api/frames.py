@@ -41,6 +41,10 @@ SPARK_SCHEMA = "spark.schema"  # in the metadata of a pool: the columns that CRE
 
 
 class PlannedFrame(Protocol):
+    @property
+    def commit(self) -> str:
+        """That it is read at. Empty: of a workspace, whose files may change."""
+
     def frame(self, spark: SparkSession) -> DataFrame: ...
 
 
@@ -81,20 +85,31 @@ class Frames:
         self._session = session
 
     async def read(
-        self, spark: SparkSession, uri: str, *, where: str = "", columns: Sequence[str] = (), check: bool = True
+        self,
+        spark: SparkSession,
+        uri: str,
+        *,
+        where: str = "",
+        columns: Sequence[str] = (),
+        check: bool = True,
+        metadata: bool = False,
     ) -> PlannedFrame:
         """A pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`), at the commit that the
-        ref means now. `check`: data objects that were not checked before are compared with their SHA-256. Raises
-        QueryError, NotFound, Refused for rows that make no table, Invalid for files that make none, Gone, Corrupt."""
+        ref means now. `check`: data objects that were not checked before are compared with their SHA-256. `metadata`:
+        with the columns `_commit`, `_object` and `_row`, which tell where a row of a pool is. Raises QueryError,
+        NotFound, Refused for rows that make no table, Invalid for files that make none, Gone, Corrupt."""
         at, found = self._session.lake.queries(), prefix_uri(uri)
         if "/" in uri:
             from lochan.engines.spark.frames.table_frame import table_frame
 
+            if metadata:
+                raise Invalid("only rows of a pool tell where they are from", hint="read the files without it")
             return await table_frame(spark, at, found, where, columns)
         from lochan.engines.spark.frames.frame import pool_frame
         from lochan.engines.spark.frames.read_plan import ReadRequest
 
-        return await pool_frame(spark, at, ReadRequest(found, where, columns), check=check)
+        request = ReadRequest(found, where, columns)
+        return await pool_frame(spark, at, request, check=check, metadata=metadata)
 
     async def scan(
         self, uri: str, filters: Sequence[Mapping[str, Any]] = (), *, known: Mapping[str, Set[str]] | None = None

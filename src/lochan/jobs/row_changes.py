@@ -5,12 +5,7 @@ writes its other rows into new objects, column by column, as a delete by predica
 the fields that were given another value change: the rest is read from the object, and never from a frame, in which a
 value may look different (a number among texts is a text of JSON there, and what is missing is NULL).
 
-A batch of changes has these columns first, and behind them the columns of the table:
-
-    0  operation   DELETE, UPDATE or INSERT
-    1  object      the path of the data object; NULL: the row is new
-    2  row         its number there
-    3  fields      numbers of the columns that an update gives another value
+The columns of a batch of changes are in `row_change_columns`.
 """
 
 from __future__ import annotations
@@ -37,6 +32,7 @@ from lochan.ingest.tabular import check_batch, rows_of
 from lochan.jobs.compaction_tasks import store_written, task_session
 from lochan.jobs.messages import PoolTarget, RowCounts, TaskMessage, reports_errors
 from lochan.jobs.pool_writer import write_rows
+from lochan.jobs.row_change_columns import CHANGE_COLUMNS, DELETE, FIELDS, OBJECT, OPERATION, ROW, UPDATE
 from lochan.jobs.stored_rows import stored_rows
 from lochan.pools.forms import Form, Forms
 from lochan.pools.json_row import Row
@@ -49,10 +45,6 @@ if TYPE_CHECKING:
 
     from lochan.engines.duckdb.session import DuckSession
 
-DELETE, UPDATE, INSERT = 0, 1, 2
-CONTROL_COLUMNS = ("#operation", "#object", "#row", "#fields")  # a single # begins no name that users give
-CONTROL_SCHEMA = "`#operation` int, `#object` string, `#row` bigint, `#fields` array<int>"
-_OPERATION, _OBJECT, _ROW, _FIELDS = range(4)
 _GONE = "gone"
 
 
@@ -82,8 +74,8 @@ def by_object(frame: DataFrame) -> DataFrame:
     from lochan.jobs.tasks import numbered
 
     rows, names = numbered(frame), frame.columns
-    fresh = functions.concat(functions.lit("~"), functions.pmod(functions.hash(*rows.columns[4:]), functions.lit(64)))
-    together = rows.repartition(functions.coalesce(f"c{_OBJECT}", fresh)).sortWithinPartitions(f"c{_OBJECT}")
+    fresh = functions.concat(functions.lit("~"), functions.pmod(functions.hash(*rows.columns), functions.lit(64)))
+    together = rows.repartition(functions.coalesce(f"c{OBJECT}", fresh)).sortWithinPartitions(f"c{OBJECT}")
     return together.toDF(*names)
 
 
@@ -96,7 +88,7 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[_Piece]:
     """Rows of one object each."""
     for batch in batches:
         begin = 0
-        for object, group in groupby(batch.column(_OBJECT).to_pylist()):
+        for object, group in groupby(batch.column(OBJECT).to_pylist()):
             count = sum(1 for _ in group)
             yield _Piece(object, batch.slice(begin, count))
             begin += count
@@ -112,7 +104,7 @@ def _insert(target: ChangeTarget, changes: Iterable[pa.RecordBatch]) -> Iterator
 
 
 def _values(changes: pa.RecordBatch) -> pa.RecordBatch:
-    return changes.select(list(range(len(CONTROL_COLUMNS), changes.num_columns)))
+    return changes.select(list(range(len(CHANGE_COLUMNS), changes.num_columns)))
 
 
 # --- rows of an object -----------------------------------------------------------------------------------------------
@@ -147,7 +139,7 @@ def _change(target: ChangeTarget, object: str, batches: Iterable[pa.RecordBatch]
 def _gathered(object: str, batches: Iterable[pa.RecordBatch]) -> _ObjectChanges:
     found, seen = _ObjectChanges(set(), {}), set[int]()
     for batch in batches:
-        for row, operation in zip(batch[_ROW].to_pylist(), batch[_OPERATION].to_pylist(), strict=True):
+        for row, operation in zip(batch[ROW].to_pylist(), batch[OPERATION].to_pylist(), strict=True):
             if row in seen:
                 raise _twice(object, row)
             seen.add(row)
@@ -159,13 +151,13 @@ def _gathered(object: str, batches: Iterable[pa.RecordBatch]) -> _ObjectChanges:
 
 def _updates(batch: pa.RecordBatch) -> Iterator[tuple[int, Row]]:
     """Without those that give no field another value."""
-    is_update = pc.and_(pc.equal(batch.column(_OPERATION), UPDATE), pc.greater(pc.list_value_length(batch[_FIELDS]), 0))
+    is_update = pc.and_(pc.equal(batch.column(OPERATION), UPDATE), pc.greater(pc.list_value_length(batch[FIELDS]), 0))
     chosen = batch.filter(is_update)
     if not chosen.num_rows:
         return
     values = _values(chosen)
     names, rows = values.schema.names, rows_of(check_batch("the rows", values))
-    for number, fields, row in zip(chosen[_ROW].to_pylist(), chosen[_FIELDS].to_pylist(), rows, strict=True):
+    for number, fields, row in zip(chosen[ROW].to_pylist(), chosen[FIELDS].to_pylist(), rows, strict=True):
         yield number, {names[each]: row[names[each]] for each in fields}
 
 

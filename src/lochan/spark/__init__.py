@@ -4,6 +4,7 @@
 
     logs = lochan.spark.read(spark, "logs@main", where="status >= 500", columns=["ts", "host"])
     lochan.spark.write(frame, "logs@main", message="from the other system")
+    lochan.spark.update(spark, "logs@main", {"status": "500"}, where="status = 501")
     lochan.spark.register_views(spark)            # then: select … from logs_main
     lochan.spark.register(spark)                  # then: spark.read.format("lochan"), df.write.format("lochan")
 
@@ -15,6 +16,7 @@ All of this goes through the verbs of `lochan.api.frames`; what runs on Spark is
 
 frames          read, register_views, diff
 write_frame     write, and which columns can be kept
+row_changes     delete, update and merge, with table_changes and merge_clauses
 ingest_stream   a stream into a pool, a commit for each of its batches
 catalog         a lake as a catalog of SQL; catalog_server answers its part that runs in the JVM
 source          the data source `lochan`, with source_writer and pyspark_hooks
@@ -26,20 +28,36 @@ if TYPE_CHECKING:
     from lochan.spark.catalog import catalog_jar, catalog_settings
     from lochan.spark.frames import diff, read, register_views
     from lochan.spark.ingest_stream import ingest
+    from lochan.spark.row_changes import delete, merge, update
     from lochan.spark.source import register
     from lochan.spark.write_frame import write
 
 _MODULES = {
     "catalog_jar": "catalog",
     "catalog_settings": "catalog",
+    "delete": "row_changes",
     "diff": "frames",
     "ingest": "ingest_stream",
+    "merge": "row_changes",
     "read": "frames",
     "register": "source",
     "register_views": "frames",
+    "update": "row_changes",
     "write": "write_frame",
 }
-__all__ = ["catalog_jar", "catalog_settings", "diff", "ingest", "read", "register", "register_views", "write"]
+__all__ = [
+    "catalog_jar",
+    "catalog_settings",
+    "delete",
+    "diff",
+    "ingest",
+    "merge",
+    "read",
+    "register",
+    "register_views",
+    "update",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

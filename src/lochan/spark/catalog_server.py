@@ -102,7 +102,8 @@ class CatalogTables:
 
     def on_plan(self, request: Request) -> Answer:
         known = self._plan(request["uri"]).kinds
-        return self._lake.frames.scan(request["uri"], request["filters"], known=known).as_json()
+        planned = self._lake.frames.scan(request["uri"], request["filters"], known=known)
+        return planned.as_json(request.get("metadata", ()))
 
     def on_create(self, request: Request) -> Answer:
         uri, properties = _uri(request), dict(request["properties"])
@@ -127,6 +128,9 @@ class CatalogTables:
     def on_rename(self, request: Request) -> Answer:
         self._lake.pool(_name(request)).rename(request["to"])
         return {}
+
+    def on_where(self, request: Request) -> Answer:
+        return {"where": self._plan(request["at"]).where(request["filters"])}
 
     def on_can_delete(self, request: Request) -> Answer:
         return {"exact": self._plan(request["at"]).where(request["filters"]) is not None}

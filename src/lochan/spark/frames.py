@@ -22,16 +22,18 @@ def read(
     *,
     where: str = "",
     columns: Sequence[str] = (),
+    metadata: bool = False,
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """A pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`). It stays at the commit that
     the ref meant, whatever comes to the branch later.
 
-    `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. Raises QueryError
-    for one that is wrong, NotFound."""
+    `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. `metadata` adds
+    columns that tell of each row of a pool where it is: `_commit`, `_object` and `_row`, its number there. Raises
+    QueryError for a test that is wrong, NotFound."""
     with spark_lake(lake, options).connect() as opened:
-        planned = opened.frames.read(spark, uri, where=where, columns=columns)
+        planned = opened.frames.read(spark, uri, where=where, columns=columns, metadata=metadata)
     return planned.frame(spark)
 
 

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 NAME = "lochan"
 KEY = "request_key"  # the option that is an idempotency key
 EXPECT = "ifHead"  # the head that an overwrite may replace
+CHANGE, READ_AT = "changeRows", "readAt"  # a statement of the catalog that changes rows, and the commit that it reads
 _OURS = frozenset(
     ("path", "lake", "where", "from", "to", "columns", "message", "checkpointlocation", KEY, EXPECT.lower())
-)
+) | {CHANGE.lower(), READ_AT.lower()}
 _OF_POOLS = ("where", "from", "to", "columns")
 _META = "metadata."  # what a commit is to carry
 
@@ -84,6 +85,8 @@ class LochanSource(DataSource):
         from lochan.spark.source_writer import JobWriter
         from lochan.spark.write_frame import check_schema
 
+        if CHANGE in self.options:
+            return self._change_writer()
         check_schema(schema)
         expect = self.options.get(EXPECT, "")
         if expect and not overwrite:
@@ -92,6 +95,16 @@ class LochanSource(DataSource):
         mode, origins = (OVERWRITE, origins_in(schema)) if overwrite else (APPEND, ())
         with address.connect(counted=True) as lake:
             begun = lake.frames.write(self._uri(), commit, mode=mode, origins=origins, expect=expect, silent=True)
+        return JobWriter(address, begun.job)
+
+    def _change_writer(self) -> DataSourceArrowWriter:
+        from lochan.spark.source_writer import JobWriter
+
+        address, commit = self._address(), commit_options(self.options)
+        with address.connect(counted=True) as lake:
+            begun = lake.frames.change(
+                self._uri(), self.options[READ_AT], commit, command=self.options[CHANGE], silent=True
+            )
         return JobWriter(address, begun.job)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:

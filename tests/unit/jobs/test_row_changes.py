@@ -18,7 +18,8 @@ from lochan.errors import ConcurrentCommit, Conflict, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.job_commit import LandResult, land
 from lochan.jobs.messages import RowCounts, TaskFailed, TaskMessage
-from lochan.jobs.row_changes import CONTROL_COLUMNS, DELETE, INSERT, UPDATE, ChangeTarget
+from lochan.jobs.row_change_columns import CHANGE_COLUMNS, DELETE, INSERT, UPDATE
+from lochan.jobs.row_changes import ChangeTarget
 from lochan.jobs.write import ChangeRequest, WriteRequest, begin
 from lochan.versioning.uri import Uri
 from tests.run import run
@@ -191,7 +192,11 @@ def test_two_tasks_never_replace_one_object(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_kept_as_text(tmp_path: Path) -> None:
-    rows = [{"k": 1, "a": 1, "A": 2}, {"k": 2, "a": "x", "A": [1]}, {"k": 3, "a": None, "A": None}]
+    rows: list[dict[str, Any]] = [{"k": 1, "a": 1, "A": 2}, {"k": 2, "a": "x", "A": [1]}, {"k": 3, "a": None, "A": 0}]
+        {"k": 1, "a": 1, "A": 2},
+        {"k": 2, "a": "x", "A": [1]},
+        {"k": 3, "a": None, "A": None},
+    ]
 
     async def scene(pool: ChangedPool) -> None:
         [object] = await pool.objects()
@@ -202,7 +207,7 @@ def test_rows_that_are_kept_as_text(tmp_path: Path) -> None:
 
 
 def test_names_of_the_columns_in_front() -> None:
-    assert tuple(SCHEMA.names[: len(CONTROL_COLUMNS)]) == CONTROL_COLUMNS
+    assert tuple(SCHEMA.names[: len(CHANGE_COLUMNS)]) == CHANGE_COLUMNS
 
 
 def test_files_have_no_rows_that_change(tmp_path: Path) -> None:

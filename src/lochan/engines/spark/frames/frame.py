@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,11 +12,22 @@ from lochan.engines.query_context import QueryContext
 from lochan.engines.spark.file_access import check_objects, hadoop_options, path_at
 from lochan.engines.spark.frames.origin import marked
 from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan, top_fields
+from lochan.engines.spark.frames.row_identity import (
+    COMMIT_COLUMN,
+    METADATA_COLUMNS,
+    OBJECT,
+    OBJECT_COLUMN,
+    ROW,
+    ROW_COLUMN,
+    with_identity,
+)
 from lochan.engines.spark.frames.typed_columns import select_list
 from lochan.engines.spark.progress import is_remote
 from lochan.engines.spark.scan import Views
 from lochan.engines.spark.session import MEANING, SUBSTITUTE
+from lochan.errors import Invalid
 from lochan.query.dialects import render
+from lochan.query.dialects.spark_words import name_sql, quoted
 from lochan.store.open import StoreLocation
 
 if TYPE_CHECKING:
@@ -42,18 +53,17 @@ class PoolFrame:
 
     place: StoreLocation
     plan: ReadPlan
+    metadata: bool = False  # with columns that tell of each row where it is from
+
+    @property
+    def commit(self) -> str:
+        return self.plan.origin.commit
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        views, scans, origin = Views(spark), self.plan.scans, self.plan.origin
-        options = hadoop_options(self.place)
+        views, origin = Views(spark), self.plan.origin
         with _meaning(spark):
-            for name in scan_names(self.plan.query, scans):
-                scan = scans.files[name]
-                views.add_files(scan, name, [path_at(self.place, each.address) for each in scan.objects], options)
-            sql = render(views.named(self.plan.query.copy()), "spark")
-            columns = select_list(self.plan.row, self.plan.wide)
-            rows = spark.sql(f"SELECT {', '.join(columns) or '1 AS `_`'} FROM ({sql})")
-            rows = marked(rows, [name for name, _ in top_fields(self.plan.row)] or ["_"], origin)
+            self._add_scans(views)
+            rows = marked(spark.sql(self._sql(views)), self._names(), origin)
             # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is
             # looked at again whenever it runs, by the settings that the user has then.
             frame = views.pinned(rows, origin.view)
@@ -61,11 +71,37 @@ class PoolFrame:
                 views.drop()  # the frame has what it needs of them
         return frame
 
+    def _add_scans(self, views: Views) -> None:
+        scans, options = self.plan.scans, hadoop_options(self.place)
+        for name in scan_names(self.plan.query, scans):
+            scan = scans.files[name]
+            paths = [path_at(self.place, each.address) for each in scan.objects]
+            if self.metadata:
+                views.add_identified_files(scan, name, paths, options)
+            else:
+                views.add_files(scan, name, paths, options)
 
-async def pool_frame(spark: SparkSession, at: QueryContext, request: ReadRequest, *, check: bool = True) -> PoolFrame:
+    def _sql(self, views: Views) -> str:
+        query = with_identity(self.plan.query) if self.metadata else self.plan.query.copy()
+        columns = select_list(self.plan.row, self.plan.wide)
+        if self.metadata:
+            columns += [f"{quoted(self.commit)} AS {COMMIT_COLUMN}"]
+            columns += [f"{name_sql(OBJECT)} AS {OBJECT_COLUMN}", f"{name_sql(ROW)} AS {ROW_COLUMN}"]
+        return f"SELECT {', '.join(columns) or '1 AS `_`'} FROM ({render(views.named(query), 'spark')})"
+
+    def _names(self) -> list[str]:
+        names = [name for name, _ in top_fields(self.plan.row)]
+        return [*names, *METADATA_COLUMNS] if self.metadata else names or ["_"]
+
+
+async def pool_frame(
+    spark: SparkSession, at: QueryContext, request: ReadRequest, *, check: bool = True, metadata: bool = False
+) -> PoolFrame:
     """`check`: its objects are compared with their SHA-256, those that were not before. Raises QueryError, NotFound,
     Refused for rows that make no table, Gone, Corrupt."""
     planned = await plan(at, request)
+    if metadata:
+        _check_names([name for name, _ in top_fields(planned.row)])
     if check:
         objects = [
             each for name in scan_names(planned.query, planned.scans) for each in planned.scans.files[name].objects
@@ -73,7 +109,13 @@ async def pool_frame(spark: SparkSession, at: QueryContext, request: ReadRequest
         if objects:
             path_at(at.place, "")  # is it a store that Spark can read?
         await check_objects(spark, at, objects)
-    return PoolFrame(at.place, planned)
+    return PoolFrame(at.place, planned, metadata)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if name.lower() in METADATA_COLUMNS:
+            raise Invalid(f"the rows have a field {name}, and a column of that name tells where they are from")
 
 
 @contextmanager

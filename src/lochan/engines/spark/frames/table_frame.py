@@ -47,6 +47,10 @@ class FileTable(NamedTuple):
     others: list[Entry]
     columns: Sequence[str] = ()  # none: all
 
+    @property
+    def commit(self) -> str:
+        return self.files.commit
+
     def frame(self, spark: SparkSession) -> DataFrame:
         """Raises Invalid for names that the session does not tell apart."""
         names = self.files.schema.names

@@ -1,5 +1,7 @@
 package lochan.spark;
 
+import static org.apache.spark.sql.functions.col;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -28,6 +30,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>The SQL runs in a session of its own, a copy of the user's, whose settings say what the SQL means.
  */
 final class LochanRelation extends BaseRelation implements TableScan {
+  private static final String ROW = "#row"; // what the lake's plan calls it
+
   private final SQLContext context;
   private final StructType columns;
   private final Filter[] filters;
@@ -93,17 +97,19 @@ final class LochanRelation extends BaseRelation implements TableScan {
 
   private Dataset<Row> files(SparkSession session, JsonNode scan) {
     StructType schema = StructType.fromDDL(scan.get("schema").asText());
+    boolean identity = planned.get("identity").asBoolean();
     Map<String, String> given = new HashMap<>();
     planned.get("options").properties().forEach(each -> given.put(each.getKey(), each.getValue().asText()));
     HadoopFsRelation relation =
         new HadoopFsRelation(
-            ObjectIndex.of(scan.get("files")),
-            new StructType(),
+            ObjectIndex.of(scan.get("files"), identity),
+            ObjectIndex.partitions(identity),
             schema,
             Option.empty(),
             new ParquetFileFormat(),
             scala.collection.immutable.Map.from(CollectionConverters.asScala(given)),
             session);
-    return Dataset$.MODULE$.ofRows(session, LogicalRelation$.MODULE$.apply(relation, false));
+    Dataset<Row> rows = Dataset$.MODULE$.ofRows(session, LogicalRelation$.MODULE$.apply(relation, false));
+    return identity ? (Dataset<Row>) rows.select(col("*"), col("_metadata.row_index").as(ROW)) : rows;
   }
 }

@@ -1,5 +1,6 @@
 package lochan.spark;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,12 +24,22 @@ import org.apache.spark.sql.sources.InsertableRelation;
 final class LochanWriteBuilder implements WriteBuilder, SupportsOverwrite {
   private static final String SOURCE = "lochan";
 
+  private final Planner planner;
+  private final String at; // the table, with its commit
   private final String uri;
   private final List<String> key;
   private final Map<String, String> options;
   private SaveMode mode = SaveMode.Append;
 
-  LochanWriteBuilder(String uri, List<String> key, Map<String, String> catalog, Map<String, String> given) {
+  LochanWriteBuilder(
+      Planner planner,
+      String at,
+      String uri,
+      List<String> key,
+      Map<String, String> catalog,
+      Map<String, String> given) {
+    this.planner = planner;
+    this.at = at;
     this.uri = uri;
     this.key = key;
     this.options = new HashMap<>(catalog);
@@ -37,7 +48,7 @@ final class LochanWriteBuilder implements WriteBuilder, SupportsOverwrite {
 
   @Override
   public boolean canOverwrite(Filter[] filters) {
-    return all(filters) || FilterJson.isExact(filters);
+    return all(filters) || where(filters) != null;
   }
 
   /** What these filters choose is replaced, in the commit that brings the rows. */
@@ -45,7 +56,7 @@ final class LochanWriteBuilder implements WriteBuilder, SupportsOverwrite {
   public WriteBuilder overwrite(Filter[] filters) {
     mode = SaveMode.Overwrite;
     if (!all(filters)) {
-      options.put("replaceFilters", FilterJson.of(filters).toString());
+      options.put("replaceWhere", where(filters));
     }
     return this;
   }
@@ -69,6 +80,16 @@ final class LochanWriteBuilder implements WriteBuilder, SupportsOverwrite {
     List<String> names = List.of(rows.columns());
     Column[] columns = key.stream().filter(names::contains).map(FilterColumn::named).toArray(Column[]::new);
     return columns.length == 0 ? rows : rows.repartitionByRange(columns).sortWithinPartitions(columns);
+  }
+
+  /** A test of the query language for exactly the rows that pass the filters. Null: there is none. */
+  private String where(Filter[] filters) {
+    if (!FilterJson.isExact(filters)) {
+      return null;
+    }
+    ObjectNode request = Planner.request("where").put("at", at);
+    request.set("filters", FilterJson.of(filters));
+    return planner.ask(request).get("where").textValue();
   }
 
   private static boolean all(Filter[] filters) {
