@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from lochan.api.session import Session
     from lochan.engines.row_diff.sides import Sides
+    from lochan.engines.spark.frames.file_scan_plan import FileScanPlan as FileScanPlan
     from lochan.engines.spark.frames.origin import Origin
     from lochan.engines.spark.frames.scan_plan import ScanPlan as ScanPlan
     from lochan.jobs.job_commit import LandResult
@@ -113,13 +114,18 @@ class Frames:
 
     async def scan(
         self, uri: str, filters: Sequence[Mapping[str, Any]] = (), *, known: Mapping[str, Set[str]] | None = None
-    ) -> ScanPlan:
-        """What a scan of a pool reads, for whoever runs it elsewhere. `filters` are Spark's, as JSON; they leave out
-        objects where it is `known` (from an earlier plan) of which kinds the values of a column are. Raises NotFound,
-        Refused for rows that make no table, Gone, Corrupt."""
+    ) -> ScanPlan | FileScanPlan:
+        """What a scan of a pool, or of files of a repository, reads, for whoever runs it elsewhere. `filters` are
+        Spark's, as JSON; they leave out objects where it is `known` (from an earlier plan) of which kinds the values of
+        a column are. Raises NotFound, Refused for rows that make no table, Invalid for files that make none, Gone,
+        Corrupt."""
         from lochan.engines.spark.frames.scan_plan import scan_plan
 
         found = prefix_uri(uri)
+        if "/" in uri:
+            from lochan.engines.spark.frames.file_scan_plan import file_scan_plan
+
+            return await file_scan_plan(self._session.lake.queries(), found, run=known is not None)
         declared = (await self._session.repository(found.repository)).metadata.get(SPARK_SCHEMA, "")
         return await scan_plan(self._session.lake.queries(), found, filters, known, declared)
 

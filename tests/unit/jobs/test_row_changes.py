@@ -193,10 +193,6 @@ def test_two_tasks_never_replace_one_object(tmp_path: Path) -> None:
 
 def test_rows_that_are_kept_as_text(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"k": 1, "a": 1, "A": 2}, {"k": 2, "a": "x", "A": [1]}, {"k": 3, "a": None, "A": 0}]
-        {"k": 1, "a": 1, "A": 2},
-        {"k": 2, "a": "x", "A": [1]},
-        {"k": 3, "a": None, "A": None},
-    ]
 
     async def scene(pool: ChangedPool) -> None:
         [object] = await pool.objects()

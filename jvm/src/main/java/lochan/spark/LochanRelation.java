@@ -20,6 +20,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.TableScan;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -47,11 +48,7 @@ final class LochanRelation extends BaseRelation implements TableScan {
   /** As plans show it. */
   @Override
   public String toString() {
-    int objects = 0;
-    for (JsonNode scan : planned.get("scans")) {
-      objects += scan.get("files").size();
-    }
-    return "lochan objects=" + objects;
+    return "lochan objects=" + planned.get("size").get("objects").asInt();
   }
 
   @Override
@@ -78,13 +75,24 @@ final class LochanRelation extends BaseRelation implements TableScan {
     for (JsonNode scan : planned.get("scans")) {
       files(session, scan).createOrReplaceTempView(scan.get("view").asText());
     }
-    Dataset<Row> rows = (Dataset<Row>) session.sql(planned.get("sql").asText());
+    Dataset<Row> rows = rows(session);
     for (Filter each : filters) {
       Column test = FilterColumn.of(each);
       rows = test == null ? rows : (Dataset<Row>) rows.filter(test);
     }
     rows = (Dataset<Row>) rows.select(names());
     return (RDD) rows.queryExecution().toRdd();
+  }
+
+  /** By the plan's SQL; files that are put together come from the data source. */
+  private Dataset<Row> rows(SparkSession session) {
+    JsonNode source = planned.get("source");
+    if (source == null) {
+      return (Dataset<Row>) session.sql(planned.get("sql").asText());
+    }
+    Map<String, String> options = new HashMap<>();
+    planned.get("source_options").properties().forEach(each -> options.put(each.getKey(), each.getValue().asText()));
+    return (Dataset<Row>) session.read().format(PythonSource.NAME).options(options).load(source.asText());
   }
 
   private Column[] names() {
@@ -96,7 +104,8 @@ final class LochanRelation extends BaseRelation implements TableScan {
   }
 
   private Dataset<Row> files(SparkSession session, JsonNode scan) {
-    StructType schema = StructType.fromDDL(scan.get("schema").asText());
+    String text = scan.get("schema").asText();
+    StructType schema = text.startsWith("{") ? (StructType) DataType.fromJson(text) : StructType.fromDDL(text);
     boolean identity = planned.get("identity").asBoolean();
     Map<String, String> given = new HashMap<>();
     planned.get("options").properties().forEach(each -> given.put(each.getKey(), each.getValue().asText()));

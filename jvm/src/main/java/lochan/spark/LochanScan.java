@@ -16,6 +16,7 @@ final class LochanScan implements V1Scan {
   private final StructType table;
   private final StructType columns;
   private final Filter[] filters;
+  private JsonNode planned;
 
   LochanScan(Planner planner, String uri, StructType table, StructType columns, Filter[] filters) {
     this.planner = planner;
@@ -38,10 +39,17 @@ final class LochanScan implements V1Scan {
   @Override
   @SuppressWarnings("unchecked")
   public <T extends BaseRelation & org.apache.spark.sql.sources.TableScan> T toV1TableScan(SQLContext context) {
-    ObjectNode request = Planner.request("plan").put("uri", uri);
-    request.set("filters", FilterJson.of(filters));
-    request.set("metadata", MetadataColumns.among(columns, table));
-    JsonNode planned = planner.ask(request);
-    return (T) new LochanRelation(context, columns, filters, planned);
+    return (T) new LochanRelation(context, columns, filters, planned());
+  }
+
+  /** Asked for once: by whoever wants to know the size of the scan, or by whoever runs it. */
+  synchronized JsonNode planned() {
+    if (planned == null) {
+      ObjectNode request = Planner.request("plan").put("uri", uri);
+      request.set("filters", FilterJson.of(filters));
+      request.set("metadata", MetadataColumns.among(columns, table));
+      planned = planner.ask(request);
+    }
+    return planned;
   }
 }

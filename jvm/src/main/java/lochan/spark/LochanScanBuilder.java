@@ -1,9 +1,5 @@
 package lochan.spark;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import java.util.ArrayList;
-import java.util.List;
-import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -44,6 +40,6 @@ final class LochanScanBuilder implements ScanBuilder, SupportsPushDownRequiredCo
 
   @Override
   public Scan build() {
-    return new LochanScan(planner, uri, table, columns, filters);
+    return new SizedScan(new LochanScan(planner, uri, table, columns, filters), filters);
   }
 }
