@@ -15,6 +15,8 @@ ANSWERS = {
     '{"status":500,"count":400}\n',
     "lochan query 'from errors | sort host'": '{"host":"web-0","count":134}\n'
     '{"host":"web-1","count":133}\n{"host":"web-2","count":133}\n',
+    "lochan query 'from errors | sum(count) by host | sort host'": '{"host":"web-0","sum":135}\n'
+    '{"host":"web-1","sum":133}\n{"host":"web-2","sum":133}\n',
     """lochan query 'from logs | where host == "web-9" | count()'""": '{"count":100}\n',
 }
 

@@ -110,7 +110,8 @@ class CatalogTables:
     def on_plan(self, request: Request) -> Answer:
         known = self._plan(request["uri"]).kinds
         planned = self._lake.frames.scan(request["uri"], request["filters"], known=known)
-        return planned.as_json(request.get("metadata", ())) | {"source_options": dict(self._options)}
+        made = planned.as_json(request.get("metadata", ()))
+        return {**made, "source_options": dict(self._options)} if "source" in made else made
 
     def on_create(self, request: Request) -> Answer:
         _no_files(request, "made by writing files: lochan.spark.write(frame, 'sales@main/2026/')")
