@@ -92,7 +92,7 @@ class BatchName(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class LandResult:
     commit: str  # "": there was nothing to land
-    rows: int = 0
+    rows: int = 0  # that were written, or changed
     entries: tuple[Entry, ...] = ()
     size_bytes: int = 0  # that executors wrote
     faults: int = 0
@@ -149,7 +149,7 @@ async def land(
         return LandResult(before.result, again=True, put_bytes=done.put_bytes)
     return LandResult(
         commit,
-        done.rows,
+        done.rows if done.changed is None else done.changed.total,
         done.entries,
         done.size_bytes,
         done.faults,

@@ -52,6 +52,10 @@ class RowCounts(msgspec.Struct, frozen=True, array_like=True):
     def __add__(self, other: RowCounts) -> RowCounts:
         return RowCounts(self.deleted + other.deleted, self.updated + other.updated, self.inserted + other.inserted)
 
+    @property
+    def total(self) -> int:
+        return self.deleted + self.updated + self.inserted
+
     def __str__(self) -> str:
         named = {"deleted": self.deleted, "updated": self.updated, "inserted": self.inserted}
         return ", ".join(f"{count:,} {name}" for name, count in named.items() if count) or "nothing changed"

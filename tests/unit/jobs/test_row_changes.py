@@ -141,7 +141,7 @@ def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
         messages = await pool.task(target, [(DELETE, object, 0, None, None, None), (INSERT, None, None, None, 30, "n")])
         await pool.lake.load("logs", [{"k": 20}])
         done = await pool.land(messages)
-        assert done.changed == RowCounts(deleted=1, inserted=1)
+        assert (done.changed, done.rows) == (RowCounts(deleted=1, inserted=1), 2)
         assert [row["k"] for row in await pool.lake.rows("from logs | sort k")] == [*range(1, 10), 20, 30]
 
     play(tmp_path, scene)
@@ -168,6 +168,15 @@ def test_changes_of_several_objects_are_one_commit(tmp_path: Path) -> None:
         assert len(await pool.lake.rows("from logs:log")) == 4
 
     play(tmp_path, scene, ROWS[:5], ROWS[5:])
+
+
+def test_an_object_of_which_nothing_is_left(tmp_path: Path) -> None:
+    async def scene(pool: ChangedPool) -> None:
+        [object] = await pool.objects()
+        await pool.change(*((DELETE, object, row, None, None, None) for row in range(len(ROWS))))
+        assert await pool.objects() == []
+
+    play(tmp_path, scene)
 
 
 def test_a_row_that_is_matched_twice(tmp_path: Path) -> None:
