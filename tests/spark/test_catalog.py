@@ -164,8 +164,6 @@ def test_frames_are_saved_as_tables(spark: SparkSession) -> None:
         ("CREATE TABLE lake.csv (id INT) USING csv", "of kind lochan, and not csv"),
         ("ALTER TABLE lake.logs ADD COLUMN more INT", "cannot be altered"),
         ("DROP TABLE lake.`logs@main`", "by its own name"),
-        ("DELETE FROM lake.logs WHERE upper(host) = 'H1'", "annot"),
-        ("UPDATE lake.logs SET n = 1", "does not support UPDATE"),
         ("INSERT INTO lake.`logs@main~1` VALUES (current_timestamp(), 1, 'h', '1')", "is not a branch"),
     ],
 )

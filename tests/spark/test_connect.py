@@ -196,3 +196,19 @@ def test_a_catalog_of_the_server(how: RunOptions, catalog: Path) -> None:
     [(count, total)] = spark.sql("SELECT count(*), sum(k) FROM lake.logs").collect()
     assert (count, total) == (13, sum(range(13)))
     assert spark.sql("SELECT * FROM lake.logs VERSION AS OF 'main~1'").count() == 11
+
+
+def test_rows_change(how: RunOptions, tmp_path: Path) -> None:
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", [{"k": 1, "x": 1}, {"k": 2, "x": "two"}], [{"k": 3}])
+
+    asyncio.run(made())
+    spark, place = session.session_at(how.spark, STANDARD), tmp_path / "lake"
+    lochan.spark.update(spark, "logs", {"k": "k + 10"}, where="k < 3", lake=place)
+    lochan.spark.delete(spark, "logs", "k = 3", lake=place)
+    source = spark.createDataFrame([(11, "new"), (4, "four")], "k bigint, y string")
+    lochan.spark.merge(spark, "logs", source, ["k"], when_matched="update", when_not_matched="insert", lake=place)
+    with lochan.connect(place) as lake, lake.query("from logs | sort k") as found:
+        rows = list(found.rows())
+    assert rows == [{"k": 4, "y": "four"}, {"k": 11, "x": 1, "y": "new"}, {"k": 12, "x": "two"}]

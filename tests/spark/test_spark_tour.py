@@ -17,6 +17,8 @@ ANSWERS = {
     '{"host":"web-1","count":133}\n{"host":"web-2","count":133}\n',
     "lochan query 'from web9 | count() by status | sort status'": '{"status":200,"count":100}\n'
     '{"status":500,"count":1}\n',
+    "lochan query 'from errors | sum(count) by host | sort host'": '{"host":"web-0","sum":135}\n'
+    '{"host":"web-1","sum":133}\n{"host":"web-2","sum":133}\n',
     """lochan query 'from logs | where host == "web-9" | count()'""": '{"count":100}\n',
 }
 

@@ -405,6 +405,13 @@ class BlockingFrames(Blocking[frames.Frames]):
         made = self._noun.write(uri, options, mode=mode, origins=origins, expect=expect, rows=rows, silent=silent)
         return BlockingFrameWrite(self._runtime.wait(made), self._runtime)
 
+    @_documented_by(frames.Frames.change)
+    def change(
+        self, uri: str, commit: str, options: CommitOptions = DEFAULT_COMMIT, *, command: str, silent: bool = False
+    ) -> BlockingFrameWrite:
+        made = self._noun.change(uri, commit, options, command=command, silent=silent)
+        return BlockingFrameWrite(self._runtime.wait(made), self._runtime)
+
     @_documented_by(frames.Frames.begun)
     def begun(self, job: Any) -> BlockingFrameWrite:
         return BlockingFrameWrite(self._noun.begun(job), self._runtime)

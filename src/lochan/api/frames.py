@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lochan.engines.row_diff.sides import Sides
     from lochan.engines.spark.frames.feed import PoolFeed as PoolFeed
     from lochan.engines.spark.frames.feed_parts import FeedTask as FeedTask
+    from lochan.engines.spark.frames.file_scan_plan import FileScanPlan as FileScanPlan
     from lochan.engines.spark.frames.origin import Origin
     from lochan.engines.spark.frames.read_plan import ReadRequest
     from lochan.engines.spark.frames.scan_plan import ScanPlan as ScanPlan
@@ -74,6 +75,10 @@ ALL_ROWS = RowOptions()
 
 
 class PlannedFrame(Protocol):
+    @property
+    def commit(self) -> str:
+        """That it is read at. Empty: of a workspace, whose files may change."""
+
     def frame(self, spark: SparkSession) -> DataFrame: ...
 
 
@@ -129,30 +134,46 @@ class Frames:
         self._session = session
 
     async def read(
-        self, spark: SparkSession, uri: str, *, where: str = "", columns: Sequence[str] = (), check: bool = True
+        self,
+        spark: SparkSession,
+        uri: str,
+        *,
+        where: str = "",
+        columns: Sequence[str] = (),
+        check: bool = True,
+        metadata: bool = False,
     ) -> PlannedFrame:
         """A pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`), at the commit that the
-        ref means now. `check`: data objects that were not checked before are compared with their SHA-256. Raises
-        QueryError, NotFound, Refused for rows that make no table, Invalid for files that make none, Gone, Corrupt."""
+        ref means now. `check`: data objects that were not checked before are compared with their SHA-256. `metadata`:
+        with the columns `_commit`, `_object` and `_row`, which tell where a row of a pool is. Raises QueryError,
+        NotFound, Refused for rows that make no table, Invalid for files that make none, Gone, Corrupt."""
         at, found = self._session.lake.queries(), prefix_uri(uri)
         if "/" in uri:
             from lochan.engines.spark.frames.table_frame import table_frame
 
+            if metadata:
+                raise Invalid("only rows of a pool tell where they are from", hint="read the files without it")
             return await table_frame(spark, at, found, where, columns)
         from lochan.engines.spark.frames.frame import pool_frame
         from lochan.engines.spark.frames.read_plan import ReadRequest
 
-        return await pool_frame(spark, at, ReadRequest(found, where, columns), check=check)
+        request = ReadRequest(found, where, columns)
+        return await pool_frame(spark, at, request, check=check, metadata=metadata)
 
     async def scan(
         self, uri: str, filters: Sequence[Mapping[str, Any]] = (), *, known: Mapping[str, Set[str]] | None = None
-    ) -> ScanPlan:
-        """What a scan of a pool reads, for whoever runs it elsewhere. `filters` are Spark's, as JSON; they leave out
-        objects where it is `known` (from an earlier plan) of which kinds the values of a column are. Raises NotFound,
-        Refused for rows that make no table, Gone, Corrupt."""
+    ) -> ScanPlan | FileScanPlan:
+        """What a scan of a pool, or of files of a repository, reads, for whoever runs it elsewhere. `filters` are
+        Spark's, as JSON; they leave out objects where it is `known` (from an earlier plan) of which kinds the values of
+        a column are. Raises NotFound, Refused for rows that make no table, Invalid for files that make none, Gone,
+        Corrupt."""
         from lochan.engines.spark.frames.scan_plan import scan_plan
 
         found = prefix_uri(uri)
+        if "/" in uri:
+            from lochan.engines.spark.frames.file_scan_plan import file_scan_plan
+
+            return await file_scan_plan(self._session.lake.queries(), found, run=known is not None)
         declared = (await self._session.repository(found.repository)).metadata.get(SPARK_SCHEMA, "")
         return await scan_plan(self._session.lake.queries(), found, filters, known, declared)
 
@@ -314,6 +335,22 @@ class Frames:
             if mode != IGNORE:
                 raise
             return FrameWrite(self._session, None, LandResult(""))
+
+    async def change(
+        self, uri: str, commit: str, options: CommitOptions = DEFAULT_COMMIT, *, command: str, silent: bool = False
+    ) -> FrameWrite:
+        """Begins a statement that changes single rows of a pool: `delete`, `update` or `merge`. The rows were read at
+        `commit`, as `rows` plans it. It lands on any head that still has all data objects whose rows change; what
+        others have added meanwhile stays. Raises as `write` does."""
+        from lochan.jobs.write import ChangeRequest, WriteRequest, begin, landed_by_key
+
+        message, lake = message_of(options), self._session.lake
+        actor = self._session.acting(options.key, command, uri, message)
+        request = WriteRequest(prefix_uri(uri), actor, message, silent=silent, change=ChangeRequest(command, commit))
+        before = await landed_by_key(lake, request) if options.key and not silent else None
+        if before is not None:
+            return FrameWrite(self._session, None, before)
+        return FrameWrite(self._session, await begin(lake, request))
 
     def begun(self, job: WriteJob) -> FrameWrite:
         return FrameWrite(self._session, job)

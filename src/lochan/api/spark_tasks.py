@@ -11,6 +11,10 @@ from lochan.engines.spark.progress import is_remote as is_remote
 from lochan.jobs.messages import TaskFailed as TaskFailed
 from lochan.jobs.messages import decode_message as decode_message
 from lochan.jobs.messages import encode_message as encode_message
+from lochan.jobs.row_change_columns import CHANGE_COLUMNS as CHANGE_COLUMNS
+from lochan.jobs.row_change_columns import DELETE as DELETE
+from lochan.jobs.row_change_columns import INSERT as INSERT
+from lochan.jobs.row_change_columns import UPDATE as UPDATE
 from lochan.jobs.streams.batches import query_of as query_of
 
 if TYPE_CHECKING:

@@ -391,6 +391,7 @@ VERBS = (
     Verb("Frames", "prune", _R, local="*"),
     Verb("Frames", "diff", _R, local="*"),
     Verb("Frames", "write", _W, local="*"),
+    Verb("Frames", "change", _W, local="*"),
     Verb("Frames", "begun", _H),
     Verb("Frames", "stream", _S, local="*"),
     Verb(

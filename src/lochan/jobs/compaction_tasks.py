@@ -154,7 +154,7 @@ def merge_alone(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator
     with reports_errors():
         for task in _tasks(tasks):
             with _read(target, task, whole=False) as (_, rewriting):
-                yield from spilled(target, _stored(target, rewriting.written()))
+                yield from spilled(target, store_written(target, rewriting.written()))
 
 
 def sample(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -189,11 +189,11 @@ def merge_part(target: PoolTarget, forms: PartForms, records: Iterable[pa.Record
     if first is None:
         return
     known = forms.of_part(first.column("part")[0].as_py())
-    with reports_errors(), _session(target) as session:
+    with reports_errors(), task_session(target) as session:
         knowledge = Knowledge(_known_forms(Forms(), known))
         rewriting = ObjectRewriter(session, session, target.settings, knowledge, 0, whole=True)
         _take(session, rewriting, Received(chain([first], each)))
-        yield from spilled(target, _stored(target, rewriting.written()))
+        yield from spilled(target, store_written(target, rewriting.written()))
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def _read(target: PoolTarget, task: MergeTask, *, whole: bool) -> Iterator[tuple
     files = files_of(store)
     snapshot = Snapshot([Owner(target.repository_id, "a compaction")], target.settings, [table_of(task.entries)])
     forms = Forms()
-    with _session(target, files.folders) as session, _session(target) as spare:
+    with task_session(target, files.folders) as session, task_session(target) as spare:
         paths = asyncio.run(place_objects(files, snapshot, snapshot.all.tolist(), session.folder))
         size = int(snapshot.sizes.sum())
         knowledge = Knowledge(_known_forms(forms, task.forms))
@@ -234,7 +234,7 @@ def _take(session: DuckSession, rewriting: ObjectRewriter, received: Received) -
     rewriting.add_laid_out(_ROWS)
 
 
-def _stored(target: PoolTarget, files: Iterator[WrittenObject]) -> Iterator[TaskMessage]:
+def store_written(target: PoolTarget, files: Iterator[WrittenObject]) -> Iterator[TaskMessage]:
     clock, ids = SystemClock(), Ids()
     putting = PutCounter(target.store(clock, ids))
     writer = target.writer(putting.store, clock, ids)
@@ -262,7 +262,7 @@ def _told(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:
     return pa.table(columns, names=_SAMPLE.names).cast(_SAMPLE).combine_chunks().to_batches()[0]
 
 
-def _session(target: PoolTarget, folders: Sequence[str] | None = None) -> DuckSession:
+def task_session(target: PoolTarget, folders: Sequence[str] | None = None) -> DuckSession:
     """Two of these are within what a task may use."""
     limits = target.limits._replace(memory_bytes=target.limits.memory_bytes // 2)
     return DuckSession(limits, folders=folders, temp=target.temp or spark_folder(), ordered=False)

@@ -4,7 +4,8 @@ Whoever cannot know whether their commit landed (a driver that was killed, an an
 the same name: (job, batch), which the commit carries. It is looked for on every try, on the head that the try is
 computed on, and the commit is valid on that head alone: so it is exact with any number of writers.
 
-An overwrite may drop only what its rows were made of (ReplaceGuard).
+An overwrite may drop only what its rows were made of (ReplaceGuard). A change of single rows replaces the objects that
+it has read, on any head that still has all of them: what others have added meanwhile stays.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.errors import AlreadyExists, NotFound, PreconditionFailed
+from lochan.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
 from lochan.formats.commit import Commit
+from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.jobs.job_entries import JobEntries, job_entries
-from lochan.jobs.messages import TaskMessage
+from lochan.jobs.messages import RowCounts, TaskMessage
 from lochan.journal.keys import CarriedOut
-from lochan.pools.commit_objects import Swap
+from lochan.pools.commit_objects import Swap, check_present
 from lochan.pools.json_row import Fault
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
@@ -110,7 +112,7 @@ def no_paths() -> pa.StringArray:
 @dataclass(frozen=True, slots=True)
 class LandResult:
     commit: str  # "": there was nothing to land
-    rows: int = 0
+    rows: int = 0  # that were written, or changed
     objects: int = 0
     size_bytes: int = 0  # that executors wrote
     faults: int = 0
@@ -119,13 +121,14 @@ class LandResult:
     put_bytes: int = 0  # that executors put to the store, as they counted it
     unparsed_times: dict[str, int] = field(default_factory=dict)  # of fields declared as times: values that say none
     paths: pa.StringArray = field(default_factory=no_paths, compare=False, repr=False)  # of the objects, in no order
+    changed: RowCounts | None = None  # by a statement that changes single rows
 
     @classmethod
     async def of(cls, commit: str, entries: JobEntries) -> LandResult:
         total = entries.total
         return cls(
             commit,
-            total.rows,
+            total.rows if total.changed is None else total.changed.total,
             entries.objects,
             total.size_bytes,
             total.faults,
@@ -133,6 +136,7 @@ class LandResult:
             put_bytes=total.put_bytes,
             unparsed_times=entries.unparsed_times,
             paths=await entries.paths(),
+            changed=total.changed,
         )
 
 
@@ -151,11 +155,15 @@ async def land(
     why: str = "load",
 ) -> LandResult:
     """Adds the objects to whatever the head is, or puts them in place of all that it has `under` some paths, if the
-    guard lets that head be replaced; with a `removal`, in place of what that takes away on the head. Raises what a
-    move raises, PreconditionFailed, AlreadyExists, and Gone where garbage was collected twice since the job began."""
+    guard lets that head be replaced; with a `removal`, in place of what that takes away on the head; or in place of the
+    objects that the tasks have replaced, if all of these are still there. Raises what a move raises,
+    PreconditionFailed, AlreadyExists, ConcurrentCommit, and Gone where garbage was collected twice since the job
+    began."""
     async with job_entries(repository, messages) as entries:
-        if not entries.objects and not (replace and under):
-            return LandResult("", faults=entries.total.faults, first_faults=entries.total.first_faults)
+        total = entries.total
+        _check_replaced_once(total.removed)
+        if not entries.objects and not total.removed and not (replace and under):
+            return LandResult("", faults=total.faults, first_faults=total.first_faults, changed=total.changed)
         request = _Landing(branch, message, once, tuple(under) if replace else (), removal, guard, why)
         return await _landed(repository, request, entries, actor)
 
@@ -187,6 +195,7 @@ async def _landed(repository: OpenRepository, request: _Landing, entries: JobEnt
             raise _Again(found)
         for each in request.under:
             await request.guard.check(repository, request.branch, on.id, each)
+        await check_present(repository, on, total.removed)
         return await _planned(repository, request, entries, on)
 
     try:
@@ -199,15 +208,26 @@ async def _landed(repository: OpenRepository, request: _Landing, entries: JobEnt
 
 
 async def _planned(repository: OpenRepository, request: _Landing, entries: JobEntries, on: MoveBase) -> MovePlan:
-    rows = entries.total.rows
-    message = f"{request.why.capitalize()} {rows:,} row{'' if rows == 1 else 's'}"
+    message = _default_message(request.why, entries.total)
     if request.removal is None:
-        gone = await _paths_under(repository, on, request.under)
+        gone = await _paths_gone(repository, on, request.under, entries.total.removed)
         return MovePlan(await _tree(repository, on, entries, gone), (on.id,), message, new=entries.new)
     swap = await request.removal(on, await repository.tree(on.head))
     async with job_entries(repository, [entries.total, TaskMessage(tuple(swap.added))]) as every:
         gone = pa.array(sorted(entry.path for entry in swap.removed), pa.string())
         return MovePlan(await _tree(repository, on, every, gone), (on.id,), message, new=every.new)
+
+
+def _default_message(why: str, done: TaskMessage) -> str:
+    if done.changed is not None:
+        return f"{why.capitalize()} rows: {done.changed}"
+    return f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
+
+
+def _check_replaced_once(removed: tuple[Entry, ...]) -> None:
+    """Two tasks that had replaced one object would have kept its rows twice."""
+    if len({entry.path for entry in removed}) < len(removed):
+        raise Conflict("two tasks have changed rows of one data object", hint="nothing was changed; run it again")
 
 
 async def landed_before(repository: OpenRepository, branch: str, once: BatchName) -> str | None:
@@ -248,9 +268,12 @@ async def _tree(repository: OpenRepository, on: MoveBase, entries: JobEntries, g
     return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)
 
 
-async def _paths_under(repository: OpenRepository, on: MoveBase, prefixes: Sequence[str]) -> pa.StringArray:
+async def _paths_gone(
+    repository: OpenRepository, on: MoveBase, prefixes: Sequence[str], removed: Sequence[Entry]
+) -> pa.StringArray:
     tree = await repository.tree(on.head)
     columns = [batch["path"] for each in prefixes async for batch in tree.scan(each)]
+    columns += [pa.array([entry.path for entry in removed], pa.string())] if removed else []
     return pa.concat_arrays(columns).unique().sort() if columns else no_paths()
 
 

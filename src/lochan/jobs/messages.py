@@ -58,6 +58,25 @@ class EntryRun(msgspec.Struct, frozen=True, array_like=True):
     mint: int  # the lowest of the files that its entries name (G3)
 
 
+class RowCounts(msgspec.Struct, frozen=True, array_like=True):
+    """Rows of a pool that a statement has changed."""
+
+    deleted: int = 0
+    updated: int = 0
+    inserted: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(self.deleted + other.deleted, self.updated + other.updated, self.inserted + other.inserted)
+
+    @property
+    def total(self) -> int:
+        return self.deleted + self.updated + self.inserted
+
+    def __str__(self) -> str:
+        named = {"deleted": self.deleted, "updated": self.updated, "inserted": self.inserted}
+        return ", ".join(f"{count:,} {name}" for name, count in named.items() if count) or "nothing changed"
+
+
 class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     entries: tuple[Entry, ...] = ()  # objects that are on the store, and that nobody knows of yet
     rows: int = 0  # in them, and in those of the runs
@@ -68,6 +87,8 @@ class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     runs: tuple[EntryRun, ...] = ()  # more entries
     unparsed_times: dict[str, int] = {}  # of the entries in runs, see `pools.facts`
     folders: tuple[str, ...] = ()  # of partitions that it wrote files to
+    removed: tuple[Entry, ...] = ()  # objects of a branch that the entries replace
+    changed: RowCounts | None = None  # by a statement that changes single rows
 
     @property
     def objects(self) -> int:
@@ -98,6 +119,7 @@ def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMes
     unparsed: Counter[str] = Counter()
     for message in every:
         unparsed.update(message.unparsed_times)
+    changed = [message.changed for message in every if message.changed is not None]
     return TaskMessage(
         tuple(entry for message in every for entry in message.entries),
         sum(message.rows for message in every),
@@ -108,6 +130,8 @@ def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMes
         tuple(run for message in every for run in message.runs),
         dict(unparsed),
         tuple(sorted({folder for message in every for folder in message.folders})),
+        tuple(entry for message in every for entry in message.removed),
+        sum(changed, RowCounts()) if changed else None,
     )
 
 

@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from lochan.engines.spark.executors import TASK_MEMORY_BYTES, task_memory
 from lochan.engines.spark.frames.origin import Origin
-from lochan.errors import AlreadyExists, Invalid, Retry
+from lochan.errors import AlreadyExists, Invalid, Refused, Retry
 from lochan.formats.job import JobRecord
+from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
 from lochan.formats.run import entries_of
 from lochan.jobs.file_writer import FilesTarget, files_target
@@ -38,6 +39,7 @@ from lochan.jobs.job_entries import job_entries
 from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
 from lochan.jobs.record import JobPlace, add_silent_batch, begin_silent, end_silent
 from lochan.jobs.replace_rows import ReplaceTest, check_test, replaced_rows
+from lochan.jobs.row_changes import ChangeTarget, by_object
 from lochan.jobs.table_layout import NO_LAYOUT, TableLayout
 from lochan.journal.keys import CarriedOut, without_key
 from lochan.store.open import StoreLocation
@@ -99,6 +101,12 @@ class WriteRequest(NamedTuple):
     silent: bool = False  # no process stays with the job and reports
     skips: bool = False  # where something is there already, nothing is done
     table: TableLayout = NO_LAYOUT  # of files
+    change: ChangeRequest | None = None  # single rows change; None: rows come as they are
+
+
+class ChangeRequest(NamedTuple):
+    verb: str  # in the journal, and in a commit that has no message
+    commit: str  # that the rows were read at
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,7 @@ class WriteJob:
     record: JobRecord | None = None  # of a silent one
     skips: bool = False  # where something came there meanwhile, nothing lands
     dynamic: bool = False  # only the partitions that rows come to are replaced
+    verb: str = ""  # in the journal, and in a commit that has no message; "": that of the target
 
     @property
     def about(self) -> str:
@@ -143,6 +152,8 @@ class WriteJob:
         if isinstance(self.target, FilesTarget):
             return run_tasks(sorted_by_partition(frame, self.target.partition_by), self.write)
         job = replace(self, target=_with_memory(self.target, task_memory(frame.sparkSession)))
+        if isinstance(self.target, ChangeTarget):
+            return run_tasks(by_object(frame), job.write)
         with cached(frame) if spread and cache else nullcontext():
             rows = spread_by_key(frame, self.target.settings, parts) if spread else frame
             return run_tasks(rows, job.write)
@@ -245,7 +256,7 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
             under=_replaced(job, messages),
             removal=_removal(lake, repository, job),
             guard=job.guard,
-            why=job.target.verb,
+            why=job.verb or job.target.verb,
         )
     except AlreadyExists:
         if not job.skips:
@@ -273,6 +284,8 @@ async def _begin_pool(lake: JobLake, repository: OpenRepository, request: WriteR
     branch = on_branch(uri).ref or repository.repository.default_branch
     request.table.check_is_pool(uri)
     target = await pool_target(repository, lake.place, branch, memory_bytes=request.memory_bytes)
+    if request.change is not None:
+        target = await _change_target(repository, target, request.change)
     head = repository.folded().branch(branch).head
     if request.replace is not None and request.replace.where:
         test = ReplaceTest(request.replace.where, lake.clock.wall())
@@ -283,8 +296,20 @@ async def _begin_pool(lake: JobLake, repository: OpenRepository, request: WriteR
     return _job(lake, request, branch, target, head, guard)
 
 
+async def _change_target(repository: OpenRepository, pool: PoolTarget, change: ChangeRequest) -> ChangeTarget:
+    found = await repository.resolve(change.commit)
+    tree = TreeRef(found.commit.tree, found.commit.tree_file)
+    return ChangeTarget(
+        pool.place, pool.repository_id, pool.settings, pool.mint, pool.limits, tree=tree, commit=found.commit_id
+    )
+
+
 async def _begin_table(lake: JobLake, repository: OpenRepository, request: WriteRequest) -> WriteJob:
     uri = request.uri
+    if request.change is not None:
+        raise Refused(
+            f"{uri} holds files, whose rows do not change", hint="write the whole table with mode='overwrite'"
+        )
     ref = writable(uri).ref or repository.repository.default_branch
     found = await repository.resolve(ref, workspaces=True)
     if found.branch is not None and not found.branch.layers.empty:
@@ -323,8 +348,9 @@ def _job(
     once = request.batch or BatchName(lake.ids.ksuid(lake.clock.wall()), since=head)
     name, replaces = request.uri.repository, request.replace is not None
     dynamic = request.replace is not None and request.replace.dynamic
+    verb = request.change.verb if request.change is not None else ""
     job = WriteJob(name, ref, target, request.actor, once, request.message, replaces, guard, workspace)
-    return replace(job, skips=request.skips, dynamic=dynamic)
+    return replace(job, skips=request.skips, dynamic=dynamic, verb=verb)
 
 
 async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:

@@ -4,6 +4,7 @@
 
     logs = lochan.spark.read(spark, "logs@main", where="status >= 500", columns=["ts", "host"])
     lochan.spark.write(frame, "logs@main", message="from the other system")
+    lochan.spark.update(spark, "logs@main", {"status": "500"}, where="status = 501")
     lochan.spark.register_views(spark)            # then: select … from logs_main
     lochan.spark.register(spark)                  # then: spark.read.format("lochan"), df.write.format("lochan")
 
@@ -15,6 +16,7 @@ All of this goes through the verbs of `lochan.api.frames`; what runs on Spark is
 
 frames          read, register_views, diff
 write_frame     write, and which columns can be kept
+row_changes     delete, update and merge, with table_changes and merge_clauses
 ingest_stream   a stream into a pool, a commit for each of its batches
 batch_function  a stream whose batches a function writes to several pools
 feed_frames     a pool as a stream, and what its commits changed
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from lochan.spark.feed_frames import changes, read_stream
     from lochan.spark.frames import diff, read, register_views
     from lochan.spark.ingest_stream import ingest
+    from lochan.spark.row_changes import delete, merge, update
     from lochan.spark.source import register
     from lochan.spark.write_frame import write
 
@@ -40,26 +43,32 @@ _MODULES = {
     "catalog_jar": "catalog",
     "catalog_settings": "catalog",
     "changes": "feed_frames",
+    "delete": "row_changes",
     "diff": "frames",
     "foreach_batch": "batch_function",
     "ingest": "ingest_stream",
+    "merge": "row_changes",
     "read": "frames",
     "read_stream": "feed_frames",
     "register": "source",
     "register_views": "frames",
+    "update": "row_changes",
     "write": "write_frame",
 }
 __all__ = [
     "catalog_jar",
     "catalog_settings",
     "changes",
+    "delete",
     "diff",
     "foreach_batch",
     "ingest",
+    "merge",
     "read",
     "read_stream",
     "register",
     "register_views",
+    "update",
     "write",
 ]
 

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,12 +20,13 @@ from lochan.errors import Invalid, LochanError, NotFound, NothingToDo, Refused, 
 
 if TYPE_CHECKING:
     from lochan.api.blocking import Lake
-    from lochan.api.frames import ScanPlan
+    from lochan.api.frames import FileScanPlan, ScanPlan
 
 Request = Mapping[str, Any]
 Answer = dict[str, Any]
 _KEY = "key"
 _TABLES_MAX = 64
+_SUFFIX = ".parquet"
 
 
 def main() -> None:
@@ -75,45 +76,54 @@ def _refusal(error: LochanError) -> Answer:
 
 
 class CatalogTables:
-    """Pools are tables. `logs` is its default branch, `logs@dev` another ref."""
+    """Pools are tables. `logs` is its default branch, `logs@dev` another ref. A repository of files is a namespace, and
+    its folders are tables."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, options: Mapping[str, str]) -> None:
         self._lake = lake
-        self._plans: dict[str, ScanPlan] = {}  # by the table and its commit, the newest last
+        self._options = options
+        self._plans: dict[str, ScanPlan | FileScanPlan] = {}  # by the table and its commit, the newest last
 
     @classmethod
     def at(cls, options: Mapping[str, str]) -> CatalogTables:
         store = {name: value for name, value in options.items() if name != "lake"}
-        return cls(spark_lake(options.get("lake"), store).connect())
+        return cls(spark_lake(options.get("lake"), store).connect(), options)
 
     def close(self) -> None:
         self._lake.close()
 
     def on_tables(self, request: Request) -> Answer:
-        _no_namespace(request)
+        if request["namespace"]:
+            return {"tables": list(self._folders(_files_uri(request["namespace"], "")))}
         return {"tables": [each.name for each in self._lake.pools()]}
 
     def on_namespaces(self, request: Request) -> Answer:
-        return {"namespaces": []}
+        return {"namespaces": [each.name for each in self._lake.repositories() if each.pool is None]}
 
     def on_load(self, request: Request) -> Answer:
         uri = self._at_version(_uri(request), request)
         planned = self._lake.frames.scan(str(uri))
-        at = f"{uri.repository}@{planned.commit}"
+        at = str(uri._replace(ref=planned.commit))
         self._remember(at, planned)
+        if uri.path:
+            return {"uri": at, "target": str(uri), "schema": planned.schema_json, "key": [], "files": True}
         settings = self._lake.pool(uri.repository).show().pool
         return {
             "uri": at,
             "target": str(uri),
             "schema": planned.schema_json,
             "key": [each.partition(":")[0] for each in settings.keys] if settings else [],
+            "files": False,
         }
 
     def on_plan(self, request: Request) -> Answer:
         known = self._plan(request["uri"]).kinds
-        return self._lake.frames.scan(request["uri"], request["filters"], known=known).as_json()
+        planned = self._lake.frames.scan(request["uri"], request["filters"], known=known)
+        made = planned.as_json(request.get("metadata", ()))
+        return {**made, "source_options": dict(self._options)} if "source" in made else made
 
     def on_create(self, request: Request) -> Answer:
+        _no_files(request, "made by writing files: lochan.spark.write(frame, 'sales@main/2026/')")
         uri, properties = _uri(request), dict(request["properties"])
         provider = properties.pop("provider", "lochan")
         if provider not in ("lochan", "parquet"):  # the latter is what Spark says where nobody has said anything
@@ -137,6 +147,9 @@ class CatalogTables:
         self._lake.pool(_name(request)).rename(request["to"])
         return {}
 
+    def on_where(self, request: Request) -> Answer:
+        return {"where": self._plan(request["at"]).where(request["filters"])}
+
     def on_can_delete(self, request: Request) -> Answer:
         return {"exact": self._plan(request["at"]).where(request["filters"]) is not None}
 
@@ -154,15 +167,23 @@ class CatalogTables:
             return uri._replace(ref=str(version))
         if (moment := request.get("timestamp_us")) is None:
             return uri
-        branch = uri.ref or self._lake.pool(uri.repository).show().default_branch
+        branch = uri.ref or self._lake.repository(uri.repository).show().default_branch
         return uri._replace(ref=f"{branch}@{{{_text(moment)}}}")
 
-    def _plan(self, at: str) -> ScanPlan:
+    def _folders(self, uri: Uri) -> Iterator[str]:
+        """The first part of the paths that are tables. A folder may hold no Parquet file, and only its footers tell."""
+        repository = self._lake.repository(uri.repository)
+        ref = repository.ref(uri.ref or repository.show().default_branch)
+        for page in ref.list_pages(delimiter="/"):
+            yield from (each.removesuffix("/") for each in page.prefixes)
+            yield from (each.path for each in page.objects if each.path.endswith(_SUFFIX))
+
+    def _plan(self, at: str) -> ScanPlan | FileScanPlan:
         if at not in self._plans:
             self._remember(at, self._lake.frames.scan(at))
         return self._plans[at]
 
-    def _remember(self, at: str, plan: ScanPlan) -> None:
+    def _remember(self, at: str, plan: ScanPlan | FileScanPlan) -> None:
         self._plans[at] = plan
         while len(self._plans) > _TABLES_MAX:
             del self._plans[next(iter(self._plans))]
@@ -182,23 +203,36 @@ def _clustered(partitioning: Sequence[str]) -> str:
 
 
 def _name(request: Request) -> str:
+    _no_files(request, "neither dropped nor renamed from Spark: use `lochan fs rm` and `lochan fs mv`")
     uri = _uri(request)
     if uri.ref:
         raise Refused(f"{request['name']} names a ref of a table", hint="a table is dropped or renamed by its own name")
     return uri.repository
 
 
-def _no_namespace(request: Request) -> None:
+def _no_files(request: Request, sentence: str) -> None:
     if request["namespace"]:
-        raise NotFound(f"there is no namespace {'.'.join(request['namespace'])} in a lake")
+        raise Refused(f"a table of files is {sentence}")
 
 
 def _uri(request: Request) -> Uri:
-    _no_namespace(request)
-    uri = prefix_uri(request["name"])
+    if request["namespace"]:
+        return _files_uri(request["namespace"], request["name"])
     if "/" in request["name"]:
-        raise Invalid(f"{request['name']!r} is a path of files", hint="read it with lochan.spark.read")
-    return uri
+        raise Invalid(
+            f"{request['name']!r} is a path of files",
+            hint="a repository of files is a namespace: lake.sales.`2026/`",
+        )
+    return prefix_uri(request["name"])
+
+
+def _files_uri(namespace: Sequence[str], name: str) -> Uri:
+    """`sales` or `sales@dev`, and a folder or a Parquet file of it."""
+    if len(namespace) > 1:
+        raise NotFound(f"there is no namespace {'.'.join(namespace)} in a lake", hint="a folder is a name: `a/b`")
+    uri = prefix_uri(namespace[0])
+    path = name if not name or name.endswith(("/", _SUFFIX)) else f"{name}/"
+    return uri._replace(path=path)
 
 
 def _text(moment_us: int) -> str:

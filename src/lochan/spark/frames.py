@@ -29,6 +29,7 @@ def read(
     columns: Sequence[str] = (),
     version_as_of: str = "",
     timestamp_as_of: str | datetime = "",
+    metadata: bool = False,
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
@@ -37,11 +38,12 @@ def read(
 
     `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. `version_as_of` is
     any ref, where the place names none; `timestamp_as_of` a time (UTC, unless it says another zone), for the branch as
-    it was then. Raises QueryError for a test that is wrong, NotFound."""
+    it was then. `metadata` adds columns that tell of each row of a pool where it is: `_commit`, `_object` and `_row`,
+    its number there. Raises QueryError for a test that is wrong, NotFound."""
     moment = timestamp_as_of.isoformat() if isinstance(timestamp_as_of, datetime) else timestamp_as_of
     with spark_lake(lake, options).connect() as opened:
         at = time_travel(opened, uri, version_as_of, moment)
-        planned = opened.frames.read(spark, at, where=where, columns=columns)
+        planned = opened.frames.read(spark, at, where=where, columns=columns, metadata=metadata)
     return planned.frame(spark)
 
 

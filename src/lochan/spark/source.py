@@ -29,6 +29,7 @@ from lochan.errors import Invalid
 from lochan.spark.feed_source import FeedSource
 from lochan.spark.pyspark_hooks import activate_for, remember_names
 from lochan.spark.source_options import (
+    CHANGES,
     STREAM_WRITES,
     address_in,
     check_options,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from lochan.api.frames import SourceParts
 
 NAME = "lochan"
+CHANGE, READ_AT = CHANGES
 
 remember_names()
 
@@ -105,6 +107,8 @@ class LochanSource(DataSource):
         from lochan.spark.source_writer import JobWriter, NoWriter
         from lochan.spark.write_frame import check_schema
 
+        if CHANGE in self.options:
+            return self._change_writer()
         uri, mode, expect, rows = write_request(self.options, schema, overwrite=overwrite)
         check_schema(schema)
         address, commit = address_in(self.options), commit_options(self.options)
@@ -112,6 +116,16 @@ class LochanSource(DataSource):
         with address.connect(counted=True) as lake:
             begun = lake.frames.write(uri, commit, mode=mode, origins=origins, expect=expect, rows=rows, silent=True)
         return JobWriter(address, begun.job) if begun.before is None else NoWriter()
+
+    def _change_writer(self) -> DataSourceArrowWriter:
+        from lochan.spark.source_writer import JobWriter
+
+        address, commit = address_in(self.options), commit_options(self.options)
+        with address.connect(counted=True) as lake:
+            begun = lake.frames.change(
+                path_in(self.options), self.options[READ_AT], commit, command=self.options[CHANGE], silent=True
+            )
+        return JobWriter(address, begun.job)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from lochan.api.frames import APPEND, OVERWRITE

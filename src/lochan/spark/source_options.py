@@ -32,7 +32,8 @@ _ROWS = ("where", "from", "to", "columns")
 READS = (*_ROWS, VERSION, TIMESTAMP, MERGE)
 WRITES = ("message", KEY, EXPECT, REPLACE, PARTITIONS, OVERWRITE, MODE, MERGE)
 STREAM_WRITES = ("message", CHECKPOINT)
-_OURS = dict.fromkeys((*_ALWAYS, *READS, *WRITES, *STREAM_WRITES, *FEED_OPTIONS))
+CHANGES = ("changeRows", "readAt")  # a statement of the catalog that changes rows, and the commit that it reads
+_OURS = dict.fromkeys((*_ALWAYS, *READS, *WRITES, *STREAM_WRITES, *FEED_OPTIONS, *CHANGES))
 _BY_SMALL = {name.lower(): name for name in _OURS}
 
 Options = Mapping[str, str]

@@ -365,6 +365,7 @@ CASES = {
     "Frames.prune": Case(lambda it: it.frames.prune(cast("Any", None), []), "", local=True),
     "Frames.diff": Case(lambda it: it.frames.diff("logs@main~", "logs@main"), "", local=True),
     "Frames.write": Case(lambda it: it.frames.write("logs"), "", local=True),
+    "Frames.change": Case(lambda it: it.frames.change("logs", "main", command="update"), "", local=True),
     "Frames.stream": Case(lambda it: it.frames.stream("logs", checkpoint="/tmp"), "", local=True),
     "Repository.uploads": Case(lambda it: shop(it).uploads(), "", local=True),
     "Repository.snapshots": Case(lambda it: shop(it).snapshots(), "", local=True),

@@ -15,7 +15,7 @@ from lochan.errors import Unavailable
 from lochan.pools.settings import parse
 from lochan.spark.catalog_server import CatalogTables, serve
 from tests.run import run
-from tests.unit.engines.lake import query_lake
+from tests.unit.engines.lake import ANN, query_lake
 
 TABLE = {"namespace": [], "name": "logs"}
 THREE = {"op": "=", "column": "n", "value": {"int": 3}}
@@ -29,6 +29,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         async with query_lake(folder) as lake:
             rows = [{"n": n, "host": f"h{n}"} for n in range(1, 7)]
             await lake.pool("logs", rows[:3], rows[3:], settings=parse(["n"]))
+            await lake.lake.create_repository("files", actor=ANN)
 
     run(made())
     return folder / "lake"
@@ -62,8 +63,45 @@ def test_a_plan_names_the_objects_that_filters_leave(lake: Path) -> None:
     )
     counts = [sum(len(scan["files"]) for scan in each["scans"]) for each in (whole, few, none)]
     assert counts == [2, 1, 0]
-    for path, size in whole["scans"][0]["files"]:
+    for path, size, _ in whole["scans"][0]["files"]:
         assert Path(path).stat().st_size == size
+    sizes = [(each["size"]["objects"], each["size"]["rows"]) for each in (whole, few, none)]
+    assert sizes == [(2, 6), (1, 3), (0, 0)]
+
+
+def test_a_plan_tells_where_rows_are_from_if_it_is_asked(lake: Path) -> None:
+    [loaded] = answers(lake, {"verb": "load", **TABLE})
+    plan = {"verb": "plan", "uri": loaded["uri"], "filters": []}
+    without, identified = answers(lake, plan, {**plan, "metadata": ["_object"]})
+    assert "#row" not in without["sql"] and not without["identity"]
+    assert identified["identity"] and "`#row` AS _row" in identified["sql"]
+    assert all(object.endswith(".parquet") for *_, object in identified["scans"][0]["files"])
+
+
+def test_filters_become_a_test_only_if_they_mean_the_same(lake: Path) -> None:
+    [loaded] = answers(lake, {"verb": "load", **TABLE})
+    wrong = {"op": "=", "column": "host", "value": {"int": 3}}
+    exact, other = answers(
+        lake,
+        {"verb": "where", "at": loaded["uri"], "filters": [THREE]},
+        {"verb": "where", "at": loaded["uri"], "filters": [THREE, wrong]},
+    )
+    assert (exact, other) == ({"where": "(n == 3)"}, {"where": None})
+
+
+def test_repositories_of_files_are_namespaces(lake: Path) -> None:
+    there, tables, missing, refused = answers(
+        lake,
+        {"verb": "namespaces"},
+        {"verb": "tables", "namespace": ["files"]},
+        {"verb": "load", "namespace": ["files"], "name": "orders"},
+        {"verb": "drop", "namespace": ["files"], "name": "orders"},
+    )
+    assert (there, tables) == ({"namespaces": ["files"]}, {"tables": []})
+    assert (
+        missing["error"]["kind"] == "NotFound" and "files/orders/ has no Parquet files" in missing["error"]["message"]
+    )
+    assert refused["error"]["kind"] == "Refused" and "lochan fs rm" in refused["error"]["message"]
 
 
 def test_mistakes_are_answers_and_the_process_goes_on(lake: Path) -> None:

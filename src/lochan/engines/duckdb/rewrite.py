@@ -24,11 +24,12 @@ from lochan.engines.duckdb.load.relation import StagedRelation, StagingTable, ca
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.duckdb.time_upgrade import TimeUpgrade
+from lochan.errors import Refused
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.lines import Lines
 from lochan.pools.forms import Form, Forms
-from lochan.pools.json_row import FAIL, Faults
+from lochan.pools.json_row import FAIL, Faults, Row
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, lay_out
 from lochan.pools.shape import Object
 from lochan.pools.snapshot import Snapshot
@@ -40,6 +41,7 @@ from lochan.query.sources.values import absent, value
 from lochan.versioning.open_repository import OpenRepository
 
 _FILE = "scanned file"  # the alias of the files in SQL, which no field should have
+_ROW = "file_row_number"  # what DuckDB calls the number of a row in its file
 
 
 class ObjectRewriter:
@@ -70,12 +72,26 @@ class ObjectRewriter:
 
     def add(self, form: Form, paths: Sequence[str], without: RowTest | None = None) -> None:
         """Adds the rows of these files, which all have this form, except for rows that pass the test `without`."""
+        self._add(form, files_sql(paths), without)
+
+    def add_except(self, form: Form, path: str, numbers: str) -> None:
+        """Adds the rows of a file except for those whose numbers a table of the session has."""
+        if _ROW in map(str.lower, form.columns):
+            raise Refused(f"rows with a field {_ROW} cannot be told apart by their numbers", hint="nothing was changed")
+        kept = f"{_ROW} NOT IN (SELECT number FROM {numbers})"
+        self._add(form, f"(SELECT * EXCLUDE {_ROW} FROM {files_sql([path], f'{_ROW} = true')} WHERE {kept})", None)
+
+    def add_rows(self, rows: Sequence[Row]) -> None:
+        """Adds rows that are in no file."""
+        self._loader.take_rows(rows)
+
+    def _add(self, form: Form, files: str, without: RowTest | None) -> None:
         if form.body:
-            self._add_texts(form, paths, without)
+            self._add_texts(form, files, without)
             return
         view = f"form{len(self._tables)}"
         shown = list(self._modernized.selected(form))
-        self._session.execute(f"CREATE TEMP VIEW {view} AS {self._select(form, shown, paths, without)}")
+        self._session.execute(f"CREATE TEMP VIEW {view} AS {self._select(form, shown, files, without)}")
         laid = self._modernized.laid(form)
         self._tables.append(StagingTable(view, laid.layout, laid.shapes))
         self._added.append(form)
@@ -125,22 +141,20 @@ class ObjectRewriter:
             return relations(self._tables, layout, known, shapes)
         return [each for table in self._tables for each in relations([table], table.layout, known, table.shapes)]
 
-    def _add_texts(self, form: Form, paths: Sequence[str], without: RowTest | None) -> None:
+    def _add_texts(self, form: Form, files: str, without: RowTest | None) -> None:
         shown = [(name_sql(BODY_COLUMN), BODY_COLUMN)]
-        for batch in self._session.stream(self._select(form, shown, paths, without)):
+        for batch in self._session.stream(self._select(form, shown, files, without)):
             texts = batch.column(0).cast(pa.string())
             self._loader.take(Lines("rows", texts, valid=True, first=1))
 
-    def _select(
-        self, form: Form, shown: Sequence[tuple[str, str]], paths: Sequence[str], without: RowTest | None
-    ) -> str:
-        """`shown` has the SQL and the name of each column."""
+    def _select(self, form: Form, shown: Sequence[tuple[str, str]], files: str, without: RowTest | None) -> str:
+        """`shown` has the SQL and the name of each column, `files` is the text after FROM."""
         if without is None:
             made = ", ".join(f"{sql} AS {name_sql(name)}" for sql, name in shown)
-            return f"SELECT {made} FROM {files_sql(paths)}"
+            return f"SELECT {made} FROM {files}"
         inner = ", ".join(f"{sql} AS p{number}" for number, (sql, _) in enumerate(shown))
         outer = ", ".join(f"p{number} AS {name_sql(name)}" for number, (_, name) in enumerate(shown))
-        tested = tested_sql(form, self._knowledge, without, inner, files_sql(paths))
+        tested = tested_sql(form, self._knowledge, without, inner, files)
         return f"SELECT {outer} FROM {tested} WHERE NOT coalesce({without.sql}, false)"
 
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 from sqlglot import exp
 
+from lochan.engines.spark.frames.row_identity import OBJECT, ROW
 from lochan.engines.spark.progress import context_of, is_remote
 from lochan.pools.layout import SHAPE_COLUMN
+from lochan.pools.objects import object_path
 from lochan.query.dialects.spark_words import name_sql, type_text
 from lochan.query.sources.scans import FileScan, Scans
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _numbers = count(1)
+_FILE = "#file"  # a column that no data object has
 _GLOB = frozenset("*?[]{}\\,")
 _NONE: Mapping[str, str] = {}
 
@@ -35,6 +38,21 @@ class Views:
         """`options`: what Hadoop must know to read them."""
         read = self._spark.read.schema(schema_of(scan)).options(**options)
         self._add(name, read.parquet(*map(literal_path, paths)) if paths else self._nothing(scan))
+
+    def add_identified_files(
+        self, scan: FileScan, name: str, paths: Sequence[str], options: Mapping[str, str] = _NONE
+    ) -> None:
+        """The same, with the data object of each row and its number there."""
+        from pyspark.sql import functions
+
+        if not paths:
+            self._add(name, self._nothing(scan).withColumns({OBJECT: functions.lit(""), ROW: functions.lit(0)}))
+            return
+        read = self._spark.read.schema(schema_of(scan)).options(**options).parquet(*map(literal_path, paths))
+        file = functions.substring_index("_metadata.file_path", "/", -1)
+        numbered = read.select("*", file.alias(_FILE), functions.col("_metadata.row_index").alias(ROW))
+        known = functions.broadcast(self._spark.createDataFrame(_objects(scan)))
+        self._add(name, numbered.join(known, _FILE).drop(_FILE))
 
     def add_table(self, name: str, table: pa.Table) -> None:
         self._add(name, self._spark.createDataFrame(table))
@@ -72,6 +90,12 @@ class Views:
     def _nothing(self, scan: FileScan) -> DataFrame:
         """All of its files are gone."""
         return self._spark.createDataFrame([], schema_of(scan))
+
+
+def _objects(scan: FileScan) -> pa.Table:
+    """The data object of each file, by the last part of its path, which no other has."""
+    files = [each.address.rpartition("/")[2] for each in scan.objects]
+    return pa.table({_FILE: files, OBJECT: [object_path(each.id) for each in scan.objects]})
 
 
 def with_views(query: exp.Query, views: Mapping[str, str]) -> exp.Query:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,13 +11,23 @@ from lochan.engines.duckdb.run import scan_names
 from lochan.engines.query_context import QueryContext
 from lochan.engines.spark.file_access import check_objects, hadoop_files
 from lochan.engines.spark.frames.origin import marked
-from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan
+from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan, top_fields
+from lochan.engines.spark.frames.row_identity import (
+    COMMIT_COLUMN,
+    METADATA_COLUMNS,
+    OBJECT,
+    OBJECT_COLUMN,
+    ROW,
+    ROW_COLUMN,
+    with_identity,
+)
 from lochan.engines.spark.frames.row_origin import origin_list
 from lochan.engines.spark.frames.typed_columns import select_list
 from lochan.engines.spark.scan import Views
 from lochan.engines.spark.session import MEANING, SUBSTITUTE
+from lochan.errors import Invalid
 from lochan.query.dialects import render
-from lochan.query.sources.scans import FileScan
+from lochan.query.dialects.spark_words import name_sql, quoted
 from lochan.store.open import StoreLocation
 
 if TYPE_CHECKING:
@@ -43,26 +53,53 @@ class PoolFrame:
 
     place: StoreLocation
     plan: ReadPlan
+    metadata: bool = False  # with columns that tell of each row where it is from
+
+    @property
+    def commit(self) -> str:
+        return self.plan.origin.commit
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        views, scans, origin = Views(spark), self.plan.scans, self.plan.origin
+        views, origin = Views(spark), self.plan.origin
         with _meaning(spark):
-            for name in scan_names(self.plan.query, scans):
-                _add_files(views, self.place, name, scans.files[name])
-            sql = render(views.named(self.plan.query.copy()), "spark")
-            columns = select_list(self.plan.row, self.plan.wide)
-            columns += origin_list(self.plan.origins, self.place, origin)
-            rows = spark.sql(f"SELECT {', '.join(columns) or '1 AS `_`'} FROM ({sql})")
-            rows = marked(rows, self.plan.names or ["_"], origin)
+            self._add_scans(views)
+            rows = marked(spark.sql(self._sql(views)), self._names(), origin)
             # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is
             # looked at again whenever it runs, by the settings that the user has then.
             return views.released(views.pinned(rows, origin.view))
 
+    def _add_scans(self, views: Views) -> None:
+        for name in scan_names(self.plan.query, self.plan.scans):
+            scan = self.plan.scans.files[name]
+            add = views.add_identified_files if self.metadata else views.add_files
+            if scan.objects:
+                files = hadoop_files(self.place)
+                add(scan, name, [files.path(each.address) for each in scan.objects], files.options)
+            else:
+                add(scan, name, [])
 
-async def pool_frame(spark: SparkSession, at: QueryContext, request: ReadRequest, *, check: bool = True) -> PoolFrame:
+    def _sql(self, views: Views) -> str:
+        query = with_identity(self.plan.query) if self.metadata else self.plan.query.copy()
+        columns = select_list(self.plan.row, self.plan.wide)
+        columns += origin_list(self.plan.origins, self.place, self.plan.origin)
+        if self.metadata:
+            columns += [f"{quoted(self.commit)} AS {COMMIT_COLUMN}"]
+            columns += [f"{name_sql(OBJECT)} AS {OBJECT_COLUMN}", f"{name_sql(ROW)} AS {ROW_COLUMN}"]
+        return f"SELECT {', '.join(columns) or '1 AS `_`'} FROM ({render(views.named(query), 'spark')})"
+
+    def _names(self) -> list[str]:
+        names = self.plan.names
+        return [*names, *METADATA_COLUMNS] if self.metadata else names or ["_"]
+
+
+async def pool_frame(
+    spark: SparkSession, at: QueryContext, request: ReadRequest, *, check: bool = True, metadata: bool = False
+) -> PoolFrame:
     """`check`: its objects are compared with their SHA-256, those that were not before. Raises QueryError, NotFound,
     Refused for rows that make no table, Gone, Corrupt."""
     planned = await plan(at, request)
+    if metadata:
+        _check_names([name for name, _ in top_fields(planned.row)])
     if check:
         objects = [
             each for name in scan_names(planned.query, planned.scans) for each in planned.scans.files[name].objects
@@ -70,15 +107,13 @@ async def pool_frame(spark: SparkSession, at: QueryContext, request: ReadRequest
         if objects:
             hadoop_files(at.place)  # is it a store that Spark can read?
         await check_objects(spark, at, objects)
-    return PoolFrame(at.place, planned)
+    return PoolFrame(at.place, planned, metadata)
 
 
-def _add_files(views: Views, place: StoreLocation, name: str, scan: FileScan) -> None:
-    if scan.objects:
-        files = hadoop_files(place)
-        views.add_files(scan, name, [files.path(each.address) for each in scan.objects], files.options)
-    else:
-        views.add_files(scan, name, [])
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if name.lower() in METADATA_COLUMNS:
+            raise Invalid(f"the rows have a field {name}, and a column of that name tells where they are from")
 
 
 @contextmanager

@@ -1,8 +1,7 @@
 """Columns that say where a row comes from. A read has them if it names them, and if no row has a field of that name.
 
 _commit    the commit that is read
-_object    the address of the data object, as `from POOL:objects` lists it
-_path      the same with the place of the lake in front: where the file lies on the store
+_path      where the file of its data object lies on the store
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from lochan.engines.spark.frames.origin import Origin
 from lochan.query.dialects.spark_words import name_sql, quoted
 from lochan.store.open import StoreLocation
 
-COMMIT, OBJECT, PATH = "_commit", "_object", "_path"
-ORIGIN_COLUMNS = (COMMIT, OBJECT, PATH)
+COMMIT, PATH = "_commit", "_path"
+ORIGIN_COLUMNS = (COMMIT, PATH)
 
 
 def origin_sql(name: str, place: StoreLocation, origin: Origin) -> str:
@@ -24,7 +23,7 @@ def origin_sql(name: str, place: StoreLocation, origin: Origin) -> str:
     if name == COMMIT:
         return f"'{origin.commit}'"
     address = f"regexp_extract(input_file_name(), '{origin.repository}/data/.*$', 0)"
-    return address if name == OBJECT else f"concat({quoted(_root(place))}, {address})"
+    return f"concat({quoted(_root(place))}, {address})"
 
 
 def origin_list(names: Sequence[str], place: StoreLocation, origin: Origin) -> list[str]:
@@ -35,7 +34,7 @@ def with_origin(
     batch: pa.RecordBatch, names: Sequence[str], place: StoreLocation, commit: str, address: str
 ) -> pa.RecordBatch:
     """Rows of one object."""
-    values = {COMMIT: commit, OBJECT: address, PATH: f"{_root(place)}{address}"}
+    values = {COMMIT: commit, PATH: f"{_root(place)}{address}"}
     for name in names:
         batch = batch.append_column(name, pa.repeat(pa.scalar(values[name]), batch.num_rows))
     return batch

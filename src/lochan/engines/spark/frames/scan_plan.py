@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,10 +31,20 @@ from lochan.engines.spark.file_access import HadoopFiles, check_objects, hadoop_
 from lochan.engines.spark.frames.filters import Filter, Kinds, pruning_tests, where_text
 from lochan.engines.spark.frames.frame import FRAME_MEANING
 from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, kinds, plan, top_fields
+from lochan.engines.spark.frames.row_identity import (
+    BEFORE_COLUMN,
+    COMMIT_COLUMN,
+    OBJECT,
+    OBJECT_COLUMN,
+    ROW,
+    ROW_COLUMN,
+    with_identity,
+)
 from lochan.engines.spark.frames.typed_columns import arrow_schema, is_day, select_list
 from lochan.engines.spark.scan import schema_of, with_views
+from lochan.pools.objects import object_path
 from lochan.query.dialects import render
-from lochan.query.dialects.spark_words import name_sql
+from lochan.query.dialects.spark_words import name_sql, quoted
 from lochan.query.sources.scans import FileScan
 from lochan.store.open import StoreLocation
 from lochan.versioning.uri import Uri
@@ -70,12 +80,15 @@ class ScanPlan:
         """A test that is true for exactly the rows that pass the filters; None: there is none."""
         return where_text(filters, self.kinds)
 
-    def as_json(self) -> dict[str, Any]:
-        """For whoever runs the scan: files with their sizes, and SQL over them."""
+    @property
+    def size(self) -> ScanSize:
+        objects = [each for scan in self.scans.values() for each in scan.objects]
+        return ScanSize(len(objects), sum(each.rows for each in objects), sum(each.size for each in objects))
+
+    def as_json(self, metadata: Collection[str] = ()) -> dict[str, Any]:
+        """For whoever runs the scan: files with their sizes and objects, and SQL over them. `metadata` are columns that
+        tell of each row where it is from."""
         views = {name: f"lochan_{name.replace(' ', '_')}" for name in self.scans}
-        sql = render(with_views(self.read.query.copy(), views), "spark")
-        columns = [f"{each.sql} AS {name_sql(each.name)}" for each in self.columns]
-        found = ", ".join(select_list(self.read.row, self.read.wide)) or "1 AS `_`"
         is_empty = not any(scan.objects for scan in self.scans.values())
         files = HadoopFiles("") if is_empty else hadoop_files(self.store)
         return {
@@ -83,14 +96,43 @@ class ScanPlan:
                 {
                     "view": views[name],
                     "schema": schema_of(scan),
-                    "files": [[files.path(each.address), each.size] for each in scan.objects],
+                    "files": [[files.path(each.address), each.size, object_path(each.id)] for each in scan.objects],
                 }
                 for name, scan in self.scans.items()
             ],
-            "sql": f"SELECT {', '.join(columns) or '1 AS `_`'} FROM (SELECT {found} FROM ({sql}))",
+            "sql": self._sql(views, metadata),
+            "identity": bool(metadata),
+            "size": self.size._asdict(),
             "options": dict(files.options),
             "settings": FRAME_MEANING,
         }
+
+    def _sql(self, views: Mapping[str, str], metadata: Collection[str]) -> str:
+        query = with_identity(self.read.query) if metadata else self.read.query.copy()
+        found = select_list(self.read.row, self.read.wide)
+        columns = [f"{each.sql} AS {name_sql(each.name)}" for each in self.columns]
+        if metadata:
+            found += [name_sql(OBJECT), name_sql(ROW)]
+            columns += [f"{name_sql(OBJECT)} AS {OBJECT_COLUMN}", f"{name_sql(ROW)} AS {ROW_COLUMN}"]
+        inner = f"SELECT {', '.join(found) or '1 AS `_`'} FROM ({render(with_views(query, views), 'spark')})"
+        sql = f"SELECT {', '.join(columns) or '1 AS `_`'} FROM ({inner})"
+        return f"SELECT *, {', '.join(self._constants())} FROM ({sql})" if metadata else sql
+
+    def _constants(self) -> list[str]:
+        """What is made of the other columns, and of the plan."""
+        members = [f"{quoted(each.name)}, {name_sql(each.name)}" for each in self.columns]
+        return [
+            f"{quoted(self.commit)} AS {COMMIT_COLUMN}",
+            f"NAMED_STRUCT({', '.join(members) or quoted('_') + ', 1'}) AS {BEFORE_COLUMN}",
+        ]
+
+
+class ScanSize(NamedTuple):
+    """Of what a scan reads, as it lies on the store."""
+
+    objects: int
+    rows: int
+    bytes: int
 
 
 class TableColumn(NamedTuple):

@@ -45,6 +45,10 @@ class FileTable(NamedTuple):
     others: list[Entry]
     columns: Sequence[str] = ()  # none: all
 
+    @property
+    def commit(self) -> str:
+        return self.files.commit
+
     def frame(self, spark: SparkSession) -> DataFrame:
         """Raises Invalid for names that the session does not tell apart."""
         names = self.files.schema.names
@@ -63,7 +67,7 @@ def _pinned(spark: SparkSession, frame: DataFrame, files: TableFiles) -> DataFra
     return views.released(views.pinned(marked(frame, files.schema.names, origin), origin.view))
 
 
-class _File(NamedTuple):
+class StoredFile(NamedTuple):
     """A file that lies on the store as it is."""
 
     path: str
@@ -85,22 +89,22 @@ async def table_frame(
     repository = await at.catalog.open_repository(uri.repository)
     try:
         files = await table_files(repository, uri, at.place, spark)
-        scanned = await _scanned_by_spark(repository, files)
+        scanned = await scanned_by_spark(repository, files)
     finally:
         await repository.close()
     whole = [entry for entry, yes in zip(files.entries, scanned, strict=True) if yes]
     others = [entry for entry, yes in zip(files.entries, scanned, strict=True) if not yes]
     # A file of a workspace that is not committed has no SHA-256 yet.
-    objects = [
-        _File(entry.path, uri.repository, entry.blocks[0].address, entry.size, entry.blocks[0].sha256)
-        for entry in whole
-        if entry.blocks[0].sha256
-    ]
-    await check_objects(spark, at, objects)
+    await check_objects(spark, at, [stored_file(uri, entry) for entry in whole if entry.blocks[0].sha256])
     return FileTable(at.place, files, whole, others, columns)
 
 
-async def _scanned_by_spark(repository: OpenRepository, files: TableFiles) -> list[bool]:
+def stored_file(uri: Uri, entry: Entry) -> StoredFile:
+    block = entry.blocks[0]
+    return StoredFile(entry.path, uri.repository, block.address, entry.size, block.sha256)
+
+
+async def scanned_by_spark(repository: OpenRepository, files: TableFiles) -> list[bool]:
     """Whether Spark's own scan reads each of the files."""
     whole = await _lying_whole(repository, files.entries)
     return [

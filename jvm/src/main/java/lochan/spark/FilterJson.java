@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Instant;
 import java.time.LocalDate;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.sources.*;
 
 /** Spark's filters as JSON. One that the planner would not know is left out: it chooses no objects. */
@@ -61,7 +62,11 @@ final class FilterJson {
   }
 
   private static ObjectNode in(In filter) {
-    ObjectNode made = Planner.JSON.createObjectNode().put("op", "in").put("column", filter.attribute());
+    String column = column(filter.attribute());
+    if (column == null) {
+      return null;
+    }
+    ObjectNode made = Planner.JSON.createObjectNode().put("op", "in").put("column", column);
     ArrayNode values = made.putArray("values");
     for (Object each : filter.values()) {
       ObjectNode value = value(each);
@@ -73,14 +78,21 @@ final class FilterJson {
     return made;
   }
 
-  private static ObjectNode test(String op, String column, Object given) {
+  private static ObjectNode test(String op, String attribute, Object given) {
+    String column = column(attribute);
     ObjectNode value = value(given);
-    if (value == null) {
+    if (value == null || column == null) {
       return null;
     }
     ObjectNode made = Planner.JSON.createObjectNode().put("op", op).put("column", column);
     made.set("value", value);
     return made;
+  }
+
+  /** A filter names its column as SQL does. Null: it is a member of a column. */
+  private static String column(String attribute) {
+    var parts = CatalystSqlParser$.MODULE$.parseMultipartIdentifier(attribute);
+    return parts.size() == 1 ? parts.head() : null;
   }
 
   private static ObjectNode value(Object given) {

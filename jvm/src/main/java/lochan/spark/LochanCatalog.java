@@ -146,7 +146,7 @@ public final class LochanCatalog implements TableCatalog, SupportsNamespaces {
   @Override
   public Map<String, String> loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
     for (String[] each : namespace.length == 1 ? listNamespaces() : new String[0][]) {
-      if (each[0].equals(namespace[0])) {
+      if (each[0].equals(namespace[0].split("@", 2)[0])) {
         return Map.of();
       }
     }
@@ -155,9 +155,8 @@ public final class LochanCatalog implements TableCatalog, SupportsNamespaces {
 
   @Override
   public void createNamespace(String[] namespace, Map<String, String> metadata) {
-    ObjectNode request = Planner.request("create_namespace");
-    namespace(request, namespace);
-    planner.ask(request);
+    throw LochanException.of(
+        "Refused", "A repository is not created from Spark; use `lochan repo create " + namespace[0] + "`.", null);
   }
 
   @Override
@@ -173,7 +172,10 @@ public final class LochanCatalog implements TableCatalog, SupportsNamespaces {
 
   private Table load(Identifier ident, ObjectNode request) throws NoSuchTableException {
     try {
-      return new LochanTable(planner, options, name, planner.ask(request));
+      JsonNode loaded = planner.ask(request);
+      return loaded.get("files").asBoolean()
+          ? new LochanFiles(planner, options, name, loaded)
+          : new LochanTable(planner, options, name, loaded);
     } catch (Exception error) {
       if (is(error, "LOCHAN_NOT_FOUND") && !request.has("version") && !request.has("timestamp_us")) {
         throw new NoSuchTableException(ident);

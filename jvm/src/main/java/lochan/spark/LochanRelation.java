@@ -1,5 +1,7 @@
 package lochan.spark;
 
+import static org.apache.spark.sql.functions.col;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -18,6 +20,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.TableScan;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -28,6 +31,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>The SQL runs in a session of its own, a copy of the user's, whose settings say what the SQL means.
  */
 final class LochanRelation extends BaseRelation implements TableScan {
+  private static final String ROW = "#row"; // what the lake's plan calls it
+
   private final SQLContext context;
   private final StructType columns;
   private final Filter[] filters;
@@ -43,11 +48,7 @@ final class LochanRelation extends BaseRelation implements TableScan {
   /** As plans show it. */
   @Override
   public String toString() {
-    int objects = 0;
-    for (JsonNode scan : planned.get("scans")) {
-      objects += scan.get("files").size();
-    }
-    return "lochan objects=" + objects;
+    return "lochan objects=" + planned.get("size").get("objects").asInt();
   }
 
   @Override
@@ -74,13 +75,24 @@ final class LochanRelation extends BaseRelation implements TableScan {
     for (JsonNode scan : planned.get("scans")) {
       files(session, scan).createOrReplaceTempView(scan.get("view").asText());
     }
-    Dataset<Row> rows = (Dataset<Row>) session.sql(planned.get("sql").asText());
+    Dataset<Row> rows = rows(session);
     for (Filter each : filters) {
       Column test = FilterColumn.of(each);
       rows = test == null ? rows : (Dataset<Row>) rows.filter(test);
     }
     rows = (Dataset<Row>) rows.select(names());
     return (RDD) rows.queryExecution().toRdd();
+  }
+
+  /** By the plan's SQL; files that are put together come from the data source. */
+  private Dataset<Row> rows(SparkSession session) {
+    JsonNode source = planned.get("source");
+    if (source == null) {
+      return (Dataset<Row>) session.sql(planned.get("sql").asText());
+    }
+    Map<String, String> options = new HashMap<>();
+    planned.get("source_options").properties().forEach(each -> options.put(each.getKey(), each.getValue().asText()));
+    return (Dataset<Row>) session.read().format(PythonSource.NAME).options(options).load(source.asText());
   }
 
   private Column[] names() {
@@ -92,18 +104,21 @@ final class LochanRelation extends BaseRelation implements TableScan {
   }
 
   private Dataset<Row> files(SparkSession session, JsonNode scan) {
-    StructType schema = StructType.fromDDL(scan.get("schema").asText());
+    String text = scan.get("schema").asText();
+    StructType schema = text.startsWith("{") ? (StructType) DataType.fromJson(text) : StructType.fromDDL(text);
+    boolean identity = planned.get("identity").asBoolean();
     Map<String, String> given = new HashMap<>();
     planned.get("options").properties().forEach(each -> given.put(each.getKey(), each.getValue().asText()));
     HadoopFsRelation relation =
         new HadoopFsRelation(
-            ObjectIndex.of(scan.get("files")),
-            new StructType(),
+            ObjectIndex.of(scan.get("files"), identity),
+            ObjectIndex.partitions(identity),
             schema,
             Option.empty(),
             new ParquetFileFormat(),
             scala.collection.immutable.Map.from(CollectionConverters.asScala(given)),
             session);
-    return Dataset$.MODULE$.ofRows(session, LogicalRelation$.MODULE$.apply(relation, false));
+    Dataset<Row> rows = Dataset$.MODULE$.ofRows(session, LogicalRelation$.MODULE$.apply(relation, false));
+    return identity ? (Dataset<Row>) rows.select(col("*"), col("_metadata.row_index").as(ROW)) : rows;
   }
 }

@@ -1,9 +1,5 @@
 package lochan.spark;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import java.util.ArrayList;
-import java.util.List;
-import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -15,12 +11,14 @@ import org.apache.spark.sql.types.StructType;
 final class LochanScanBuilder implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters {
   private final Planner planner;
   private final String uri;
+  private final StructType table;
   private StructType columns;
   private Filter[] filters = new Filter[0];
 
   LochanScanBuilder(Planner planner, String uri, StructType columns) {
     this.planner = planner;
     this.uri = uri;
+    this.table = columns;
     this.columns = columns;
   }
 
@@ -42,6 +40,6 @@ final class LochanScanBuilder implements ScanBuilder, SupportsPushDownRequiredCo
 
   @Override
   public Scan build() {
-    return new LochanScan(planner, uri, columns, filters);
+    return new SizedScan(new LochanScan(planner, uri, table, columns, filters), filters);
   }
 }

@@ -6,12 +6,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsDelete;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.sources.AlwaysTrue;
 import org.apache.spark.sql.sources.Filter;
@@ -20,7 +25,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A pool, or a folder of files, at a commit: whatever comes to its branch later, a frame of it stays. */
-final class LochanTable implements SupportsRead, SupportsWrite, SupportsDelete {
+final class LochanTable
+    implements SupportsRead, SupportsWrite, SupportsDelete, SupportsMetadataColumns, SupportsRowLevelOperations {
   private final Planner planner;
   private final Map<String, String> options;
   private final String catalog;
@@ -51,7 +57,7 @@ final class LochanTable implements SupportsRead, SupportsWrite, SupportsDelete {
 
   @Override
   public Map<String, String> properties() {
-    return Map.of("provider", "lochan", "key", String.join(",", key), "commit", uri.substring(uri.indexOf('@') + 1));
+    return Map.of("provider", "lochan", "key", String.join(",", key), "commit", commit());
   }
 
   @Override
@@ -70,7 +76,37 @@ final class LochanTable implements SupportsRead, SupportsWrite, SupportsDelete {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return new LochanWriteBuilder(target, key, options, info.options().asCaseSensitiveMap());
+    return new LochanWriteBuilder(planner, uri, target, key, options, info.options().asCaseSensitiveMap());
+  }
+
+  @Override
+  public MetadataColumn[] metadataColumns() {
+    return MetadataColumns.ofPool(schema);
+  }
+
+  /** Where a field of the rows has the name of such a column, the field is meant. */
+  @Override
+  public boolean canRenameConflictingMetadataColumns() {
+    return true;
+  }
+
+  @Override
+  public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+    for (String name : schema.fieldNames()) {
+      if (MetadataColumns.isOfPool(name)) {
+        throw LochanException.of(
+            "Refused", "Rows with a field " + name + " cannot be changed from SQL: the name is that of a column that tells rows apart.", null);
+      }
+    }
+    return () -> new RowLevelStatement(this, info.command(), options);
+  }
+
+  String target() {
+    return target;
+  }
+
+  String commit() {
+    return uri.substring(uri.indexOf('@') + 1);
   }
 
   @Override
