@@ -5,7 +5,6 @@ which the task runs on the embedded engine; a part of a table of files is one of
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ from lochan.versioning.uri import Uri
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-PART_BYTES = 32 << 20  # objects are read together up to this, or less where that keeps all processors busy
+PART_BYTES = 32 << 20  # objects are read together up to this
 _FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task replaces it by the folder that they lie in
 
 
@@ -128,7 +127,7 @@ async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
 def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
     """Each object is in one scan, and in one part."""
     names = scan_names(planned.query, planned.scans)
-    part_bytes = 0 if planned.origins else _part_bytes(planned, names)  # of one object each, if rows are to say which
+    part_bytes = 0 if planned.origins else PART_BYTES  # of one object each, if rows are to say which
     for name in names:
         held: list[DataObject] = []
         for each in planned.scans.files[name].objects:
@@ -138,12 +137,6 @@ def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
             held.append(each)
         if held:
             yield _part(planned, names, name, held)
-
-
-def _part_bytes(planned: ReadPlan, names: list[str]) -> int:
-    """The driver's processors stand for those of the executors, which nobody knows here."""
-    total = sum(each.size for name in names for each in planned.scans.files[name].objects)
-    return min(PART_BYTES, total // (os.cpu_count() or 1))
 
 
 def _part(planned: ReadPlan, names: list[str], name: str, objects: list[DataObject]) -> PoolPart:
