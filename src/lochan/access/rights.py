@@ -5,7 +5,7 @@ action is first asked about, and thrown away when anything about access changes.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.access import resources
@@ -13,7 +13,6 @@ from lochan.access.policy import check_action, fits_action
 from lochan.access.state import AccessPolicy, AccessState, principal
 from lochan.errors import Refused
 from lochan.formats.lake_events import Statement
-from lochan.versioning.repositories import Repository
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -174,12 +173,6 @@ class VisibleObjects:
 
 class Denied(Refused):
     """No policy of theirs allows it, or one denies it. What is told is the same where there is nothing of that name."""
-
-
-def visible(access: AccessState, user: str, repositories: Iterable[Repository]) -> list[Repository]:
-    """Those that a list shows to the user; the others might as well not be there."""
-    rights = access.rights(user)
-    return [each for each in repositories if rights.allow("fs:ListRepositories", resources.repository(each.name))]
 
 
 class RightsDecision(NamedTuple):

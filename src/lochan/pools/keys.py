@@ -56,9 +56,6 @@ class Span(NamedTuple):
     low: bytes
     high: bytes
 
-    def meets(self, other: "Span") -> bool:
-        return self.low <= other.high and other.low <= self.high
-
 
 def encode(values: Sequence[Any], settings: PoolSettings) -> bytes:
     """Encodes a row's values, one for each path of the key; None is null or missing. Raises Invalid for NaN."""

@@ -66,9 +66,6 @@ async def _differences(target: Target, commit: "Commit", is_pool: bool) -> Async
             yield change.as_json()
 
 
-_PAGE = 100_000  # each is a walk through history
-
-
 @click.command("blame")
 @click.argument("uri", metavar="REPO[@REF]/PATH")
 @format_option

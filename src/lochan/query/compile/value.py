@@ -178,14 +178,6 @@ def boolean(test: Sql) -> Value:
     return Value({BOOL: test})
 
 
-def integer(value: int) -> Value:
-    return Value({INT: number(value)}, constant=value)
-
-
-def string(value: str) -> Value:
-    return Value({STRING: text(value)}, constant=value)
-
-
 def literal(kind: str, value: Any) -> Value:
     if kind == NULL:
         return NOTHING

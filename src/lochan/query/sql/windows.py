@@ -26,7 +26,6 @@ _NUMBERED: dict[type[exp.Expr], str] = {
     exp.CumeDist: FLOAT,
 }
 _OF_ROW = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
-_SIDES = ("UNBOUNDED", "CURRENT ROW", None)
 
 
 def windowed(node: exp.Window, scope: SqlScope) -> Value:
