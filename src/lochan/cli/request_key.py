@@ -3,15 +3,12 @@
 A command without it draws a key of its own, and says it where nobody can tell whether the change was made.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from lochan.connection import Actor
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 OPTION = "--request-key"
 _META = "lochan.request_key"
@@ -29,19 +26,10 @@ class RequestKey:
         return bool(self.given)
 
 
-def request_key(command: F) -> F:
-    """For commands that change something. `--key` is the same, where that does not mean what rows are sorted by."""
-    return _option(OPTION, "--key")(command)
-
-
-def request_key_beside_sort_key(command: F) -> F:
-    return _option(OPTION)(command)
-
-
-def _option(*names: str) -> Callable[[F], F]:
-    return click.option(
-        *names,
-        "request_key",
+def key_option(*, alias: bool) -> click.Option:
+    """For commands that change something. `--key` is an alias, where that does not mean what rows are sorted by."""
+    return click.Option(
+        [OPTION, *(["--key"] if alias else []), "request_key"],
         metavar="KEY",
         callback=_take,
         expose_value=False,

@@ -9,6 +9,7 @@ import click
 
 from lochan.cli.options import JobOptions, query_options
 from lochan.cli.query import FORMATS
+from lochan.cli.verb import verb
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import LochanError
 
@@ -27,17 +28,13 @@ A query goes on in the next line while a bracket or a quote is open, and behind 
 \\f FORMAT   print rows as table, json, ndjson, csv or text"""
 
 
-@click.command("shell")
+@verb("shell", "lochan shell", form=False)
 @click.option("-f", "--format", "form", type=click.Choice(_SHOWN), help="A table on a terminal, else NDJSON.")
 @query_options
 def shell_command(form: str | None, **options: object) -> None:
     """Run queries as they are typed. In a pipe, it reads them from standard input, one per line.
 
     \\q leaves, and \\h shows the other commands. The tab key completes pools, fields and operators.
-
-    \b
-    Example:
-      lochan shell
     """
     import asyncio
 

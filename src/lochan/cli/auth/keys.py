@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import all_records, format_option, printable, show_answer, show_record, show_records
+from lochan.cli.output.records import all_records, printable, show_answer, show_record, show_records
 from lochan.cli.prompt import confirm, yes_option
-from lochan.cli.request_key import request_key
 from lochan.cli.session import on_lake
 from lochan.errors import Invalid
 
@@ -21,7 +20,7 @@ def group() -> None:
     """Create, list and revoke access keys. To rotate one: create the new one, then revoke the old one."""
 
 
-@group.command("create")
+@group.verb("create", "lochan auth keys create ada", changes=True)
 @click.argument("user")
 @click.option("--access-key-id", "id", metavar="ID", help="The key's id. Default: a new one.")
 @click.option(
@@ -30,15 +29,8 @@ def group() -> None:
     metavar="SECRET",
     help="The secret; - reads it from standard input, out of sight of process lists. Default: a new one.",
 )
-@request_key
-@format_option
 def create_command(user: str, id: str | None, secret: str | None, form: str) -> None:
-    """Create an access key for USER. The secret is shown now, and never again.
-
-    \b
-    Example:
-      lochan auth keys create ada
-    """
+    """Create an access key for USER. The secret is shown now, and never again."""
     id = _given(id, "id")
     secret = _given(sys.stdin.readline().rstrip("\r\n") if secret == "-" else secret, "secret")
 
@@ -54,16 +46,10 @@ def _given(text: str | None, what: str) -> str:
     return text or ""
 
 
-@group.command("list")
+@group.verb("list", "lochan auth keys list ada")
 @click.argument("user")
-@format_option
 def list_command(user: str, form: str) -> None:
-    """List the access keys of USER: the oldest first, without their secrets.
-
-    \b
-    Example:
-      lochan auth keys list ada
-    """
+    """List the access keys of USER: the oldest first, without their secrets."""
     show_records(
         on_lake(lambda lake: all_records(lake.access.keys(user)), reads=True),
         form,
@@ -71,19 +57,13 @@ def list_command(user: str, form: str) -> None:
     )
 
 
-@group.command("revoke")
+@group.verb("revoke", "lochan auth keys revoke LKIAAAAAAAAAAAAAAAAA", changes=True)
 @click.argument("id", metavar="KEY-ID")
 @yes_option
-@request_key
-@format_option
 def revoke_command(id: str, yes: bool, form: str) -> None:
     """Revoke the access key KEY-ID. When the command ends, no server accepts it any more.
 
     On a terminal it asks first; a script must give --yes.
-
-    \b
-    Example:
-      lochan auth keys revoke LKIAAAAAAAAAAAAAAAAA
     """
 
     async def find_user(lake: "Lake") -> str:

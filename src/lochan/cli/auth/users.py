@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import all_records, format_option, printable, show_answer, show_record, show_records
+from lochan.cli.output.records import all_records, printable, show_answer, show_record, show_records
 from lochan.cli.prompt import confirm, yes_option
-from lochan.cli.request_key import request_key
 from lochan.cli.session import on_lake
 
 if TYPE_CHECKING:
@@ -19,65 +18,40 @@ def group() -> None:
     """Create, list, show and delete users."""
 
 
-@group.command("create")
+@group.verb("create", "lochan auth users create ada", changes=True)
 @click.argument("name")
-@request_key
-@format_option
 def create_command(name: str, form: str) -> None:
-    """Create the user NAME. It may do nothing until a policy is attached.
-
-    \b
-    Example:
-      lochan auth users create ada
-    """
+    """Create the user NAME. It may do nothing until a policy is attached."""
     record = on_lake(lambda lake: lake.access.create_user(name)).as_json()
     show_answer(record, form, f"created user {printable(name)}")
 
 
-@group.command("list")
-@format_option
+@group.verb("list", "lochan auth users list")
 def list_command(form: str) -> None:
-    """List the users of the lake, by name.
-
-    \b
-    Example:
-      lochan auth users list
-    """
+    """List the users of the lake, by name."""
     records = on_lake(lambda lake: all_records(lake.access.users()), reads=True)
     if form != "json":
         records = [{**each, "policies": " ".join(each["policies"]), "keys": len(each["keys"])} for each in records]
     show_records(records, form, columns=("name", "policies", "keys", "created", "created_by"))
 
 
-@group.command("show")
+@group.verb("show", "lochan auth users show ada")
 @click.argument("name", metavar="USER")
-@format_option
 def show_command(name: str, form: str) -> None:
-    """Show the user USER: its policies, and the ids of its keys.
-
-    \b
-    Example:
-      lochan auth users show ada
-    """
+    """Show the user USER: its policies, and the ids of its keys."""
     record = on_lake(lambda lake: lake.access.user(name), reads=True).as_json()
     if form != "json":
         record = {**record, **{field: " ".join(record[field]) for field in ("policies", "keys")}}
     show_record(record, form)
 
 
-@group.command("delete")
+@group.verb("delete", "lochan auth users delete ada", changes=True)
 @click.argument("name", metavar="USER")
 @yes_option
-@request_key
-@format_option
 def delete_command(name: str, yes: bool, form: str) -> None:
     """Delete the user USER and revoke its keys. When the command ends, no server accepts them any more.
 
     On a terminal it asks first; a script must give --yes.
-
-    \b
-    Example:
-      lochan auth users delete ada
     """
 
     async def count_keys(lake: "Lake") -> int:

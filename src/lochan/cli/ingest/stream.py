@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.options import notes, seconds, size_bytes
-from lochan.cli.output.records import format_option
 from lochan.cli.pool.load import FORMATS
 from lochan.cli.target import Target, Uri, branch_uri, work_on
+from lochan.cli.verb import verb
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SOURCES = ("folder", "kafka", "rate", "socket")
 
 
-@click.command("stream")
+@verb("stream", "lochan ingest stream logs --from folder inbox")
 @click.argument("pool", metavar="POOL[@BRANCH]")
 @click.argument("place", required=False, metavar="[DIR|HOST:PORT]")
 @click.option("--from", "source", type=click.Choice(SOURCES), required=True, help="Where rows come from.")
@@ -78,7 +78,6 @@ SOURCES = ("folder", "kafka", "rate", "socket")
 @click.option(
     "--memory", default="512MiB", show_default=True, metavar="SIZE", help="The most memory that one task may use."
 )
-@format_option
 def stream_command(pool: str, place: str | None, source: str, form: str, **rest: Any) -> None:
     """Load rows into POOL as they arrive. There is a commit every few seconds, and each row is loaded once.
 
@@ -90,10 +89,6 @@ def stream_command(pool: str, place: str | None, source: str, form: str, **rest:
 
     It goes on until it is stopped (Ctrl-C or SIGTERM), when what was read has landed. Killed and started again, it goes
     on where it was.
-
-    \b
-    Example:
-      lochan ingest stream logs --from folder inbox
     """
     uri, request = branch_uri(pool), SimpleNamespace(source=source, place=place or "", **rest)
     _check(request)

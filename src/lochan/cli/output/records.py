@@ -20,16 +20,6 @@ Record = Mapping[str, Any]
 SHORT = 12  # digits of a commit's id, where a person reads it
 size = size_text
 
-format_option = click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="The output format.",
-)
-
 # Control characters, line and paragraph separators, those that change the direction of text, and halves of surrogate
 # pairs (which stand for bytes that are not UTF-8).
 _COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
