@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lochan.api.blocking import Access, Branch, Lake, Pool, Ref, Repository, Upload, Workspace
-    from lochan.api.compaction import CompactOptions
     from lochan.api.conditions import Conditions
     from lochan.api.imports import ImportSource
     from lochan.api.load import LoadOptions
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         UploadInfo,
         WorkspaceInfo,
     )
+    from lochan.api.upkeep import CompactOptions
     from lochan.connection import connect
     from lochan.errors import LochanError
 
@@ -75,7 +75,7 @@ __all__ = [
 
 _MODULES = {
     "lochan.api.blocking": ("Access", "Branch", "Lake", "Pool", "Ref", "Repository", "Upload", "Workspace"),
-    "lochan.api.compaction": ("CompactOptions",),
+    "lochan.api.upkeep": ("CompactOptions",),
     "lochan.api.conditions": ("Conditions",),
     "lochan.api.imports": ("ImportSource",),
     "lochan.api.load": ("LoadOptions",),

@@ -369,7 +369,7 @@ def _open_existing(config: Config, found: LakeLocation, options: Mapping[str, st
 
 def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | None, lasting: bool) -> LakeOptions:
     """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
-    from lochan.config.encryption import encryption_secret
+    from lochan.config.credentials import encryption_secret
     from lochan.lake import CacheFolder, LakeOptions
     from lochan.versioning.bodies.address import BodySettings
 
@@ -393,7 +393,7 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
 
 
 def _options(config: Config, url: str) -> Mapping[str, str]:
-    from lochan.config.store_options import store_options
+    from lochan.config.credentials import store_options
 
     return store_options(config, url, os.environ)
 

@@ -231,6 +231,6 @@ class Access:
 
 
 def actions() -> list[ActionInfo]:
-    from lochan.access.actions import ACTIONS
+    from lochan.access.policy import ACTIONS
 
     return [ActionInfo(action=name, resource=on, what=what) for name, (on, what) in ACTIONS.items()]

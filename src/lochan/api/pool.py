@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lochan.api.branch import message_of
-from lochan.api.compaction import EVERYTHING, CompactGroup, CompactOptions, CompactResult
 from lochan.api.load import DEFAULT_LOAD, BytesProgress, LoadOptions, LoadRequest, load_files, loads_on_spark
 from lochan.api.load_sources import LoadSource
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
@@ -16,6 +15,7 @@ from lochan.api.ref import pool_settings
 from lochan.api.repository import Repository
 from lochan.api.results import DeleteResult, LoadResult, PoolSummary
 from lochan.api.session import about
+from lochan.api.upkeep import EVERYTHING, CompactGroup, CompactOptions, CompactResult
 
 if TYPE_CHECKING:
     import threading

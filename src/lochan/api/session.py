@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lochan.api.doctor import DoctorTarget
     from lochan.engines.spark.place import SparkPlace
-    from lochan.journal.probe_batch import ProbeBatch
+    from lochan.journal.journal import ProbeBatch
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
@@ -198,7 +198,7 @@ class ServerSession(Session):
     @cached_property
     def probes(self) -> ProbeBatch:
         """One look at the journals for all requests of a moment."""
-        from lochan.journal.probe_batch import ProbeBatch
+        from lochan.journal.journal import ProbeBatch
 
         return ProbeBatch()
 

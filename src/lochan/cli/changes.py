@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.options import notes, time
+from lochan.cli.options import confirm, notes, time, yes_option
 from lochan.cli.output.records import (
     SHORT,
     counted,
@@ -15,7 +15,6 @@ from lochan.cli.output.records import (
     size,
     title,
 )
-from lochan.cli.prompt import confirm, yes_option
 from lochan.cli.target import Target, branch_uri, optional_uri, work_on
 from lochan.cli.verb import verb
 

@@ -1,12 +1,14 @@
 """Options that many commands share: of a commit, and of work on rows; and the texts of options as values."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from lochan.errors import Invalid
+from lochan.cli.output.records import printable
+from lochan.errors import Invalid, Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -174,3 +176,22 @@ def _object(text: str) -> dict[str, Any]:
         raise Invalid(f"--meta {text[:80]!r}: not JSON ({error})", hint="such as --meta '{\"run\": 17}'") from None
     assert isinstance(found, dict), "what begins with a brace is an object"
     return found
+
+
+# Asking before something goes that does not come back.
+
+
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+
+
+def confirm(question: str, undone: str) -> None:
+    """Raises Refused unless somebody at a terminal says yes; `undone` tells what then did not happen. Not to be called
+    in an event loop, which would take the first Ctrl-C for itself."""
+    if not is_terminal():
+        raise Refused(f"{undone}: nobody confirmed it", hint="give --yes to go on without being asked")
+    if not click.confirm(printable(question)):
+        raise Refused(f"{undone}: the answer was no")
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty()

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options import notes
+from lochan.cli.options import confirm, notes, yes_option
 from lochan.cli.output.records import all_records, printable, show_answer, show_record, show_records
-from lochan.cli.prompt import confirm, yes_option
 from lochan.cli.request_key import is_repeated
 from lochan.cli.target import repository_uri
 from lochan.cli.verb import verb

@@ -3,8 +3,8 @@
 import click
 
 from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options import confirm, yes_option
 from lochan.cli.output.records import SHORT, all_records, printable, show_answer, show_records
-from lochan.cli.prompt import confirm, yes_option
 from lochan.cli.target import branch_uri, work_on
 
 

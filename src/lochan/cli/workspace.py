@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options import notes
+from lochan.cli.options import confirm, notes, yes_option
 from lochan.cli.output.records import (
     SHORT,
     all_records,
@@ -16,7 +16,6 @@ from lochan.cli.output.records import (
     show_records,
     title,
 )
-from lochan.cli.prompt import confirm, yes_option
 from lochan.cli.target import Target, Uri, branch_uri, prefix_uri, repository_uri, work_on
 from lochan.errors import Invalid
 

@@ -35,8 +35,7 @@ from lochan.errors import LochanError
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:
-    from lochan.api.wrappers.records import AuditLine
-    from lochan.api.wrappers.stack import Caller
+    from lochan.api.wrappers.records import AuditLine, Caller
 
 Row = TypeVar("Row")
 

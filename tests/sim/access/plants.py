@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lochan.access import freshness
-from lochan.access.freshness import Freshness
+from lochan.access import open_access as freshness
+from lochan.access.open_access import Freshness
 from lochan.journal.rules import Anchor
 from tests.sim.plants import Plant, ShortDay
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from lochan.access import freshness
+from lochan.access import open_access as freshness
 from lochan.access.state import AccessState
 from lochan.errors import LochanError, Transient
 from lochan.formats.lake_events import AdminCreated, KeyCreated, KeyRevoked, UserCreated

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from lochan.access import resources
-from lochan.access.actions import ACTIONS
+from lochan.access.policy import ACTIONS
 from lochan.access.rights import explain
 from lochan.access.state import AccessState
 from lochan.errors import Invalid, NotFound

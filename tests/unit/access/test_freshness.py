@@ -11,8 +11,7 @@ from random import Random
 
 import pytest
 
-from lochan.access.freshness import ANSWER_S, TRUST_S, Freshness
-from lochan.access.open_access import OpenAccess
+from lochan.access.open_access import ANSWER_S, TRUST_S, Freshness, OpenAccess
 from lochan.access.policies import attach, detach
 from lochan.access.users import create_key, create_user, delete_user, find_key, revoke_key
 from lochan.errors import LochanError, NotFound, Transient

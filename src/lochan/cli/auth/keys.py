@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options import confirm, yes_option
 from lochan.cli.output.records import all_records, printable, show_answer, show_record, show_records
-from lochan.cli.prompt import confirm, yes_option
 from lochan.cli.session import on_lake
 from lochan.errors import Invalid
 

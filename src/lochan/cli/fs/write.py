@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.error_boundary import print_message
-from lochan.cli.options import notes
+from lochan.cli.options import confirm, notes, yes_option
 from lochan.cli.output.progress import progress
 from lochan.cli.output.records import counted, printable, show_answer, show_record, size
-from lochan.cli.prompt import confirm, yes_option
 from lochan.cli.target import Target, folder, object_uri, prefix_uri, work_on, writable
 from lochan.cli.verb import verb
 from lochan.errors import NotFound

@@ -11,8 +11,8 @@ from lochan.cli.verb import verb
 from lochan.cli.without_pandas import without_pandas
 
 if TYPE_CHECKING:
-    from lochan.api.compaction import Key
     from lochan.api.results import PoolInfo
+    from lochan.api.upkeep import Key
 
 
 @verb("compact", "lochan compact logs", changes=True)
@@ -58,7 +58,7 @@ def compact_command(
         without_pandas()
 
     async def work(target: Target) -> dict[str, Any]:
-        from lochan.api.compaction import CompactOptions
+        from lochan.api.upkeep import CompactOptions
 
         settings = (await target.pool.show()).pool
         bounds = [_literal(option, text, settings) for option, text in (("--from", low), ("--to", high))]

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options import commit_message, commit_options, notes
+from lochan.cli.options import commit_message, commit_options, confirm, notes, yes_option
 from lochan.cli.output.records import SHORT, printable, show_answer, show_record
-from lochan.cli.prompt import confirm, yes_option
 from lochan.cli.request_key import is_repeated
 from lochan.cli.target import Target, branch_uri, work_on
 from lochan.cli.verb import verb

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import DURATION, SIMPLE
 from lochan.pools.layout import DIGITS_MAX
-from lochan.pools.shape import BOOL, FLOAT, INT, NULL, TIME
+from lochan.pools.shape import BOOL, DURATION, FLOAT, INT, NULL, SIMPLE, TIME
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.calls import Aggregated
 from lochan.query.compile.collect import collect, first, fused_type, greatest, last, least, ordering, union

@@ -16,8 +16,7 @@ from decimal import Decimal
 from itertools import product
 from math import isfinite
 
-from lochan.pools.kind_order import DURATION, EVERY_NUMBER
-from lochan.pools.shape import FLOAT, INT, NULL, STRING, TIME
+from lochan.pools.shape import DURATION, EVERY_NUMBER, FLOAT, INT, NULL, STRING, TIME
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.scope import check_value

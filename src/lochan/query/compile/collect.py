@@ -7,8 +7,22 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import COMPOSITE, DURATION, EVERY_NUMBER, IP, SIMPLE
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, SCALARS, STRING, TIME
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    COMPOSITE,
+    DURATION,
+    EVERY_NUMBER,
+    FLOAT,
+    INT,
+    IP,
+    JSON,
+    NULL,
+    SCALARS,
+    SIMPLE,
+    STRING,
+    TIME,
+)
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.calls import Aggregated, one_format
 from lochan.query.compile.comparison import exact, kind_place

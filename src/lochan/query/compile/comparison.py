@@ -9,8 +9,21 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import COMPOSITE, EVERY_NUMBER, IP, PLACES, SIMPLE
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    COMPOSITE,
+    EVERY_NUMBER,
+    FLOAT,
+    INT,
+    IP,
+    NULL,
+    OBJECT,
+    PLACES,
+    SIMPLE,
+    STRING,
+    TIME,
+)
 from lochan.query.compile import decimals, moments, numbers
 from lochan.query.compile.sql import (
     COMPARISONS,

@@ -13,9 +13,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import EVERY_NUMBER
 from lochan.pools.layout import DIGITS_MAX
-from lochan.pools.shape import FLOAT, INT, STRING
+from lochan.pools.shape import EVERY_NUMBER, FLOAT, INT, STRING
 from lochan.query.compile.sql import (
     COMPARISONS,
     DECIMAL,

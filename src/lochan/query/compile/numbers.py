@@ -19,8 +19,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import EVERY_NUMBER
-from lochan.pools.shape import FLOAT, INT, JSON, STRING
+from lochan.pools.shape import EVERY_NUMBER, FLOAT, INT, JSON, STRING
 from lochan.query.compile import decimals
 from lochan.query.compile.sql import (
     COMPARISONS,

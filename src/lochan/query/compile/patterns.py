@@ -16,8 +16,7 @@ from decimal import Decimal
 import orjson
 from sqlglot import exp
 
-from lochan.pools.kind_order import IP
-from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, OBJECT, STRING, Array, Object, Type
+from lochan.pools.shape import ARRAY, FLOAT, INT, IP, JSON, OBJECT, STRING, Array, Object, Type
 from lochan.query import ast
 from lochan.query.compile.numbers import equals
 from lochan.query.compile.scope import Scope, refused

@@ -9,13 +9,14 @@ from functools import cache
 from sqlglot import exp
 
 from lochan.pools import shape
-from lochan.pools.kind_order import DURATION, IP
 from lochan.pools.layout import DIGITS_MAX, scale_of
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
+    DURATION,
     FLOAT,
     INT,
+    IP,
     JSON,
     NULL,
     OBJECT,

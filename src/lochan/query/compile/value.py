@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lochan.pools.kind_order import IP, SIMPLE
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Type
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, IP, JSON, NULL, OBJECT, SIMPLE, STRING, TIME, Type
 from lochan.query.compile.sql import (
     DECIMAL,
     ERROR,

@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Refused
-from lochan.pools.kind_order import DURATION, IP
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
     DECIMAL,
+    DURATION,
     FLOAT,
     INT,
+    IP,
     JSON,
     NULL,
     OBJECT,

@@ -1,4 +1,4 @@
-"""The order of a pool's key, in SQL: by kind first (`pools/kind_order.py`), then by value. What is no scalar is ordered
+"""The order of a pool's key, in SQL: by kind first (`pools/shape.py`), then by value. What is no scalar is ordered
 by its text."""
 
 from __future__ import annotations
@@ -9,8 +9,21 @@ from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.json_row import row_text
-from lochan.pools.kind_order import CLASSES, COMPOSITE
-from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, STRING, TIME, Leaf, Path
+from lochan.pools.shape import (
+    ARRAY,
+    CLASSES,
+    COMPOSITE,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    ORIGINAL,
+    STRING,
+    TIME,
+    Leaf,
+    Path,
+)
 from lochan.query.compile import decimals, moments
 from lochan.query.compile.comparison import number_keys
 from lochan.query.compile.numbers import key as number_key

@@ -14,10 +14,9 @@ from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools import times
 from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
-from lochan.pools.kind_order import CLASSES, PLACES
 from lochan.pools.pruning import Ends
 from lochan.pools.row_tests import Scalar
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, ORIGINAL, STRING, TIME, Leaf, Path
+from lochan.pools.shape import BOOL, CLASSES, FLOAT, INT, JSON, NULL, ORIGINAL, PLACES, STRING, TIME, Leaf, Path
 from lochan.query.compile import moments
 from lochan.query.compile.numbers import against_decimal, compared, exact_decimal, split
 from lochan.query.compile.sql import (

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import SIMPLE
-from lochan.pools.shape import BOOL, NULL, STRING
+from lochan.pools.shape import BOOL, NULL, SIMPLE, STRING
 from lochan.query import ast
 from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.calls import Aggregated

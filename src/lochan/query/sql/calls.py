@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import DURATION
-from lochan.pools.shape import INT, NULL, STRING, TIME
+from lochan.pools.shape import DURATION, INT, NULL, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.functions import called as called_in_pipe
 from lochan.query.compile.patterns import Unsupported, shared_regexp

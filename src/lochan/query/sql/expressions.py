@@ -8,8 +8,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from lochan.pools.json_row import exact_number
-from lochan.pools.kind_order import DURATION, SIMPLE
-from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
+from lochan.pools.shape import BOOL, DURATION, FLOAT, INT, NULL, SIMPLE, STRING, Type
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
 from lochan.query.compile.constructors import agreed, array_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import EVERY_NUMBER, SIMPLE
-from lochan.pools.shape import FLOAT, INT, JSON, NULL
+from lochan.pools.shape import EVERY_NUMBER, FLOAT, INT, JSON, NULL, SIMPLE
 from lochan.query.compile.decimals import from_text
 from lochan.query.compile.numbers import number_text
 from lochan.query.compile.sql import (

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import SIMPLE
-from lochan.pools.shape import FLOAT, INT, NULL
+from lochan.pools.shape import FLOAT, INT, NULL, SIMPLE
 from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.sql import ERROR, Sql, is_constant
 from lochan.query.compile.value import Value

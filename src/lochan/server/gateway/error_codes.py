@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from lochan.api.conditions import ConditionFailed
 from lochan.errors import LochanError
-from lochan.server.gateway.conditions import failed_condition
+from lochan.server.gateway.object_headers import failed_condition
 from lochan.server.gateway.wire.errors import S3Error
 
 CODES: Mapping[str, str] = {

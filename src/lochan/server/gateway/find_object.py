@@ -14,9 +14,8 @@ from lochan.api.repository import Repository
 from lochan.api.snapshot import BRANCH, COMMIT, TAG, WORKSPACE, RefSnapshot
 from lochan.api.writable import WritableRef
 from lochan.errors import Invalid, NotFound
-from lochan.server.gateway.conditions import failed_read
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.object_headers import RootFolder, ServedObject
+from lochan.server.gateway.object_headers import RootFolder, ServedObject, failed_read
 from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.errors import S3Error
 

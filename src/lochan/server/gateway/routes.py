@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from lochan.server.gateway.object_headers import refuse_unsupported
 from lochan.server.gateway.operations import (
     buckets,
-    configuration,
     copy_object,
     delete_objects,
     get_object,
@@ -20,6 +19,7 @@ from lochan.server.gateway.operations import (
     put_object,
     uploads,
 )
+from lochan.server.gateway.operations import buckets as configuration
 from lochan.server.gateway.request import Response, S3Request
 from lochan.server.gateway.wire.errors import S3Error
 

@@ -16,8 +16,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import DURATION, IP
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
+from lochan.pools.shape import BOOL, DURATION, FLOAT, INT, IP, JSON, NULL, STRING, TIME
 from lochan.query.compile.calls import Function, FunctionCall
 from lochan.query.compile.numbers import equals, nearest, normal
 from lochan.query.compile.sql import (

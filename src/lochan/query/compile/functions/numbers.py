@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from lochan.pools.kind_order import DURATION
-from lochan.pools.shape import FLOAT, INT, STRING, TIME
+from lochan.pools.shape import DURATION, FLOAT, INT, STRING, TIME
 from lochan.pools.times import MICROS_MIN
 from lochan.query.compile import decimals
 from lochan.query.compile.arithmetic import as_float

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import COMPOSITE, EVERY_NUMBER, SIMPLE
-from lochan.pools.shape import FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import COMPOSITE, EVERY_NUMBER, FLOAT, INT, JSON, NULL, OBJECT, SIMPLE, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.comparison import total
 from lochan.query.compile.constructors import agreed, chosen, one_order, record_of, renumbered

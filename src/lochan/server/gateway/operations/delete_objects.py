@@ -7,11 +7,11 @@ from collections import defaultdict
 from lochan.access import resources
 from lochan.api.conditions import NO_CONDITIONS
 from lochan.errors import LochanError
-from lochan.server.gateway.conditions import MATCH_MODIFIED, MATCH_SIZE, delete_conditions
 from lochan.server.gateway.error_codes import as_s3
 from lochan.server.gateway.find_object import ObjectAddress, object_address, rights
 from lochan.server.gateway.gateway import Gateway, idempotency_key
 from lochan.server.gateway.incoming_body import RequestBody
+from lochan.server.gateway.object_headers import MATCH_MODIFIED, MATCH_SIZE, delete_conditions
 from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.checksums import HASHERS, refuse_other_md5

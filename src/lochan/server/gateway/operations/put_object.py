@@ -11,11 +11,16 @@ from lochan.api.conditions import NO_CONDITIONS
 from lochan.api.options import PutOptions
 from lochan.api.results import ObjectInfo
 from lochan.server.gateway.authentication import identify, now
-from lochan.server.gateway.conditions import write_conditions
 from lochan.server.gateway.find_object import ObjectAddress, object_address, open_object
 from lochan.server.gateway.gateway import Gateway, idempotency_key
 from lochan.server.gateway.incoming_body import FormBody, RequestBody
-from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers, refuse_unsupported
+from lochan.server.gateway.object_headers import (
+    ObjectHeaders,
+    checksum_headers,
+    kept_headers,
+    refuse_unsupported,
+    write_conditions,
+)
 from lochan.server.gateway.request import XML, Headers, Response, S3Request
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
