@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.options import confirm, notes, time, yes_option
-from lochan.cli.output.records import (
-    SHORT,
-    counted,
-    json_text,
-    printable,
-    show_answer,
-    show_record,
-    size,
-    title,
-)
+from lochan.cli.output.records import SHORT, counted, json_text, printable, show_answer, show_record, size, title
 from lochan.cli.target import Target, branch_uri, optional_uri, work_on
 from lochan.cli.verb import verb
 

@@ -7,15 +7,7 @@ import click
 
 from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.options import confirm, notes, yes_option
-from lochan.cli.output.records import (
-    SHORT,
-    all_records,
-    printable,
-    show_answer,
-    show_record,
-    show_records,
-    title,
-)
+from lochan.cli.output.records import SHORT, all_records, printable, show_answer, show_record, show_records, title
 from lochan.cli.target import Target, Uri, branch_uri, prefix_uri, repository_uri, work_on
 from lochan.errors import Invalid
 

@@ -23,7 +23,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, listener_of, tell_of
 from lochan.errors import Invalid, Refused
 from lochan.formats.record import Actor
-from lochan.pools.shape import INT, OBJECT, STRING
+from lochan.pools.kinds import INT, OBJECT, STRING
 from lochan.query import ast
 from lochan.query.checkpoint import checked_by
 from lochan.query.output.columns import Column

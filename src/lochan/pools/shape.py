@@ -26,13 +26,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-NULL, BOOL, INT, FLOAT, STRING, TIME, JSON = "null", "bool", "int", "float", "string", "time", "json"
-OBJECT, ARRAY = "object", "array"
-DECIMAL = "decimal"  # not a kind of a shape
-ORIGINAL = "original"  # nor is this: the text of a time, if it is kept beside it
-TEXT_TIME = f"{TIME}:text"  # the type of such a time
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, SCALARS, STRING, TIME
+
+TEXT_TIME = f"{TIME}:text"  # the type of a time whose text is kept beside it
 _WITH_MORE = (f"{TIME}:", f"{DECIMAL}:")  # prefixes of types that are more than their kind
-SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
 DEPTH_MAX = 32  # deeper values are kept as text; engines refuse far deeper ones
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -227,26 +224,3 @@ class Leaf(NamedTuple):
 
 _TOKEN = re.compile(r"\\.|.", re.DOTALL)
 _KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON, DECIMAL, ORIGINAL))
-
-
-# The order of values of different kinds: by kind first, then by value. It is written here alone. The order of a pool's
-# key, `sort`, `min`, `max` and `union` follow it, in Python and in the SQL of both engines. The first byte of a key on
-# disk (`keys.py`) rises with it too; a test compares them. Null and missing values have no place here: the pool or the
-# query decides at which end they stand.
-
-
-DURATION, IP = "duration", "ip"  # kinds that a query has, but no file
-
-CLASSES: tuple[tuple[str, ...], ...] = (
-    (BOOL,),
-    (INT, FLOAT, DECIMAL),  # numbers are compared exactly, whatever their kind
-    (TIME,),
-    (DURATION,),
-    (IP,),
-    (STRING,),
-    (ARRAY, OBJECT, JSON),
-)
-PLACES = {kind: place for place, kinds in enumerate(CLASSES) for kind in kinds}
-EVERY_NUMBER = CLASSES[PLACES[INT]]
-COMPOSITE = frozenset(CLASSES[-1])
-SIMPLE = tuple(kind for kinds in CLASSES[:-1] for kind in kinds)

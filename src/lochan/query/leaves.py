@@ -24,7 +24,8 @@ from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import NULL, Leaf, Object, Path, Type
+from lochan.pools.kinds import NULL
+from lochan.pools.shape import Leaf, Object, Path, Type
 
 
 class Digits(NamedTuple):

@@ -8,14 +8,7 @@ import click
 
 from lochan.cli.exit_codes import REFUSED
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import (
-    all_records,
-    echo_table,
-    printable,
-    show_answer,
-    show_record,
-    show_records,
-)
+from lochan.cli.output.records import all_records, echo_table, printable, show_answer, show_record, show_records
 from lochan.cli.session import on_lake
 from lochan.cli.verb import verb
 

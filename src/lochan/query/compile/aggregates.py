@@ -9,31 +9,16 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from lochan.pools.kinds import BOOL, DECIMAL, DURATION, ERROR, FLOAT, INT, NULL, SIMPLE, TIME
 from lochan.pools.layout import DIGITS_MAX
-from lochan.pools.shape import BOOL, DURATION, FLOAT, INT, NULL, SIMPLE, TIME
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.calls import Aggregated
 from lochan.query.compile.collect import collect, first, fused_type, greatest, last, least, ordering, union
 from lochan.query.compile.expressions import value_of
+from lochan.query.compile.logic import all_of, case, coalesce, is_null, is_set, negate
 from lochan.query.compile.moments import exact_text
 from lochan.query.compile.scope import refused
-from lochan.query.compile.sql import (
-    DECIMAL,
-    ERROR,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    case,
-    cast,
-    coalesce,
-    is_null,
-    is_set,
-    negate,
-    number,
-    op,
-    text,
-)
+from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, number, op, text
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import NUMBERS, Exact, Value, valued
 from lochan.query.dialects.neutral import neutral

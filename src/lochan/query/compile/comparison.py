@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from lochan.pools.shape import (
+from lochan.pools.kinds import (
     ARRAY,
     BOOL,
     COMPOSITE,
+    DECIMAL,
     EVERY_NUMBER,
     FLOAT,
     INT,
@@ -25,30 +26,20 @@ from lochan.pools.shape import (
     TIME,
 )
 from lochan.query.compile import decimals, moments, numbers
-from lochan.query.compile.sql import (
+from lochan.query.compile.logic import (
     COMPARISONS,
-    DECIMAL,
-    FALSE,
-    INT_MAX,
-    INT_MIN,
-    TRUE,
     TURNED,
-    Sql,
     all_of,
     any_of,
     case,
-    cast,
     coalesce,
     eq,
     is_null,
     is_set,
     negate,
-    number,
-    op,
     surely,
-    text,
-    try_cast,
 )
+from lochan.query.compile.sql import FALSE, INT_MAX, INT_MIN, TRUE, Sql, cast, number, op, text, try_cast
 from lochan.query.compile.texts import json_text, order_text
 from lochan.query.compile.value import NUMBERS, Value, address_digits, nulled, settled, valued
 from lochan.query.dialects.neutral import neutral

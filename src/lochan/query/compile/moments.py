@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lochan.pools.shape import TIME
-from lochan.query.compile.sql import COMPARISONS, Sql, all_of, any_of, case, coalesce, concat, is_null, is_set, op, text
+from lochan.pools.kinds import TIME
+from lochan.query.compile.logic import COMPARISONS, all_of, any_of, case, coalesce, is_null, is_set
+from lochan.query.compile.sql import Sql, concat, op, text
 from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import neutral
 

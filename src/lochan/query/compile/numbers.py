@@ -19,26 +19,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
-from lochan.pools.shape import EVERY_NUMBER, FLOAT, INT, JSON, STRING
+from lochan.pools.kinds import DECIMAL, EVERY_NUMBER, FLOAT, INT, JSON, STRING
 from lochan.query.compile import decimals
-from lochan.query.compile.sql import (
-    COMPARISONS,
-    DECIMAL,
-    FALSE,
-    INT_MAX,
-    INT_MIN,
-    Sql,
-    all_of,
-    case,
-    cast,
-    coalesce,
-    is_null,
-    is_set,
-    negate,
-    number,
-    op,
-    text,
-)
+from lochan.query.compile.logic import COMPARISONS, all_of, case, coalesce, is_null, is_set, negate
+from lochan.query.compile.sql import FALSE, INT_MAX, INT_MIN, Sql, cast, number, op, text
 from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.decimals import MIDDLE
 from lochan.query.dialects.neutral import neutral

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import orjson
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, TIME
-from lochan.query.compile.sql import ERROR, TRUE, Sql, case, coalesce, concat, is_set, text
+from lochan.pools.kinds import ARRAY, ERROR, JSON, NULL, OBJECT, STRING, TIME
+from lochan.query.compile.logic import case, coalesce, is_set
+from lochan.query.compile.sql import TRUE, Sql, concat, text
 from lochan.query.compile.value import Value, nulled
 from lochan.query.dialects.neutral import neutral
 

@@ -13,25 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, IP, JSON, NULL, OBJECT, SIMPLE, STRING, TIME, Type
-from lochan.query.compile.sql import (
-    DECIMAL,
-    ERROR,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    flag,
-    flagged,
-    is_null,
-    is_set,
-    moment,
-    negate,
-    number,
-    text,
-)
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, ERROR, FLOAT, INT, IP, JSON, NULL, OBJECT, SIMPLE, STRING, TIME
+from lochan.pools.shape import Type
+from lochan.query.compile.logic import all_of, any_of, case, flag, flagged, is_null, is_set, negate
+from lochan.query.compile.sql import FALSE, TRUE, Sql, moment, number, text
 from lochan.query.leaves import Digits
 
 MISSING = "missing"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, kind_of
+from lochan.pools.kinds import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
+from lochan.pools.shape import kind_of
 from lochan.query.dialects import duckdb_text
 from lochan.query.dialects.duckdb_text import matches, quoted
 from lochan.query.dialects.neutral import RFC3339, Forms, Words, by_option, in_years, named, plain, slice_ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lochan.pools.shape import BOOL, FLOAT, INT, TIME
+from lochan.pools.kinds import BOOL, FLOAT, INT, TIME
 from lochan.query.dialects import decimals
 from lochan.query.dialects.neutral import (
     CAPITALS,

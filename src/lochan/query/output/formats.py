@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from lochan.errors import Refused
 from lochan.pools.json_row import read_value
-from lochan.pools.shape import DECIMAL, DURATION, IP, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.kinds import DECIMAL, DURATION, IP, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.output.columns import Column
 from lochan.query.output.texts import duration_texts, kind_texts, texts, times_of
 

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from lochan.pools import times
 from lochan.pools.json_row import read_value, row_text
-from lochan.pools.shape import ARRAY, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of, sure
+from lochan.pools.kinds import ARRAY, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import Array, Object, Type, kind_of, sure
 from lochan.query.output.columns import BodyText, Column, FieldOrder, Names
 
 _TEXT = pa.large_string()

@@ -16,24 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Refused
-from lochan.pools.shape import (
-    ARRAY,
-    BOOL,
-    DECIMAL,
-    DURATION,
-    FLOAT,
-    INT,
-    IP,
-    JSON,
-    NULL,
-    OBJECT,
-    STRING,
-    TIME,
-    Array,
-    Object,
-    Type,
-    kind_of,
-)
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, DURATION, FLOAT, INT, IP, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import Array, Object, Type, kind_of
 from lochan.query.output.columns import Column
 from lochan.query.output.formats import cell_texts, fields
 from lochan.query.output.texts import kind_texts

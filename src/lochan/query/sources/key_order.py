@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.json_row import row_text
-from lochan.pools.shape import (
+from lochan.pools.kinds import (
     ARRAY,
     CLASSES,
     COMPOSITE,
+    DECIMAL,
     FLOAT,
     INT,
     JSON,
@@ -21,25 +22,14 @@ from lochan.pools.shape import (
     ORIGINAL,
     STRING,
     TIME,
-    Leaf,
-    Path,
 )
+from lochan.pools.shape import Leaf, Path
 from lochan.query.compile import decimals, moments
 from lochan.query.compile.comparison import number_keys
+from lochan.query.compile.logic import any_of, case, coalesce, is_null, is_set
 from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.numbers import split
-from lochan.query.compile.sql import (
-    DECIMAL,
-    Sql,
-    any_of,
-    case,
-    coalesce,
-    concat,
-    is_null,
-    is_set,
-    number,
-    text,
-)
+from lochan.query.compile.sql import Sql, concat, number, text
 from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import LeafInfo

@@ -5,26 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lochan.pools.forms import OPEN_KINDS, Form, Place
+from lochan.pools.kinds import ARRAY, DECIMAL, JSON, NULL, ORIGINAL, TIME
 from lochan.pools.layout import DIGITS_MAX, DecimalColumn
-from lochan.pools.shape import (
-    ARRAY,
-    DECIMAL,
-    JSON,
-    NULL,
-    ORIGINAL,
-    TEXT_TIME,
-    TIME,
-    Array,
-    Leaf,
-    Object,
-    Path,
-    Type,
-    kind_of,
-    shape_id,
-    sure,
-    type_at,
-    unify,
-)
+from lochan.pools.shape import TEXT_TIME, Array, Leaf, Object, Path, Type, kind_of, shape_id, sure, type_at, unify
 from lochan.query.leaves import Digits, LeafInfo
 
 

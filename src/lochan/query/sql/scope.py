@@ -8,12 +8,12 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import JSON, NULL
+from lochan.pools.kinds import ERROR, JSON, NULL
 from lochan.query.compile.fields import member
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.scope import Query
-from lochan.query.compile.sql import ERROR, Sql
+from lochan.query.compile.sql import Sql
 from lochan.query.compile.value import Record, Value
 from lochan.query.errors import QueryError, UnknownField, did_you_mean
 from lochan.query.sql.parse import Text

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import FLOAT, INT, NULL, SIMPLE
+from lochan.pools.kinds import ERROR, FLOAT, INT, NULL, SIMPLE
 from lochan.query.compile.comparison import order_keys
-from lochan.query.compile.sql import ERROR, Sql, is_constant
+from lochan.query.compile.sql import Sql, is_constant
 from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import AGGREGATES as NEUTRAL
 from lochan.query.dialects.neutral import Neutral

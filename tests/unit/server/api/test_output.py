@@ -11,7 +11,7 @@ import pytest
 
 from lochan.api.queries import PIECE_BYTES, write_rows
 from lochan.engines.result import Result, Stats
-from lochan.pools.shape import INT, OBJECT, STRING
+from lochan.pools.kinds import INT, OBJECT, STRING
 from lochan.query.output.columns import Column
 
 ROW = Column({OBJECT: ""}, members=(("n", Column({INT: "n"})), ("t", Column({STRING: "t"}))))

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, is_told, kind_of
+from lochan.pools.kinds import ARRAY, DECIMAL, ERROR, JSON, NULL, OBJECT, STRING
+from lochan.pools.shape import Array, Maybe, Object, Type, is_told, kind_of
 from lochan.query.compile.calls import Function, FunctionCall
 from lochan.query.compile.constructors import chosen
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.sql import (
-    DECIMAL,
-    ERROR,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    concat,
-    eq,
-    is_set,
-    negate,
-    null_of,
-    surely,
-    text,
-)
+from lochan.query.compile.logic import all_of, any_of, case, eq, is_set, negate, surely
+from lochan.query.compile.sql import Sql, concat, null_of, text
 from lochan.query.compile.value import KINDS, MISSING, Record, Shaped, Value, absent, boolean, nulled, present, valued
 from lochan.query.dialects.neutral import neutral
 

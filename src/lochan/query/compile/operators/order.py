@@ -8,15 +8,17 @@ from functools import reduce
 
 from sqlglot import exp
 
-from lochan.pools.shape import INT, is_told
+from lochan.pools.kinds import INT
+from lochan.pools.shape import is_told
 from lochan.query import ast
 from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import member
 from lochan.query.compile.functions.kinds import type_text
+from lochan.query.compile.logic import any_of, coalesce
 from lochan.query.compile.relations import Picked, Rows, ascending, numbered, over, sealed
 from lochan.query.compile.scope import Scope
-from lochan.query.compile.sql import Sql, any_of, coalesce, is_constant, number, op
+from lochan.query.compile.sql import Sql, is_constant, number, op
 from lochan.query.compile.value import Value, fixed
 from lochan.query.leaves import KeyPart
 
