@@ -15,23 +15,18 @@ if TYPE_CHECKING:
     from lochan.api.conditions import Conditions
     from lochan.api.imports import ImportSource
     from lochan.api.load import LoadOptions
-    from lochan.api.options import CommitOptions, CopyOptions, EngineOptions, PutOptions
-    from lochan.api.parts import NamedPart
-    from lochan.api.results import (
-        BranchInfo,
+    from lochan.api.object_results import (
         Change,
-        Commit,
         FolderResult,
-        LoadResult,
         ObjectInfo,
         ObjectPage,
         PartInfo,
-        RepositoryInfo,
         StagedChange,
-        TagInfo,
         UploadInfo,
-        WorkspaceInfo,
     )
+    from lochan.api.options import CommitOptions, CopyOptions, EngineOptions, PutOptions
+    from lochan.api.parts import NamedPart
+    from lochan.api.results import BranchInfo, Commit, LoadResult, RepositoryInfo, TagInfo, WorkspaceInfo
     from lochan.api.upkeep import CompactOptions
     from lochan.connection import connect
     from lochan.errors import LochanError
@@ -79,6 +74,15 @@ _MODULES = {
     "lochan.api.conditions": ("Conditions",),
     "lochan.api.imports": ("ImportSource",),
     "lochan.api.load": ("LoadOptions",),
+    "lochan.api.object_results": (
+        "Change",
+        "FolderResult",
+        "ObjectInfo",
+        "ObjectPage",
+        "PartInfo",
+        "StagedChange",
+        "UploadInfo",
+    ),
     "lochan.api.options": ("CommitOptions", "CopyOptions", "EngineOptions", "PutOptions"),
     "lochan.api.parts": ("NamedPart",),
     "lochan.connection": ("connect",),

@@ -10,9 +10,10 @@ import msgspec
 
 from lochan.api import imports
 from lochan.api.imports import ImportChange, ImportResult, ImportSource
+from lochan.api.object_results import Address, ChangeCount, ObjectInfo
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.ref import NamedRef, full_name, name_of
-from lochan.api.results import Address, BranchInfo, ChangeCount, Commit, ObjectInfo, RebaseResult, StashInfo, moment
+from lochan.api.results import BranchInfo, Commit, RebaseResult, StashInfo, moment
 from lochan.api.workspace import Workspace, info_of
 from lochan.api.writable import WritableRef
 from lochan.errors import LochanError

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.api.bodies import Body, chunks_of, is_sized
 from lochan.api.conditions import NO_CONDITIONS, Conditions
+from lochan.api.object_results import ObjectInfo, PartInfo, UploadInfo
 from lochan.api.ref import NamedRef, full_name
-from lochan.api.results import ObjectInfo, PartInfo, UploadInfo
 from lochan.api.session import Session
 from lochan.errors import BadDigest, NotFound
 

@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lochan.api.download import Download
 from lochan.api.download import Progress as DownloadProgress
 from lochan.api.local_files import Report, ignored
-from lochan.api.open_object import OpenObject
-from lochan.api.results import (
-    BlameResult,
+from lochan.api.object_results import (
     Change,
     ChangeCount,
-    Commit,
     DownloadResult,
     FolderResult,
-    LogEntry,
     ObjectDetails,
     ObjectInfo,
     ObjectPage,
     ObjectTable,
-    microseconds,
 )
+from lochan.api.open_object import OpenObject
+from lochan.api.results import BlameResult, Commit, LogEntry, microseconds
 from lochan.api.session import OpenedRepository, Session
 from lochan.errors import NotFound, Refused
 

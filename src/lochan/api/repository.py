@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from lochan.api.branch import Branch
+from lochan.api.object_results import UploadInfo
 from lochan.api.ref import NamedRef, Ref, full_name
 from lochan.api.results import (
     BisectStep,
@@ -15,7 +16,6 @@ from lochan.api.results import (
     RepositoryInfo,
     StashInfo,
     TagInfo,
-    UploadInfo,
     WorkspaceInfo,
     moment,
 )

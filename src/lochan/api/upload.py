@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from msgspec.structs import replace
 
 from lochan.api.local_files import Report, files_in, ignored, no_file
-from lochan.api.results import UploadResult
+from lochan.api.object_results import UploadResult
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:

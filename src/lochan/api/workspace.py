@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lochan.api.object_results import WorkspaceChange
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
-from lochan.api.results import Commit, WorkspaceChange, WorkspaceInfo
+from lochan.api.results import Commit, WorkspaceInfo
 from lochan.api.session import Session
 from lochan.api.writable import WritableRef
 from lochan.errors import Invalid

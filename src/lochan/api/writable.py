@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from lochan.api.bodies import Body, chunks_of, is_sized
 from lochan.api.conditions import ANYTHING, NO_CONDITIONS, Conditions
 from lochan.api.local_files import Report, ignored
+from lochan.api.object_results import ChangeCount, FolderResult, ObjectInfo, StagedChange, UploadResult
 from lochan.api.options import DEFAULT_COPY, DEFAULT_PUT, CopyOptions, PutOptions
 from lochan.api.parts import Upload
 from lochan.api.ref import NamedRef, OpenedRef, Ref, full_name
-from lochan.api.results import ChangeCount, FolderResult, ObjectInfo, StagedChange, UploadResult
 from lochan.api.upload import FileUpload, UploadFile, upload_files
 from lochan.errors import Invalid
 

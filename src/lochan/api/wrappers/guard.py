@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from lochan.access import resources
 from lochan.access.rights import Denied, Rights, VisibleObjects
+from lochan.api.object_results import ObjectPage
 from lochan.api.options import QueryOptions
-from lochan.api.results import ObjectPage
 from lochan.api.verbs import Verb
 from lochan.api.wrappers.proxy import HIDDEN, Passed, VerbCall
 from lochan.api.wrappers.resources import SOURCES, AbsentRepository, CallResources, Right

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, cast
 
 from lochan.api.lake import Lake
-from lochan.api.results import ObjectInfo
+from lochan.api.object_results import ObjectInfo
 from lochan.api.wrappers.guard import RightsGuard
 from lochan.api.wrappers.proxy import Layer, Passed, VerbCall, Wrapped
 from lochan.api.wrappers.resources import SOURCES

@@ -15,7 +15,7 @@ from lochan.cli.verb import verb
 from lochan.errors import NotFound
 
 if TYPE_CHECKING:
-    from lochan.api.results import UploadResult
+    from lochan.api.object_results import UploadResult
 
 
 @verb("upload", "lochan fs upload -r data demo@main/data/", changes=True)

@@ -14,8 +14,8 @@ from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
+    from lochan.api.object_results import ChangeCount
     from lochan.api.queries import RowChange, RowDiff
-    from lochan.api.results import ChangeCount
 
 
 Records = AsyncIterator[dict[str, Any]]

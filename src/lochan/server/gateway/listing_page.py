@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.access.rights import Rights, VisibleObjects
-from lochan.api.results import ObjectTable
+from lochan.api.object_results import ObjectTable
 from lochan.api.snapshot import WORKSPACE, RefSnapshot
 from lochan.bounded_cache import BoundedCache
 from lochan.server.gateway.request import S3Request

@@ -8,8 +8,8 @@ import asyncio
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from lochan.api.conditions import NO_CONDITIONS
+from lochan.api.object_results import ObjectInfo
 from lochan.api.options import PutOptions
-from lochan.api.results import ObjectInfo
 from lochan.server.gateway.authentication import identify, now
 from lochan.server.gateway.find_object import ObjectAddress, object_address, open_object
 from lochan.server.gateway.gateway import Gateway, idempotency_key

@@ -6,9 +6,10 @@ from itertools import groupby
 
 from lochan.access import resources
 from lochan.api.conditions import NO_CONDITIONS
+from lochan.api.object_results import PartInfo, UploadInfo
 from lochan.api.options import PutOptions
 from lochan.api.parts import NamedPart, Upload
-from lochan.api.results import PartInfo, UploadInfo, microseconds
+from lochan.api.results import microseconds
 from lochan.errors import NotFound
 from lochan.server.gateway.find_object import (
     ObjectAddress,
