@@ -85,8 +85,8 @@ class Lake:
         self.file = file
         self._journals = journals
         self._own = own
-        self._clock = clock
-        self._ids = ids
+        self.clock = clock
+        self.ids = ids
         self._world = world
         self._outside: OutsideFiles | None = None
         self._access: OpenAccess | None = None
@@ -169,15 +169,7 @@ class Lake:
         from lochan.store.verified_files import VerifiedFiles
 
         folder = self._world.verified
-        return VerifiedFiles(self.url, self._clock, f"{folder}/{self.id}" if folder else "")
-
-    @property
-    def clock(self) -> Clock:
-        return self._clock
-
-    @property
-    def ids(self) -> Ids:
-        return self._ids
+        return VerifiedFiles(self.url, self.clock, f"{folder}/{self.id}" if folder else "")
 
     async def repositories(self) -> list[Repository]:
         return (await self._own.fresh()).of(Repositories).all()
@@ -207,8 +199,8 @@ class Lake:
         return await create_repository(
             self._own,
             self.journal,
-            self._clock,
-            self._ids,
+            self.clock,
+            self.ids,
             name=name,
             kind=kind,
             default_branch=default_branch,
@@ -244,8 +236,8 @@ class Lake:
         prepared = await prepare_pool(
             self._own,
             self.journal,
-            self._clock,
-            self._ids,
+            self.clock,
+            self.ids,
             name=name,
             default_branch=default_branch,
             pool=settings,
@@ -302,9 +294,9 @@ class Lake:
             found,
             await self.journal(found.id),
             self.store,
-            self._clock,
-            self._ids,
-            writer=self._ids.ksuid(self._clock.wall()),
+            self.clock,
+            self.ids,
+            writer=self.ids.ksuid(self.clock.wall()),
             outside=self.outside(),
             settings=self._world.bodies or STANDARD,
             cache=self._cache(found.id),
@@ -329,7 +321,7 @@ class Lake:
             return None
         from lochan.tree.cache import ArrowCache
 
-        return ArrowCache(f"{cache.folder}/trees/{self.id}/{repository_id}", cache.bytes_max, self._clock)
+        return ArrowCache(f"{cache.folder}/trees/{self.id}/{repository_id}", cache.bytes_max, self.clock)
 
     def open_access(self) -> OpenAccess:
         """Its users, keys and policies; see the functions of `lochan.access`."""
@@ -337,8 +329,8 @@ class Lake:
             from lochan.access.encryption import EncryptionKey
             from lochan.access.open_access import OpenAccess
 
-            secrets = EncryptionKey(self.store, self._clock, self._ids, lake=self.id, given=self._world.secret)
-            self._access = OpenAccess(self._own, self._clock, self._ids, secrets)
+            secrets = EncryptionKey(self.store, self.clock, self.ids, lake=self.id, given=self._world.secret)
+            self._access = OpenAccess(self._own, self.clock, self.ids, secrets)
         return self._access
 
     def outside(self) -> OutsideFiles | None:
@@ -377,7 +369,7 @@ class Lake:
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
             files = files_of(self.store, *kept, verified=self.verified)
             self._queries = QueryContext(
-                self, files, Snapshots(), self._clock, self.store, self.place, self.verified, Instances(), self._tell
+                self, files, Snapshots(), self.clock, self.store, self.place, self.verified, Instances(), self._tell
             )
         return self._queries
 

@@ -10,8 +10,8 @@ from lochan.cli.options import JobOptions, query_options
 from lochan.cli.output.records import counted, printable, show_record, size
 from lochan.cli.request_key import changes_nothing
 from lochan.cli.verb import verb
-from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid, NotFound
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake

@@ -13,7 +13,7 @@ from lochan import __version__
 from lochan.cli import exit_codes
 from lochan.cli.error_boundary import error_boundary, forget_stdout
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.without_pandas import without_pandas
+from lochan.without_pandas import without_pandas
 
 VERBS = {
     "The lake": {

@@ -10,8 +10,8 @@ import click
 from lochan.cli.options import JobOptions, query_options
 from lochan.cli.query import FORMATS
 from lochan.cli.verb import verb
-from lochan.cli.without_pandas import without_pandas
 from lochan.errors import LochanError
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake

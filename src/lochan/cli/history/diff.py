@@ -10,8 +10,8 @@ from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS, 
 from lochan.cli.output.records import echo_table, printable, show_record, size_cell
 from lochan.cli.target import Target, Uri, prefix_uri, ref_uri, staged_uri, work_on
 from lochan.cli.verb import verb
-from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from lochan.api.object_results import ChangeCount

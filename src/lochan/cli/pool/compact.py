@@ -8,7 +8,7 @@ from lochan.cli.options import JobOptions, commit_message, commit_options, job_o
 from lochan.cli.output.records import SHORT, counted, show_record, size
 from lochan.cli.target import Target, branch_uri, work_on
 from lochan.cli.verb import verb
-from lochan.cli.without_pandas import without_pandas
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from lochan.api.results import PoolInfo

@@ -15,8 +15,8 @@ from lochan.cli.output.records import SHORT, counted, printable, show_record, si
 from lochan.cli.target import Uri, branch_uri, on_branch
 from lochan.cli.user_state import in_use
 from lochan.cli.verb import verb
-from lochan.cli.without_pandas import without_pandas
 from lochan.errors import NotFound
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

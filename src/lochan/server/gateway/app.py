@@ -34,8 +34,9 @@ from lochan.server.gateway.routes import check_query, find
 from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
-from lochan.server.maintenance import arrow_without_pandas, keep_memory_trimmed
+from lochan.server.maintenance import keep_memory_trimmed
 from lochan.server.settings import Listener
+from lochan.without_pandas import arrow_without_pandas
 
 Open = Callable[[], Awaitable[Gateway]]
 Log = Callable[[S3Request, str, int, int], None]
