@@ -66,7 +66,7 @@ def ls_command(name: str | None, form: str) -> None:
     if name is None:
         show_repositories(form)
     else:
-        from lochan.cli.branch import show_branches
+        from lochan.cli.refs import show_branches
 
         show_branches(name, form)
 

@@ -27,8 +27,8 @@ VERBS = {
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",
-        "branch": "lochan.cli.branch:group",
-        "tag": "lochan.cli.tag:group",
+        "branch": "lochan.cli.refs:branches",
+        "tag": "lochan.cli.refs:tags",
         "rename": "lochan.cli.repo:rename_command",
         "workspace": "lochan.cli.workspace:group",
     },

@@ -1,4 +1,4 @@
-"""`lochan branch`: branches, and the rules that protect them."""
+"""`lochan branch`: branches, and the rules that protect them. `lochan tag`: names for commits that do not move."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 @click.group("branch", cls=LazyGroup)
-def group() -> None:
+def branches() -> None:
     """Create, list, rename, delete, restore and protect branches."""
 
 
-@group.verb("create", "lochan branch create demo@dev --from main", changes=True)
+@branches.verb("create", "lochan branch create demo@dev --from main", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
 @click.option("--from", "source", metavar="REF", help="The ref that it starts at. Default: the default branch.")
 def create_command(branch: str, source: str | None, form: str) -> None:
@@ -28,7 +28,7 @@ def create_command(branch: str, source: str | None, form: str) -> None:
     show_answer({"name": uri.ref, "head": head}, form, f"created branch {printable(uri.ref)} at {head[:SHORT]}")
 
 
-@group.verb("list", "lochan branch list demo")
+@branches.verb("list", "lochan branch list demo")
 @click.argument("repository", metavar="REPO")
 def list_command(repository: str, form: str) -> None:
     """List the branches of REPO, by name."""
@@ -42,7 +42,7 @@ def show_branches(repository: str, form: str) -> None:
     show_records(records, form, columns=("name", "head", "default", "staged", "date", "message"))
 
 
-@group.verb("rename", "lochan branch rename demo@dev develop", changes=True)
+@branches.verb("rename", "lochan branch rename demo@dev develop", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
 @click.argument("to", metavar="NEW-NAME")
 def rename_command(branch: str, to: str, form: str) -> None:
@@ -54,7 +54,7 @@ def rename_command(branch: str, to: str, form: str) -> None:
     )
 
 
-@group.verb("delete", "lochan branch delete demo@dev", changes=True)
+@branches.verb("delete", "lochan branch delete demo@dev", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
 def delete_command(branch: str, form: str) -> None:
     """Delete a branch. `lochan branch restore` brings it back, with its staged changes."""
@@ -63,7 +63,7 @@ def delete_command(branch: str, form: str) -> None:
     show_answer({"deleted": uri.ref}, form, f"deleted branch {printable(uri.ref)}")
 
 
-@group.verb("restore", "lochan branch restore demo@dev", changes=True)
+@branches.verb("restore", "lochan branch restore demo@dev", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
 def restore_command(branch: str, form: str) -> None:
     """Restore a deleted branch: the last of that name, with its staged changes."""
@@ -75,7 +75,7 @@ def restore_command(branch: str, form: str) -> None:
 ACTIONS = ("stage", "commit", "rewrite")
 
 
-@group.verb("protect", "lochan branch protect demo 'release-*'", changes=True)
+@branches.verb("protect", "lochan branch protect demo 'release-*'", changes=True)
 @click.argument("repository", metavar="REPO")
 @click.argument("pattern")
 @click.option(
@@ -96,7 +96,7 @@ def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], for
     )
 
 
-@group.verb("unprotect", "lochan branch unprotect demo 'release-*'", changes=True)
+@branches.verb("unprotect", "lochan branch unprotect demo 'release-*'", changes=True)
 @click.argument("repository", metavar="REPO")
 @click.argument("pattern")
 def unprotect_command(repository: str, pattern: str, form: str) -> None:
@@ -104,7 +104,7 @@ def unprotect_command(repository: str, pattern: str, form: str) -> None:
     show_rules(work_on(repository_uri(repository), lambda target: target.repository.unprotect(pattern)), form)
 
 
-@group.verb("protection", "lochan branch protection demo")
+@branches.verb("protection", "lochan branch protection demo")
 @click.argument("repository", metavar="REPO")
 def protection_command(repository: str, form: str) -> None:
     """List the rules that protect branches of REPO."""
@@ -116,3 +116,39 @@ def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:
     if form != "json":
         records = [{**each, "blocked": ", ".join(each["blocked"])} for each in records]
     show_records(records, form, columns=("pattern", "blocked"))
+
+
+@click.group("tag", cls=LazyGroup)
+def tags() -> None:
+    """Create, list and delete tags."""
+
+
+@tags.verb("create", "lochan tag create demo@v1 --from main", changes=True)
+@click.argument("tag", metavar="REPO@NAME")
+@click.option(
+    "--from", "source", metavar="REF", help="The commit that it names. Default: the head of the default branch."
+)
+def create_tag_command(tag: str, source: str | None, form: str) -> None:
+    """Create a tag: a name for a commit that does not move."""
+    uri = named_uri(tag)
+    commit = work_on(uri, lambda target: target.repository.create_tag(uri.ref, source or "")).made_at
+    show_answer({"name": uri.ref, "commit": commit}, form, f"created tag {printable(uri.ref)} at {commit[:SHORT]}")
+
+
+@tags.verb("list", "lochan tag list demo")
+@click.argument("repository", metavar="REPO")
+def list_tags_command(repository: str, form: str) -> None:
+    """List the tags of REPO, by name."""
+    records = work_on(repository_uri(repository), lambda target: all_records(target.repository.tags()), reads=True)
+    if form != "json":
+        records = [{**each, "commit": each["commit"][:SHORT], "message": title(each["message"])} for each in records]
+    show_records(records, form, columns=("name", "commit", "date", "message"))
+
+
+@tags.verb("delete", "lochan tag delete demo@v1", changes=True)
+@click.argument("tag", metavar="REPO@NAME")
+def delete_tag_command(tag: str, form: str) -> None:
+    """Delete a tag."""
+    uri = named_uri(tag)
+    work_on(uri, lambda target: target.repository.delete_tag(uri.ref))
+    show_answer({"deleted": uri.ref}, form, f"deleted tag {printable(uri.ref)}")
