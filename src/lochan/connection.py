@@ -57,7 +57,7 @@ def connect(
 
 @dataclass(frozen=True)
 class LakeAddress:
-    """Which lake is meant, who acts on it, and what opens it. Secrets are not printed."""
+    """Which lake it is, who acts on it, and what opens it. Secrets are not printed."""
 
     config: Config = field(repr=False)
     location: LakeLocation
@@ -363,7 +363,7 @@ def _open_existing(config: Config, found: LakeLocation, options: Mapping[str, st
         return open_store(config, found, options)
     except NotFound:
         if found.folder is None:
-            raise  # a credentials file or profile that is not there
+            raise  # there is no such credentials file or profile
         raise no_lake(found) from None
 
 

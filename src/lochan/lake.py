@@ -151,7 +151,7 @@ class Lake:
 
     @property
     def place(self) -> StoreLocation:
-        """For who opens its store in another process."""
+        """Opens its store in another process."""
         from lochan.store.open import StoreLocation
 
         return StoreLocation(self.url, self._world.options)
@@ -178,7 +178,7 @@ class Lake:
         return (await self._own.fresh()).of(Repositories).get(name)
 
     def known_repository(self, name: str) -> Repository | None:
-        """As this process last saw the lake: for who has just made sure of that."""
+        """As this process last saw the lake, for a caller that has just checked that this is current."""
         return self._own.tail.state.of(Repositories).find(name)
 
     async def create_repository(
@@ -267,7 +267,7 @@ class Lake:
         answerable = self.open_access().freshness.before_answer
         try:
             await work
-        except NotFound:  # gone already, perhaps just now: whoever asks twice takes this for "done"
+        except NotFound:  # gone already, perhaps just now: a caller that repeats it takes this for "done"
             await answerable()
             raise
         await answerable()
@@ -334,7 +334,7 @@ class Lake:
         return self._access
 
     def outside(self) -> OutsideFiles | None:
-        """Files outside the lake, if its opener told how to reach any; each store is opened once."""
+        """Files outside the lake, if its opener gave a way to reach them. Each store is opened once."""
         from lochan.versioning.bodies.outside_files import OutsideFiles, anything
 
         if self._outside is None and self._world.open_store is not None:
@@ -342,9 +342,9 @@ class Lake:
         return self._outside
 
     async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
-        """What whoever writes to a journal does behind itself, for all journals of the lake, or for those of these
-        repositories: full groups of records are packed, and what they replace goes with old checkpoints. One that
-        fails does not stop the rest. Safe beside everybody else. Raises NotFound."""
+        """The trimming that writers of a journal do, for all journals of the lake, or for those of these repositories:
+        full groups of records are packed, and what they replace goes with old checkpoints. One that fails does not stop
+        the rest. Safe beside everybody else. Raises NotFound."""
         from lochan.journal.trim import JournalTrim
 
         names = repositories or [each.name for each in await self.repositories()]

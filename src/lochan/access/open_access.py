@@ -86,12 +86,12 @@ class Freshness:
         try:
             await self._journal.fresh()
         except LochanError:
-            pass  # if it is still so when the trust has run out, a request will be told
+            pass  # if it still fails when the trust has run out, a request gets the error
         finally:
             self._renewing = None
 
     async def before_answer(self) -> None:
-        """To be waited for by whoever took access away, once that is durable."""
+        """The caller that took access away waits for this, once that is durable."""
         if self._answer_s:
             await self._clock.sleep(self._answer_s)
 
@@ -119,7 +119,7 @@ class OpenAccess:
         return await self.freshness.authorised_state(arrived)
 
     async def find_key(self, id: str, arrived: float) -> KeyOwner | None:
-        """Whose key that is, and its secret; None for one that is not there, or not any more."""
+        """The owner of the key, and its secret. None: there is no such key, or it was revoked."""
         from lochan.access.users import find_key
 
         return await find_key(self, id, arrived)
@@ -143,7 +143,7 @@ class OpenAccess:
             return await self.journal.submit(append)
         try:
             result = await self.journal.submit(append)
-        except NotFound:  # taken away already, perhaps just now: whoever asks twice takes this for "done"
+        except NotFound:  # taken away already, perhaps just now: a caller that repeats it takes this for "done"
             await self.freshness.before_answer()
             raise
         await self.freshness.before_answer()

@@ -1,6 +1,6 @@
 """Who may do what through the server: users, access keys and policies.
 
-Whoever can open the lake by its store may do all of this: access is checked where the server lets others in.
+Everybody who can open the lake by its store may do all of this: the server checks the access of others.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class KeyInfo(Result, frozen=True, kw_only=True):
 
 
 class Credentials(Result, frozen=True, kw_only=True):
-    """An access key with its secret, for whoever asked for it."""
+    """An access key with its secret, for the caller that created it."""
 
     user: str
     access_key_id: str

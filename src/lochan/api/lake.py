@@ -138,8 +138,8 @@ class Lake:
         progress: Listener | None = None,
     ) -> Result:
         """In the pipe language or SQL, at the snapshot of this moment. `.to_pandas()`, `.to_arrow()`, `.rows()`,
-        `.ndjson()` give its rows. `pool` is meant where the query names none. `key` is the idempotency key of a query
-        that ends in `load`. `progress` is told how far Spark is. Raises QueryError, whose text shows the place, Gone,
+        `.ndjson()` give its rows. `pool` is read if the query names none. `key` is the idempotency key of a query
+        that ends in `load`. `progress` gets how far Spark is. Raises QueryError, whose text shows the place, Gone,
         Refused."""
         from lochan.api.queries import run_options, run_query
 
@@ -150,7 +150,7 @@ class Lake:
     ) -> list[LoadSource]:
         """What is to be loaded: files, folders, globs, URLs such as s3://bucket/logs/, open files; found before the
         first is read, for `Pool.load_files`. Of a folder, links that lead out of it are left out unless `follow_links`;
-        `report` is told what is left out. Raises NotFound, Invalid."""
+        `report` gets what is left out. Raises NotFound, Invalid."""
         return await find_sources(self._session.lake, sources, follow_links=follow_links, report=report)
 
     async def explain(self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, pool: str = "") -> dict[str, Any]:
@@ -176,7 +176,7 @@ class Lake:
         (`demo@main/data/a.csv`): counts, a sample, and all of them by `.to_arrow()` or `.to_pandas()`. Close it.
 
         `on` are fields that tell rows apart, by default the pool's primary key; with none, whole rows are compared.
-        `three_dot`: only what the right has changed since the two parted. `progress` is told how far Spark is.
+        `three_dot`: only what the right has changed since the two parted. `progress` gets how far Spark is.
         Raises Invalid for rows that they do not tell apart."""
         from lochan.engines.row_diff.sides import row_diff_request
         from lochan.jobs.diff_rows import DiffOptions

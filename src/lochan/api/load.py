@@ -89,7 +89,7 @@ async def load_files(session: Session, request: LoadRequest) -> LoadDone:
 
 
 def loads_on_spark(options: EngineOptions, found: Sequence[LoadSource], place: SparkPlace) -> bool:
-    """Whoever named no engine gets Spark for what is very much. Raises Invalid for an engine that does not exist."""
+    """Without an engine in the options, very large inputs go to Spark. Raises Invalid for an unknown engine."""
     from lochan.engines.choice import AUTO, PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
     from lochan.ingest.input_format import is_plain_text
 

@@ -101,8 +101,8 @@ class ObjectPage(Result, frozen=True, kw_only=True):
 
 
 class ObjectTable(NamedTuple):
-    """A page as an Arrow table, for who needs a few columns of many objects: path, size, mtime (microseconds since
-    1970), checksum, etag, content_type."""
+    """A page as an Arrow table, for callers that need a few columns of many objects: path, size, mtime (microseconds
+    since 1970), checksum, etag, content_type."""
 
     objects: Table
     prefixes: Sequence[str]
@@ -214,7 +214,7 @@ class ChangeCount(Result, frozen=True, kw_only=True):
 
 
 class Conflict(Result, frozen=True, kw_only=True):
-    """A path that both sides of a merge have changed, and not alike; None: there is no object."""
+    """A path that both sides of a merge have changed in different ways. None: there is no object."""
 
     path: str
     base: Side | None

@@ -81,8 +81,8 @@ class Pool(Repository):
         progress: BatchListener | None = None,
     ) -> None:
         """Follows a source: what has come in a while is one commit, and each row comes once, also after it was killed
-        and started again. It goes on until the source ends or `stop` is set: then what was read has landed. Whoever
-        cancels it after that does not wait. `progress` is told of each batch. Raises NotFound, Refused if it is no
+        and started again. It goes on until the source ends or `stop` is set: then what was read has landed.
+        Cancelling it after that does not wait. `progress` gets each batch. Raises NotFound, Refused if it is no
         pool or if another stream has the same checkpoint, and what keeps it from going on; what landed stays."""
         import threading
 
@@ -160,7 +160,7 @@ class Pool(Repository):
         progress: Listener | None = None,
     ) -> CompactResult:
         """Merges data objects that overlap or are small; the rows stay the same, and earlier commits hold the objects
-        as they were. `progress` is told how far Spark is. Raises NothingToDo, Refused for a repository of files."""
+        as they were. `progress` gets how far Spark is. Raises NothingToDo, Refused for a repository of files."""
         from lochan.jobs.compaction import CompactJobOptions as JobOptions
         from lochan.jobs.compaction import compact
 

@@ -228,7 +228,7 @@ class LoadResult(Result, frozen=True, kw_only=True):
     commit: str
     rows: int
     bytes: int  # of the data objects that were written
-    faults: int  # inputs that were no rows, and left out or kept because the load was told to
+    faults: int  # inputs that were no rows, and were left out or kept, as the options say
     objects: tuple[str, ...] = ()  # ids of the data objects that were written
     first_faults: tuple[LoadFault, ...] = ()
     note: str = ""  # that the pool was created, and by what it is sorted

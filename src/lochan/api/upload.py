@@ -29,7 +29,7 @@ _BATCH = 500  # files that are staged together; with paths of 1 KiB still far fr
 _BATCH_BYTES = 1 << 30  # what an interrupted upload sends again at most, unless a file is larger
 _PIECE_BYTES = 2 << 20
 
-Progress = Callable[[int], None]  # is told of so many more bytes
+Progress = Callable[[int], None]  # called with the number of further bytes
 
 
 class UploadFile(NamedTuple):
@@ -48,7 +48,7 @@ def upload_files(
     report: Report = ignored,
 ) -> list[UploadFile]:
     """What is to be uploaded, checked before the first byte is sent. The folder of the lake itself is left out, or it
-    would grow while it is read; `report` is told of that, and of links. Raises NotFound, Invalid."""
+    would grow while it is read; `report` gets that, and links. Raises NotFound, Invalid."""
     from lochan.versioning.names import check_key
 
     found = list(_found(source, path, recursive, lake, follow_links, report))

@@ -1,7 +1,7 @@
 """The one error boundary of the command line: a mistake or a failure becomes a line or two on stderr and an exit code.
 
-A bug still shows its traceback, for whoever fixes it. Commands in hints can be pasted: they name the repository at hand
-and the same lake as the command that failed. If a name was not found, the message offers one that is near.
+A bug still shows its traceback, so that it can be fixed. Commands in hints can be pasted: they name the repository at
+hand and the same lake as the command that failed. If a name was not found, the message suggests a similar one.
 """
 
 import os
@@ -91,7 +91,7 @@ def _first(group: ExceptionGroup[Exception]) -> LochanError:
 
 
 def forget_stdout() -> None:
-    """Whoever read our output has left; what Python still holds back must not fail again when it exits."""
+    """The reader of our output has left. What Python still holds back must not fail again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

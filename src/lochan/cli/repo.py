@@ -102,7 +102,7 @@ def delete_command(name: str, yes: bool, form: str) -> None:
         await lake.repository(name).delete()
 
     if not yes and not is_repeated(click.get_current_context()):
-        on_lake(look, reads=True)  # so that nobody is asked about a name that is not there
+        on_lake(look, reads=True)  # so that nobody has to confirm a name that does not exist
     if not yes:
         confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
     on_lake(delete)

@@ -62,7 +62,7 @@ def command_actor(ctx: click.Context, actor: "Actor") -> "Actor":
 
 
 def changes_nothing(ctx: click.Context) -> None:
-    """For a command of which only some calls change something."""
+    """For a call that changes nothing, of a command that can."""
     ctx.meta.pop(_META, None)
 
 

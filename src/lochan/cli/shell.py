@@ -70,7 +70,7 @@ class Shell:
     ) -> None:
         self._lake = lake
         self._engine = engine
-        self._pool = pool  # that is meant where a query names none
+        self._pool = pool  # the one to read if a query names none
         self._run = run
         self._form = form
         self._stats = False

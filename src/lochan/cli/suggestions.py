@@ -1,7 +1,7 @@
 """What the word that is being typed may become: a repository or pool, its branches and tags, the paths there; a user, a
 policy, a setting; a file of this machine. An argument's metavar tells which.
 
-Whoever presses a key waits for this, and is told nothing of what goes wrong: then there are no suggestions.
+The user has pressed a key and waits. If something goes wrong, there are no suggestions, and no message.
 """
 
 import re
@@ -63,7 +63,7 @@ class _Suggested(click.ParamType[str]):
         try:
             with ctx:
                 found = list(self._suggest(ctx, incomplete))
-        except Exception:  # whatever it is, nobody has asked for anything yet
+        except Exception:  # no message is wanted: the command was not entered yet
             return []
         return [each for each in found if each.value.startswith(incomplete) and printable(each.value) == each.value]
 

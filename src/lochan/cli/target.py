@@ -69,7 +69,7 @@ def work_on(
 
     async def opened(lake: "Lake") -> T:
         target = Target(lake, uri or in_use(configuration(), lake.id))
-        await target.repository.show()  # what is not there is told before anything else
+        await target.repository.show()  # a missing repository is reported before anything else
         about_repository(target.uri.repository)
         try:
             return await work(target)

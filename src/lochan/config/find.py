@@ -1,6 +1,6 @@
 """Where the lake, its cache and the user's own state are, if they are not named; and who the user is.
 
-Pure, but for looking whether a file exists and for asking the system for the user.
+Pure, except that it checks whether files exist and asks the system for the user.
 """
 
 import os

@@ -251,7 +251,7 @@ class ProbeBatch:
         looked, self._next = self._next, None
         journals, self._journals = self._journals, set()
         for journal in journals:
-            with suppress(LochanError):  # told to whoever asks again, and waits for the answer
+            with suppress(LochanError):  # the next caller that waits for the answer gets the error
                 journal.tail.glance()
         if looked is not None and not looked.done():
             looked.set_result(None)

@@ -91,7 +91,7 @@ def create_key_command(user: str, id: str | None, secret: str | None, form: str)
 
 
 def _given(text: str | None, what: str) -> str:
-    """Empty is a variable in a script that was not set, and not a wish to have one drawn."""
+    """Refuses an empty text: it is an unset variable of a script, and does not ask for a new one."""
     if text == "":
         raise Invalid(f"the {what} that was given is empty", hint="leave it out to get a new one")
     return text or ""

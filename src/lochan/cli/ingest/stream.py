@@ -204,7 +204,7 @@ def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
 
 @contextmanager
 def _stop_requests() -> "Iterator[threading.Event]":
-    """Set when the user wants it to stop; whoever asks twice does not want to wait."""
+    """Set when the user stops it. A second Ctrl-C does not wait."""
     import asyncio
     import signal
     import threading

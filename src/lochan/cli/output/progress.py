@@ -24,7 +24,8 @@ class Stage(Protocol):
 
 @contextmanager
 def progress(title: str, total_bytes: int | None, *, visible: bool) -> Iterator[Advance]:
-    """Gives a function to be told of each piece. On stderr, so that the answer can go elsewhere."""
+    """Yields a function to call with the size of each piece. It prints on stderr, so that the
+    answer can go elsewhere."""
     if not visible or not sys.stderr.isatty():
         yield lambda size_bytes: None
         return

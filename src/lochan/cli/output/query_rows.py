@@ -1,4 +1,4 @@
-"""The rows of a query on their way out, and what is said of it on stderr."""
+"""Writes the rows of a query, and its statistics on stderr."""
 
 import signal
 import sys

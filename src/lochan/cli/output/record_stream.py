@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def closing(items: AsyncIterable[T]) -> AsyncIterator[AsyncIterable[T]]:
-    """Whoever stops early, as when the reader of our output has left, closes the source before the lake is closed."""
+    """Closes the source before the lake is closed, also when the reader of our output leaves early."""
     try:
         yield items
     finally:

@@ -153,7 +153,7 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
     async def drop(lake: "Lake") -> None:
         await lake.pool(pool).delete()
 
-    on_lake(look, reads=True)  # so that nobody is asked about a name that is not there
+    on_lake(look, reads=True)  # so that nobody has to confirm a name that does not exist
     if not yes:
         confirm(f"Drop pool {pool} with all its history?", f"pool {pool} was not dropped")
     on_lake(drop)

@@ -94,7 +94,7 @@ class _Rounds:
 
         def stop() -> None:
             nonlocal stopped
-            stopped = True  # somebody who waits for another's append may be told of that instead
+            stopped = True  # a request that waits for another's append may get this error instead
             if task is not None:
                 task.cancel()
 

@@ -46,7 +46,7 @@ from lochan.query.dialects.neutral import neutral
 
 
 def compared(op_: str, left: Value, right: Value) -> Sql:
-    """NULL counts as false: whoever turns the answer around makes sure of it first (`total`)."""
+    """NULL counts as false: a caller that negates the answer makes it `total` first."""
     pairs = [_pair(op_, one, left, other, right) for one, other in _pairs(left, right)]
     if op_ == "==":
         pairs.append(all_of([nulled(left), nulled(right)]))

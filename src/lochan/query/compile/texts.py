@@ -1,6 +1,6 @@
 """A value as JSON text, made by the engine: where several values become one column, such as a key or an element.
 
-Numbers may be written differently by the two engines; whoever reads the text takes it for the value it stands for.
+Numbers may be written differently by the two engines; a reader of the text takes it for the value that it stands for.
 """
 
 from __future__ import annotations

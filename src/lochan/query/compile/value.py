@@ -26,7 +26,7 @@ KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
 
 @dataclass(frozen=True)
 class Format:
-    """How a time was written: the same in all rows, or told by the shape of the row."""
+    """How a time was written: the same in all rows, or as the shape of the row says."""
 
     number: Sql | None = None
     by_number: Mapping[int, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What DuckDB calls the neutral parts of a plan. `TRY` makes NULL of what would raise."""
+"""What DuckDB calls the neutral parts of a plan. `TRY` returns NULL instead of an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms that are the same on both engines, but for a few words."""
+"""The forms that are the same on both engines, except for a few words."""
 
 from __future__ import annotations
 

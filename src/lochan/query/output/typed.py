@@ -24,7 +24,7 @@ from lochan.query.output.texts import kind_texts
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
-WIDE = "wide"  # ints and floats as decimals, for who has made such a column of the two
+WIDE = "wide"  # ints and floats as decimals, for callers that have made one column of the two
 _TEXTS = {JSON: pa.string(), DECIMAL: pa.string(), IP: pa.string()}
 _TYPES = {**_PLAIN, **_TEXTS, WIDE: pa.decimal128(38, 19), DURATION: pa.duration("us")}
 

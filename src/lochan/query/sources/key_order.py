@@ -64,7 +64,7 @@ def is_composite(settings: PoolSettings, known: LookUp) -> bool:
 
 
 def has_originals(settings: PoolSettings, known: LookUp) -> bool:
-    """Whether a part of the key may be a time of which microseconds do not tell all."""
+    """Whether a part of the key may be a time that is more exact than microseconds."""
     return any(each.leaf.kind == ORIGINAL for key in settings.keys if key.path for each in known(key.path))
 
 

@@ -1,5 +1,5 @@
 """Text to sqlglot's tree, by DuckDB's grammar. A source may stand without quotes behind FROM and JOIN, and wherever it
-has an @: it gets them here, and places are told in the text as it was written. A name with dashes is a difference to
+has an @: it gets them here, and errors show places in the text as it was written. A name with dashes is a difference to
 SQL's grammar where there can be one, as in EXTRACT(… FROM a-b); where there cannot, it is a name."""
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
       └─────▶ a plain read or write: the fast path (`fastpath/`)
 
 Granian decodes the path before we see it, so what a client signed is encoded again; bytes that are no UTF-8 come as
-U+FFFD, fail their signature, and are told so.
+U+FFFD, fail their signature, and the answer says so.
 """
 
 import asyncio
@@ -47,8 +47,8 @@ _COLLECT = (10_000, 20, 100)  # some 2 MB of new objects at the most before the 
 
 
 class App:
-    """`open` is called once in each worker process; `log` is told of every answer: operation, status, bytes sent. With
-    `fast_log`, plain requests take the fast path, and it is told of them."""
+    """`open` is called once in each worker process; `log` gets every answer: operation, status, bytes sent. With
+    `fast_log`, plain requests take the fast path, and it gets them."""
 
     def __init__(self, open: Open, log: Log, fast_log: FastLog | None = None) -> None:
         self._open = open
@@ -153,7 +153,7 @@ def _internal(request: S3Request, error: Exception) -> S3Error:
 
 
 def _check_host(scope: Any, request: S3Request) -> None:
-    """As HTTP asks: without a host, or with two, nobody knows which bucket is meant. Raises InvalidRequest."""
+    """As HTTP demands: without a host, or with two, the bucket is unknown. Raises InvalidRequest."""
     hosts = [value for name, value in request.raw_headers if name == "host"]
     if len(hosts) > 1 or (not any(hosts) and scope.http_version == "1.1"):
         raise S3Error("InvalidRequest", "An HTTP/1.1 request must have exactly one Host header.")

@@ -58,7 +58,7 @@ def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:
 
 def _unreadable(request: S3Request, error: S3Error) -> S3Error | None:
     """A path that is no UTF-8 disagrees with its signature, for of such bytes only U+FFFD is known here. A key that has
-    this letter in truth is signed with it."""
+    really has this letter is signed with it."""
     if error.code != "SignatureDoesNotMatch" or "\ufffd" not in request.path:
         return None
     return S3Error("InvalidURI", "The path is not valid UTF-8, or its signature does not match.", URI=request.path)

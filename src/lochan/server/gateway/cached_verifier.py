@@ -27,7 +27,7 @@ _SHAPES_MAX = 256
 SIGNATURE_DIGITS: Final = 64
 _BLOCK_BYTES = 64  # of SHA-256, for HMAC
 _INNER, _OUTER = bytes(each ^ 0x36 for each in range(256)), bytes(each ^ 0x5C for each in range(256))
-_TOKEN = "x-amz-security-token"  # no key here is one of a session, which is for the general path to say
+_TOKEN = "x-amz-security-token"  # keys of sessions do not exist here; the general path says so
 _METADATA = "x-amz-meta-"
 
 # Headers that say nothing but who asks, and how.

@@ -74,7 +74,7 @@ async def object_address(
     blind: bool = False,
 ) -> ObjectAddress:
     """An object of the request, or of another bucket and key. Raises NoSuchKey for a key that is a ref alone, unless
-    its `root/` will do: a folder that is always there, of which nothing is stored."""
+    its `root/` will do: a folder that always exists and is not stored."""
     address = await resolve_address(gateway, request, bucket or request.bucket, key or request.key, blind=blind)
     if not address.path and not (root and (key or request.key).endswith("/")):
         raise S3Error(
@@ -112,7 +112,7 @@ async def require_at(gateway: Gateway, request: S3Request, action: str, address:
 
 
 def ref_resource(address: ObjectAddress) -> str:
-    """A ref that is not there is asked about as a branch, so that nobody learns of a branch by asking for one."""
+    """A ref that does not exist is judged as a branch, so that nobody can find out which branches exist."""
     name, snapshot = address.repository.name, address.snapshot
     if snapshot is not None and snapshot.kind == TAG:
         return resources.tag(name, address.ref)

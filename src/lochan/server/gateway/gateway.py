@@ -54,7 +54,7 @@ class Gateway:
         self.closing: Callable[[], Awaitable[None]] | None = None  # what is to be done while the lake is still open
 
     def lake(self, request: S3Request) -> Lake:
-        """The lake for who sent this request, in the state that it was authenticated by."""
+        """The lake as the sender of this request may use it, in the state that it was authenticated by."""
         return Lake(self.session.of_request(request.user, CLIENT, request.source))
 
     async def repository(self, request: S3Request, bucket: str) -> Repository:

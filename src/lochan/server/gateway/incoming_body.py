@@ -62,7 +62,7 @@ class RequestBody:
             self.checksum = Checksum(self.checksum.algorithm, trailers.get(self.checksum.header), in_trailer=True)
 
     def check_trailer(self, found: Mapping[str, str]) -> None:
-        """What a trailer told can only be compared when all has come. Raises BadDigest."""
+        """A trailer can only be compared when the whole body has arrived. Raises BadDigest."""
         if self.checksum is not None and self.checksum.in_trailer:
             self.checksum.check(found[self.checksum.algorithm])
 

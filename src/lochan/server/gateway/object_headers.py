@@ -68,7 +68,7 @@ class ServedObject(Protocol):
 
 
 class RootFolder(NamedTuple):
-    """Of a branch, as clients know folders: an empty object with a slash at its end, of which nothing is stored."""
+    """Of a branch, as clients know folders: an empty object with a slash at its end. It is not stored."""
 
     mtime_us: int
     size: int = 0

@@ -26,7 +26,7 @@ class Response(NamedTuple):
     status: int
     headers: Headers
     body: bytes = b""
-    stream: Stream | None = None  # instead of `body`; its length is told in the headers
+    stream: Stream | None = None  # instead of `body`; the headers have its length
 
 
 class S3Request:

@@ -21,7 +21,7 @@ class UploadPart(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OpenUpload(msgspec.Struct, frozen=True):
-    """Without its parts, of which there may be 10,000. They are looked up by number."""
+    """Without its parts: there may be 10,000. They are looked up by number."""
 
     opened: UploadOpened
     user: str

@@ -90,7 +90,7 @@ async def delete_bucket(gateway: Gateway, request: S3Request) -> Response:
 
 
 class Absent(NamedTuple):
-    """How a configuration that is not there is answered: by an error, or by an empty document."""
+    """The answer for a configuration that does not exist: an error, or an empty document."""
 
     operation: str
     error: str = ""

@@ -78,7 +78,7 @@ async def _delete(request: S3Request, addresses: list[ObjectAddress]) -> None:
 
 
 async def _check_bucket(gateway: Gateway, request: S3Request) -> None:
-    """Raises NoSuchBucket. Who may not know of it is told for each key that they may not, as if it were there."""
+    """Raises NoSuchBucket. A user who may not know of the bucket is refused key by key, as if it were there."""
     try:
         await gateway.repository(request, request.bucket)
     except S3Error:

@@ -110,7 +110,7 @@ def _answer(request: S3Request, form: PostForm, made: ObjectInfo) -> Response:
 
 
 def _onward(form: PostForm, made: ObjectInfo) -> str:
-    """The page to go on to, told what was written. What is no address of the web is as if it were not there."""
+    """The page to redirect to, with what was written. Anything but an address of the web is ignored."""
     page = form.fields.get("success_action_redirect") or form.fields.get("redirect") or ""
     try:
         url = urlsplit(page)

@@ -117,7 +117,7 @@ def listed(header: str | None, *, weakly: bool) -> tuple[str, ...] | None:
 
 def if_range_holds(header: str | None, etag: str, modified: int) -> bool:
     """Whether a range is of the object that the client has a part of already; otherwise it is sent the whole. A date
-    must be the very one that it was told, and a weak tag proves nothing."""
+    must be exactly the one that the client knows, and a weak tag proves nothing."""
     if header is None:
         return True
     date = parse_http_date(header)
@@ -130,7 +130,7 @@ def if_range_holds(header: str | None, etag: str, modified: int) -> bool:
 # Which bytes of an object are asked for.
 
 
-# Longer numbers are as good as endless; an integer of a thousand digits would only cost time.
+# Longer numbers count as endless; an integer of a thousand digits would only cost time.
 _DIGITS_MAX = 19
 _RANGE = re.compile(r"bytes=([0-9]*)-([0-9]*)", re.IGNORECASE)
 _COPY_RANGE = re.compile(r"bytes=([0-9]+)-([0-9]+)")
