@@ -1,5 +1,5 @@
 """The key that encrypts the secrets of access keys: given by the configuration, or else one that lies in the lake, made
-by whoever needs it first.
+by the first process that needs it.
 
 In the lake it keeps secrets out of copies of the journal and out of the event feed; whoever may read the whole bucket
 finds both the key and what it locks. Given by the configuration it is on the servers alone.
@@ -18,7 +18,7 @@ from lochan.errors import Corrupt, FutureFormat, Invalid, Refused
 from lochan.ids import Ids
 from lochan.store.protocol import Store
 
-if TYPE_CHECKING:  # loaded by whoever seals or unseals something, and by nobody else
+if TYPE_CHECKING:  # loaded only to seal or unseal something
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 PATH = "_lake/keys/secrets"

@@ -172,7 +172,7 @@ class VisibleObjects:
 
 
 class Denied(Refused):
-    """No policy of theirs allows it, or one denies it. What is told is the same where there is nothing of that name."""
+    """No policy of the user allows it, or one denies it. The message is the same if nothing has that name."""
 
 
 class RightsDecision(NamedTuple):

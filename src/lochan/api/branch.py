@@ -231,7 +231,7 @@ class Branch(WritableRef):
         progress: imports.Progress | None = None,
     ) -> ImportResult:
         """All files under these URLs become objects, without a copy, as one commit; they must stay where they are.
-        Objects at the same paths are replaced, others stay. `progress` is told of files as they are listed. Raises
+        Objects at the same paths are replaced, others stay. `progress` gets the files as they are listed. Raises
         NotFound, PathsInTheWay for paths with uncommitted changes, NothingToDo."""
         message = message_of(options)
         actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, message)

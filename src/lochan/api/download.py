@@ -27,7 +27,7 @@ _PART = ".lochan-part"  # how the name of a file begins that is not complete yet
 
 
 Advance = Callable[[int], None]
-Progress = Callable[[int], AbstractContextManager[Advance]]  # given the bytes in all, what is told of each piece
+Progress = Callable[[int], AbstractContextManager[Advance]]  # from the total of bytes to what is called with each piece
 _PAGE = 1_000
 
 

@@ -1,4 +1,4 @@
-"""Files into a pool, on the engine that fits them. A pool that is not there has its name once its rows have landed, so
+"""Files into a pool, on the engine that fits them. A new pool gets its name once its rows have landed, so
 that input which is no rows leaves nothing behind."""
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ async def _suggested_key(first: Input, format: str | None) -> str:
 
 @asynccontextmanager
 async def _prepared(session: Session, settings: PoolSettings, request: LoadRequest) -> AsyncIterator[OpenRepository]:
-    """To be loaded into; whoever leaves it without an error has it named."""
+    """A pool to load into. It is named when the block ends without an error."""
     lake, branch = session.lake, request.branch or "main"
     repository = await lake.prepare_pool(request.pool, settings, default_branch=branch, actor=request.actor)
     try:

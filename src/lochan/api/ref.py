@@ -291,7 +291,7 @@ class Ref:
 
     async def list_pages(self, prefix: str = "", *, delimiter: str = "") -> AsyncIterator[ObjectPage]:
         """All of them, page by page, as they were at one moment; at least one page, which may be empty. Raises
-        NotFound for a ref that is not there."""
+        NotFound if there is no such ref."""
         async with self._opened() as (repository, name):
             view = await self._view(repository, name)
             after: str | None = ""
@@ -358,7 +358,7 @@ class Ref:
         report: Report = ignored,
     ) -> DownloadResult:
         """All objects in a folder, into the folder `to`, as they were at one moment. What cannot be a file here (`..`,
-        `a` beside `a/b`, a name that is too long) is skipped; `report` gets its name. Raises NotFound, AlreadyExists."""
+        `a` beside `a/b`, a name that is too long) is skipped; `report` gets it. Raises NotFound, AlreadyExists."""
         async with self._opened() as (repository, name):
             work = Download(repository, name, Path(to), force, progress, report)
             objects, size = await work.folder(prefix)

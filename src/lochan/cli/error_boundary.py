@@ -72,7 +72,7 @@ def code_of(error: LochanError) -> int:
 
 
 def _say_how_to_repeat(ctx: click.Context) -> None:
-    """Where nobody can tell whether the change was made."""
+    """If it is unknown whether the change was made."""
     key = key_of(ctx)
     if key is not None and key.used:
         click.echo(
@@ -97,7 +97,7 @@ def forget_stdout() -> None:
 
 # --- hints -----------------------------------------------------------------------------------------------------------
 def about_repository(repository: str) -> None:
-    """From now on this command is about that repository or pool."""
+    """Notes the repository or pool that this command is about."""
     ctx = click.get_current_context(silent=True)
     if ctx is not None:
         ctx.meta[_META] = repository
@@ -111,7 +111,7 @@ def _pasteable(error: LochanError, ctx: click.Context) -> str:
 
 
 def _message(error: LochanError) -> str:
-    """With a name that is near to the one that was not found."""
+    """With a name that is similar to the one that was not found."""
     if not isinstance(error, NotFound) or not error.name or error.among is None:
         return error.message
     from lochan.config.settings import did_you_mean

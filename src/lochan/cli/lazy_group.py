@@ -1,4 +1,4 @@
-"""A click group whose verbs are imported when they are called, and which takes the global options in any place."""
+"""A click group that imports its verbs when they are called, and takes the global options in any place."""
 
 import re
 from collections.abc import Callable, Mapping

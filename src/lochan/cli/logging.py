@@ -87,7 +87,7 @@ def _handler(config: Config, stream: TextIO) -> logging.Handler:
 
     class PrivateFileHandler(WatchedFileHandler):
         """A log tells who asked for what: a file that it makes is for its owner alone. One that is there stays as it
-        is, for whoever made it may want others to read it."""
+        is, because its owner may want others to read it."""
 
         def _open(self) -> TextIOWrapper:
             file = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)

@@ -1,4 +1,4 @@
-"""Where the `lochan` command begins and ends. The command itself is in `root.py`."""
+"""The entry point of the `lochan` command. The command itself is in `root.py`."""
 
 import gc
 import io

@@ -1,4 +1,4 @@
-"""Options that many commands share: of a commit, and of work on rows; and the texts of options as values."""
+"""Options that many commands share, and the values of their texts."""
 
 import json
 import sys
@@ -72,7 +72,7 @@ def seconds(option: str, text: str) -> float:
     return found
 
 
-# Options for work on rows: which engine does it, where, how much it may use; and those of a query.
+# Options for work on rows: the engine, where it runs, how much it may use; and those of a query.
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,7 +134,7 @@ def _with_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
     return command
 
 
-# What a commit is to say, as options: for every verb that makes one by itself.
+# Options of a commit, for every verb that makes one by itself.
 
 
 _COMMIT_OPTIONS = (
@@ -178,14 +178,14 @@ def _object(text: str) -> dict[str, Any]:
     return found
 
 
-# Asking before something goes that does not come back.
+# Confirmation before something is removed for good.
 
 
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 
 
 def confirm(question: str, undone: str) -> None:
-    """Raises Refused unless somebody at a terminal says yes; `undone` tells what then did not happen. Not to be called
+    """Raises Refused unless the user confirms at a terminal; `undone` says what did not happen then. Do not call it
     in an event loop, which would take the first Ctrl-C for itself."""
     if not is_terminal():
         raise Refused(f"{undone}: nobody confirmed it", hint="give --yes to go on without being asked")

@@ -1,6 +1,6 @@
 """`--request-key` of every command that changes something: asked again with the same key, it is done once (rule J8).
 
-A command without it draws a key of its own, and says it where nobody can tell whether the change was made.
+Without it, a command makes a new key, and prints it if it is unknown whether the change was made.
 """
 
 from typing import TYPE_CHECKING
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 OPTION = "--request-key"
 _META = "lochan.request_key"
-# How a command answers and what it may use make no other request of it.
+# The form of the answer and the limits do not make it another request.
 _IGNORED = {"form", "yes", "engine", "master", "memory", "output", "resume", "stats"}
 
 
 class RequestKey:
     def __init__(self, given: str) -> None:
         self.given = given
-        self.used = ""  # once the lake was, or may have been, asked for a change
+        self.used = ""  # set when a change may have been sent to the lake
 
     @property
     def is_given(self) -> bool:

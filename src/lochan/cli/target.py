@@ -1,4 +1,4 @@
-"""What a command works on: the part of `repo@ref/path` that each verb takes, and its handles in an open lake."""
+"""The target of a command: the part of `repo@ref/path` that each verb takes, and its handles in an open lake."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

@@ -88,10 +88,10 @@ def type_at(type: Type, path: Iterable[str]) -> Type | None:
     return type
 
 
-def is_told(type: Type) -> bool:
+def decides_nulls(type: Type) -> bool:
     """Whether the type alone tells which fields are null."""
     if isinstance(type, Object):
-        return all(is_told(each) for _, each in type.fields)
+        return all(decides_nulls(each) for _, each in type.fields)
     return not isinstance(type, Maybe)
 
 

@@ -153,7 +153,7 @@ class AccessLog:
         self.close = self._gathered.close
 
     async def _write(self, lines: Sequence[AccessLine]) -> None:
-        """One record for all of them; in a thread, for whoever reads the other end of a pipe may be slow. The text is
+        """One record for all of them; in a thread, because the reader of a pipe may be slow. The text is
         made here: two threads that take turns at the interpreter lose more by it than one has to do."""
         if _requests.isEnabledFor(logging.INFO):
             await asyncio.to_thread(_requests.info, "%s", "\n".join([self._line(line) for line in lines]))

@@ -41,7 +41,7 @@ async def keep_expiring(session: Session, clock: Clock, ids: Ids, days: float) -
 
 
 async def keep_trimming(session: Session, clock: Clock, ids: Ids) -> None:
-    """Trims the journals, until it is cancelled. Whoever writes to a journal trims it behind itself; here the rest is
+    """Trims the journals, until it is cancelled. A writer of a journal trims it too; here the rest is
     done: in a bucket slots may go only when they are a day old, and then perhaps nobody writes any more."""
     await _repeat("trim the journals", clock, ids, _EVERY_S, lambda: _trim(session))
 

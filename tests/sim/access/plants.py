@@ -20,7 +20,7 @@ def _trusting(journal: Any, clock: Any) -> Freshness:
 
 
 class _AtItsAnswer(ShortDay):
-    def anchor_of_absent(self, number: int, *, asked: float, answered: float) -> Anchor:
+    def anchor_of_absent(self, number: int, *, sent: float, answered: float) -> Anchor:
         return Anchor(number, answered)
 
 

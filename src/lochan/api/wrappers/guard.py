@@ -1,5 +1,5 @@
 """The layer that checks rights: a call that its user may not make is refused before anything happens, and what they may
-not see is left out of what they get. What is said is the same whether a thing is denied or not there."""
+not see is left out of what they get. The message is the same whether a thing is denied or does not exist."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RightsGuard:
             raise
 
     async def _allows(self, call: VerbCall, about: CallResources) -> bool:
-        """Raises NotFound for a repository that is not there, to those who may know that."""
+        """Raises NotFound if there is no such repository and the user may know that."""
         try:
             return await self.may(await about.rights(call.verb.needs))
         except AbsentRepository as absent:

@@ -48,7 +48,7 @@ class AuditLine(NamedTuple):
 
 
 class Noted:
-    """Tells of every use. A query's sources are told of by its door, when its last row has gone out."""
+    """Records every use. The sources of a query are recorded by its door, when the last row has gone out."""
 
     def __init__(self, note: Callable[[Use], None]) -> None:
         self._note = note
@@ -75,7 +75,7 @@ class Noted:
 
 
 class Audited:
-    """Tells of every call, also of those that were denied."""
+    """Records every call, including those that were denied."""
 
     def __init__(self, write: Callable[[AuditLine], None]) -> None:
         self._write = write

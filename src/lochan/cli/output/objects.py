@@ -1,4 +1,4 @@
-"""Objects, what differs between two commits, and conflicts, as the command line shows them; of a pool, with rows and
+"""Objects, differences between two commits, and conflicts, as the command line prints them; for a pool, with rows and
 keys. Conflicts are listed before the error says how many there are."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping

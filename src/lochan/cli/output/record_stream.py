@@ -1,4 +1,4 @@
-"""Long answers, shown as they are found: a table in pages, or a JSON list written item by item."""
+"""Prints long answers while they come: a table in pages, or a JSON list item by item."""
 
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the user sees: tables on a terminal, aligned text in a pipe, JSON on request; nothing that commands a terminal.
+"""What the user sees: tables on a terminal, aligned text in a pipe, JSON on request; never control characters.
 
 A name may hold any character. Those that would move the cursor, colour the screen or turn the text around are written
 as escapes, in tables and in JSON alike.

@@ -1,4 +1,4 @@
-"""Tables on a terminal: no line is longer than that is wide, and nothing is left out. A cell that is too long goes on
+"""Tables on a terminal: no line is wider than the terminal, and nothing is left out. A cell that is too long goes on
 in the next line; where there are more columns than fit side by side, each row becomes a block of lines, a line a field.
 """
 

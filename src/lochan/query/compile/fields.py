@@ -152,7 +152,7 @@ def _plain(json: Sql) -> Sql:
 
 
 def merged(values: Sequence[Value]) -> Value:
-    """One value of several of which at most one is there in any row."""
+    """One value out of several. In any row, at most one of them is there."""
     if len(values) == 1:
         return values[0]
     values = [with_null(each) for each in values]

@@ -26,7 +26,7 @@ def eq(left: Sql, right: Sql) -> Sql:
 
 
 def is_null(value: Sql) -> Sql:
-    if _is_said(value):
+    if _is_literal(value):
         return FALSE
     return exp.Is(this=tight(value), expression=exp.Null())
 
@@ -106,7 +106,7 @@ def _connected(test: Sql) -> list[Sql]:
     return found
 
 
-def _is_said(value: Sql) -> bool:
+def _is_literal(value: Sql) -> bool:
     """A constant of the query, which is never NULL."""
     if isinstance(value, exp.Cast | exp.Neg | exp.Paren):
         value = value.this

@@ -1,4 +1,4 @@
-"""Numbers of which neither 64 bits nor a double is exact: the kind `decimal`, whose values are the numbers' own texts.
+"""Numbers that neither 64 bits nor a double hold exactly: the kind `decimal`, whose values are the numbers' own texts.
 
 They take part in every comparison, order, group and sum, exactly. A key does that, a text that orders as numbers do:
 

@@ -145,7 +145,7 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Body:
-    """Of rows some of which are text: their members are in it, but for those that the query made."""
+    """Of rows some of which are text: their members are in it, except those that the query made."""
 
     text: Sql
     names: frozenset[str] = frozenset()  # of members that are columns too

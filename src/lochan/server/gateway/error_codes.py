@@ -37,7 +37,7 @@ CODES: Mapping[str, str] = {
 
 
 def as_s3(error: LochanError, store: str) -> S3Error | None:
-    """None: a failure of the server itself, such as a damaged file. Clients are not told the URL of the store."""
+    """None: a failure of the server itself, such as a damaged file. Clients do not learn the URL of the store."""
     if isinstance(error, ConditionFailed):
         return failed_condition(error)
     code = CODES.get(error.kind)

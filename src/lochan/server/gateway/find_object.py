@@ -89,8 +89,8 @@ async def object_address(
 async def resolve_address(
     gateway: Gateway, request: S3Request, bucket: str, key: str, *, blind: bool = False
 ) -> ObjectAddress:
-    """Raises NoSuchBucket, and AccessDenied to who may not know that there is none. A `blind` write asks nothing of the
-    branch but that it is there, which its append finds out: one that is known here need not be asked about before."""
+    """Raises NoSuchBucket, or AccessDenied if the user may not know that there is none. A `blind` write needs only that
+    the branch exists, which its append finds out: a branch that is known here is not looked up before."""
     try:
         repository = await gateway.repository(request, bucket)
     except S3Error:

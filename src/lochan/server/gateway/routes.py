@@ -1,4 +1,4 @@
-"""Which request is which operation, and what its user must be allowed: the one table of the gateway.
+"""The operation of each request, and the right that its user needs: the one table of the gateway.
 
 An operation is found by the method, by what is addressed (the service, a bucket, an object), and by a sub-resource in
 the query. The names that a query may have are listed for each. S3 gives new operations new names on old paths, so a

@@ -70,8 +70,8 @@ _AGAIN = "ask for a new address"
 
 class TokenKey:
     """The key that signs address tokens. It is a file in the lake, created by the first process that needs it, so that
-    every process accepts the tokens of the others. No verb shows it, but whoever can read the lake's bucket can read
-    it."""
+    every process accepts the tokens of the others. No verb shows it, but everybody who can read the lake's bucket can
+    read it."""
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store

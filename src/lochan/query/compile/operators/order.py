@@ -9,7 +9,7 @@ from functools import reduce
 from sqlglot import exp
 
 from lochan.pools.kinds import INT
-from lochan.pools.shape import is_told
+from lochan.pools.shape import decides_nulls
 from lochan.query import ast
 from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.expressions import value_of
@@ -121,7 +121,7 @@ def _before(value: Sql, window: exp.Order) -> Sql:
 def _shape(this: Value) -> Sql:
     record = this.record
     shaped = record.shaped if record is not None and record.body is None else None
-    if shaped is not None and all(map(is_told, shaped.by_number.values())):
+    if shaped is not None and all(map(decides_nulls, shaped.by_number.values())):
         return shaped.number.copy()
     return type_text(this)
 
