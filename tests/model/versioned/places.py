@@ -89,7 +89,7 @@ class Weather:
             return None
         self.storm = self.storm._replace(appends=False, length=left - 1)
         if fault is StoreFault.HIDDEN and verb != "list":
-            return None  # whoever asks for a file by its name finds it: that much a store must promise
+            return None  # a store must promise at least that a file is found by its name
         if fault is StoreFault.CORRUPT and ("/data/" in path or "/workspaces/" in path):
             return None  # of bytes that others wrote there is nothing yet to compare them with
         if fault in FITTING[verb]:

@@ -64,7 +64,7 @@ class OverwritesAndDenies(Wrapper):
 
 
 class LastOneWins(Wrapper):
-    """Right one after another. Of several at once, the first is told that it succeeded, but the last one's bytes
+    """Right one after another. Of several at once, the first gets a success, but the last one's bytes
     stay."""
 
     def __init__(self, inner: Store) -> None:
