@@ -175,9 +175,7 @@ class FileNames:
             self._begun.pop()
         above = next((each for each in self._begun if path.startswith(f"{each}/")), None)
         if above is not None:
-            raise Refused(
-                f"{path!r} was not downloaded: {above!r} is an object too, and a file cannot be a folder",
-            )
+            raise Refused(f"{path!r} was not downloaded: {above!r} is an object too, and a file cannot be a folder")
         file = inside(self._target, path)
         self._begun.append(path)
         return file

@@ -88,12 +88,7 @@ class Lake:
     ) -> Repository:
         """`dotted`: its name may have dots, as that of a bucket may. Raises AlreadyExists, Invalid."""
         await self._session.lake.create_repository(
-            name,
-            default_branch=default_branch,
-            metadata=metadata,
-            dotted=dotted,
-            actor=self._session.actor,
-            key=key,
+            name, default_branch=default_branch, metadata=metadata, dotted=dotted, actor=self._session.actor, key=key
         )
         return self.repository(name)
 

@@ -144,11 +144,7 @@ class PartInfo(Result, frozen=True, kw_only=True):
     @classmethod
     def of(cls, found: UploadPart) -> PartInfo:
         return cls(
-            number=found.number,
-            size=found.size,
-            etag=found.etag,
-            date=moment(found.time),
-            checksums=found.checksums,
+            number=found.number, size=found.size, etag=found.etag, date=moment(found.time), checksums=found.checksums
         )
 
 

@@ -243,15 +243,7 @@ class WritableRef(Ref):
             theirs = full_name(source, other)
             if other is target:
                 made = copy(
-                    target,
-                    theirs,
-                    path,
-                    name,
-                    to,
-                    actor=actor,
-                    options=changes,
-                    check=check,
-                    check_source=check_source,
+                    target, theirs, path, name, to, actor=actor, options=changes, check=check, check_source=check_source
                 )
             else:
                 made = transfer(

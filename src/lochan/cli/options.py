@@ -26,8 +26,7 @@ def time(option: str, text: str | None) -> "datetime | None":
         return parse_time(text)
     except Invalid:
         raise Invalid(
-            f"{option} {text!r}: not a time",
-            hint="write it as 2026-11-01, 2026-11-01T10:00Z, yesterday or 2 hours ago",
+            f"{option} {text!r}: not a time", hint="write it as 2026-11-01, 2026-11-01T10:00Z, yesterday or 2 hours ago"
         ) from None
 
 

@@ -215,7 +215,6 @@ def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
     except Invalid as error:
         if error.hint.startswith("a branch, a plus"):
             raise Invalid(
-                f"{id!r} is not the id of a workspace",
-                hint=f"`lochan workspace list {quote(repository)}` lists them",
+                f"{id!r} is not the id of a workspace", hint=f"`lochan workspace list {quote(repository)}` lists them"
             ) from None
         raise

@@ -83,11 +83,7 @@ def deviation(each: Aggregated) -> Value:
 def quantile(each: Aggregated) -> Value:
     share = value_of(each.call.arguments[1], each.scope).constant
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise refused(
-            each.scope.query,
-            each.call.arguments[1],
-            "the quantile must be a constant between 0 and 1",
-        )
+        raise refused(each.scope.query, each.call.arguments[1], "the quantile must be a constant between 0 and 1")
     real = _reals(each.value)
     if real is None:
         return Value({NULL: TRUE})

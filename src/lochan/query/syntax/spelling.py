@@ -56,11 +56,7 @@ def refuse_misspelt(cursor: Cursor, operators: Iterable[str]) -> None:
     near = [_ELSEWHERE[word]] if word in _ELSEWHERE and fits(_ELSEWHERE[word]) else []
     near += [name for name in operators if _near(word, name) and fits(name)]
     if near:
-        raise cursor.error(
-            f"unknown operator `{word}`; did you mean `{near[0]}`?",
-            token.span,
-            hint=_search_for(word),
-        )
+        raise cursor.error(f"unknown operator `{word}`; did you mean `{near[0]}`?", token.span, hint=_search_for(word))
 
 
 def _search_for(word: str) -> str:

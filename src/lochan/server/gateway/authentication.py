@@ -122,10 +122,7 @@ def claimed(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
         realm.refuse_v2()
         return HeaderV2(request, authorization, now)
     raise S3Error(
-        "InvalidArgument",
-        "Unsupported Authorization Type",
-        ArgumentName="Authorization",
-        ArgumentValue=scheme[:64],
+        "InvalidArgument", "Unsupported Authorization Type", ArgumentName="Authorization", ArgumentValue=scheme[:64]
     )
 
 

@@ -131,9 +131,6 @@ def declared_length(headers: Mapping[str, str]) -> int:
         raise S3Error("MissingContentLength")
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
         raise S3Error(
-            "InvalidArgument",
-            "content-length is not a length",
-            ArgumentName="content-length",
-            ArgumentValue=text[:64],
+            "InvalidArgument", "content-length is not a length", ArgumentName="content-length", ArgumentValue=text[:64]
         )
     return int(text)

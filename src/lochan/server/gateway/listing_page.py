@@ -78,10 +78,7 @@ async def page_of_bucket(
     """The keys of all branches behind the key `after`; `prefix` has no slash. A client that mirrors a bucket deletes
     what a list does not show, so it shows all that is `visible` of each branch to the user; None: nothing is."""
     if len(delimiter) > 1 and "/" in delimiter:
-        raise S3Error(
-            "NotImplemented",
-            "A list of all branches does not support a delimiter with a slash and more.",
-        )
+        raise S3Error("NotImplemented", "A list of all branches does not support a delimiter with a slash and more.")
     page = _Joined(limit)
     for branch in sorted(branches, key=lambda branch: f"{branch.name}/".encode()):
         name, root = branch.name, f"{branch.name}/"

@@ -82,9 +82,7 @@ def sample(operator: ast.Sample, rows: Rows, scope: Scope) -> Rows:
     counted, place = numbered(rows, scope.query.names)
     picked = Picked(counted.relation, scope.query.names.next())
     among = exp.Window(
-        this=exp.RowNumber(),
-        partition_by=[_shape(counted.this)],
-        order=exp.Order(expressions=[ascending(place)]),
+        this=exp.RowNumber(), partition_by=[_shape(counted.this)], order=exp.Order(expressions=[ascending(place)])
     )
     rank = picked.column(among)
     return replace(over(counted, picked), tests=(op(exp.LTE, rank, number(operator.count)),))
