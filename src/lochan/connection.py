@@ -71,7 +71,7 @@ class LakeAddress:
         return actor_of(self.client, self.author)
 
     def connect(self, *, counted: bool = False) -> Lake:
-        """To be closed by the caller. `counted`: for a job, see `open_lake`."""
+        """The caller closes it. `counted`: for a job, see `open_lake`."""
         from lochan.api.blocking import Lake
         from lochan.runtime import Runtime
 
@@ -153,7 +153,7 @@ def lake_place(config: Config) -> LakeLocation:
 
 
 def new_lake_place(config: Config) -> LakeLocation:
-    """Where a lake is made: where the configuration says, or else in the working folder."""
+    """Where to make a lake: where the configuration says, or else in the working folder."""
     return configured_lake(config) or LakeLocation(str(_working_folder() / FOLDER), "the working folder")
 
 
@@ -213,7 +213,7 @@ async def open_lake(
     counted: bool = False,
     alarm: Callable[[str], None] = lambda _: None,
 ) -> OpenLake:
-    """To be closed by the caller. `options` are the store's, instead of those that are configured; `lasting` is for a
+    """The caller closes it. `options` are the store's, instead of those that are configured; `lasting` is for a
     server, which has it open as long as it runs; `counted` for a job, whose record tells how much this process has put
     to the store. Raises NotFound if there is no lake, Transient if the store does not answer."""
     from lochan.lake import Lake

@@ -380,7 +380,7 @@ class Lake:
 
     @property
     def parts(self) -> tuple[type[StatePart], ...]:
-        """Of the state of the lake's own journal."""
+        """The parts of the state of the lake's own journal."""
         return (Repositories, AccessState)
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ class EncryptionKey:
 
 
 def derived(given: bytes, lake: str) -> bytes:
-    """Of any text or bytes, slowly: what people think of can be guessed. On somebody's disk, never changes."""
+    """A key from any text or bytes; slow, since people's texts can be guessed. On somebody's disk, never changes."""
     if len(given) < GIVEN_BYTES_MIN:
         raise Invalid(
             f"the encryption key has {len(given)} bytes; {GIVEN_BYTES_MIN} is the least",

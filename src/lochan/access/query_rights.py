@@ -131,7 +131,7 @@ class QueryRights:
         return [row for row in rows if _all_of(rights, actions, resources.user(row["name"]))]
 
     async def _rights(self) -> Rights:
-        """To be used before the next await."""
+        """Use it before the next await."""
         return (await self._access.authorised_state(self._arrived)).rights(self._user)
 
 

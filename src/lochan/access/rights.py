@@ -88,7 +88,7 @@ class Rights:
         return of
 
     def _patterns(self, action: str) -> tuple[list[str], list[str]]:
-        """Of resources: denied, and allowed."""
+        """Patterns of resources: denied ones, and allowed ones."""
         check_action(action)
         denied: list[str] = []
         allowed: list[str] = []
@@ -133,7 +133,7 @@ def _one(patterns: Sequence[str]) -> Fits | None:
 
 
 def _each(patterns: Sequence[str], on: "pa.Array") -> "pa.Array":
-    """By RE2, which takes no longer for many stars than for few, and knows no atomic groups."""
+    """For RE2, which takes no longer for many stars than for few, and has no atomic groups."""
     import pyarrow.compute as pc
 
     if not patterns:
@@ -158,13 +158,13 @@ class VisibleObjects:
         self._ref = ref
 
     def below(self, prefix: str) -> bool | None:
-        """Of all paths that begin so: True, all are shown; False, none is; None, it depends on each."""
+        """For all paths with this prefix: True if all are shown, False if none is, None if it depends on the path."""
         front = resources.object_at(self._ref, prefix)
         readable = self.rights.allow_below(READ, front)
         return None if readable and self.rights.denies_below(LIST, front) else readable
 
     def each(self, paths: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray":
-        """Of each path, whether it is shown."""
+        """For each path, whether it is shown."""
         import pyarrow.compute as pc
 
         on = pc.binary_join_element_wise(resources.object_at(self._ref, ""), paths, "")

@@ -152,7 +152,7 @@ async def unsealed(access: OpenAccess, key: AccessKey) -> str:
 
 
 async def _made_before(access: OpenAccess, id: str, secret: str) -> NewAccessKey:
-    """By the same request, which was sent twice."""
+    """The key that the same request made before."""
     found = (await access.state()).need_key(id)
     known = await unsealed(access, found)
     if secret and not compare_digest(secret.encode(), known.encode()):
@@ -161,7 +161,7 @@ async def _made_before(access: OpenAccess, id: str, secret: str) -> NewAccessKey
 
 
 def check_name(owner: str, name: str) -> None:
-    """Of a user or a policy."""
+    """Checks the name of a user or a policy."""
     if not _NAME.fullmatch(name):
         hint = "up to 128 letters, digits and any of . _ @ + = -, beginning with a letter or a digit"
         raise Invalid(f"{name!r} cannot be a {owner}'s name", hint=hint)

@@ -170,7 +170,7 @@ class RefSnapshot(_AnyRef[snapshot.RefSnapshot]):
 
     @property
     def commit_id(self) -> str:
-        """Of a workspace, the commit that it was opened on."""
+        """For a workspace, the commit that it was opened on."""
         return self._noun.commit_id
 
 

@@ -46,7 +46,7 @@ class Lake:
         return Pool(self._session, name)
 
     async def repositories(self) -> AsyncIterator[RepositoryInfo]:
-        """Of files and of rows, in the order of their names."""
+        """Repositories of files and pools of rows, by name."""
         for each in await self._session.lake.repositories():
             yield RepositoryInfo.of(each)
 
@@ -198,7 +198,7 @@ class Lake:
         return [JobInfo.of(each) for each in await jobs(lake.store, lake.clock.wall(), limit)]
 
     async def job(self, id: str) -> JobInfo:
-        """By its id, or the beginning of it that only one has. Raises NotFound, Ambiguous."""
+        """The job with this id, or with an id that begins like this. Raises NotFound, Ambiguous."""
         from lochan.jobs.record import job
 
         return JobInfo.of(await job(self._session.lake.store, id, self._session.lake.clock.wall()))

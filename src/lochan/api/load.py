@@ -160,7 +160,7 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
 
 
 async def _loaded_before(session: Session, pool: str, actor: Actor) -> LoadCommit | None:
-    """By the same request: then no Spark is started."""
+    """What the same request has loaded before: then no Spark is started."""
     from lochan.engines.duckdb.load.load import repeated_load
     from lochan.journal.keys import CarriedOut
     from lochan.versioning.idempotency import check_first

@@ -62,7 +62,7 @@ def object_checksums(entry: Entry) -> Mapping[str, str]:
 
 
 class Address(Result, frozen=True, kw_only=True):
-    """Where somebody may put the bytes of an object, without us."""
+    """An address where a client may put the bytes of an object directly."""
 
     token: str  # for `link_address`, once
     address: str  # in the lake
@@ -237,7 +237,7 @@ class DownloadResult(FolderResult, frozen=True, kw_only=True):
 
 
 def has_conflicts(error: LochanError) -> bool:
-    """Of a merge, a revert, a cherry-pick, a rebase, or a workspace's commit."""
+    """Whether the error has them: of a merge, a revert, a cherry-pick, a rebase, or a workspace's commit."""
     return hasattr(error, "merged")
 
 

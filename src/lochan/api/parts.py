@@ -35,7 +35,7 @@ class NamedPart(NamedTuple):
 
 
 class Upload:
-    """Of one object of a branch or a workspace. Nothing of it is seen before it is completed, which is one event."""
+    """An upload of one object of a branch or a workspace. It becomes visible when it is completed, by one event."""
 
     def __init__(self, session: Session, repository: str, ref: str, path: str, id: str) -> None:
         self._session = session

@@ -104,7 +104,7 @@ class Pool(Repository):
         return await run_query(self._session.lake, text, chosen)
 
     async def fields(self) -> list[str]:
-        """Of its rows on the default branch, as paths with dots. Raises NotFound."""
+        """The fields of its rows on the default branch, as paths with dots. Raises NotFound."""
         from lochan.engines.explain import fields_of
 
         return await fields_of(self._session.lake.queries(), self.name)

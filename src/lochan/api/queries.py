@@ -96,7 +96,7 @@ def is_sql(text: str) -> bool:
 
 
 def check_ref(text: str) -> None:
-    """Of what stands behind an @: a branch, a tag, a commit, or `{a time}`. Raises Invalid."""
+    """Checks the text after an @: a branch, a tag, a commit, or `{a time}`. Raises Invalid."""
     from lochan.versioning.uri import parse_ref
 
     parse_ref(f"main@{text}" if text.startswith("{") else text)

@@ -108,7 +108,7 @@ class OpenedRef:
 
 
 class Ref:
-    """Of a branch what is staged is read too; `main$` reads what is committed alone. Without a name it is the default
+    """For a branch, staged changes are read too; `main$` reads only what is committed. Without a name it is the default
     branch, whichever that is when it is asked."""
 
     def __init__(self, session: Session, repository: str, name: str = "", made_at: str = "") -> None:

@@ -125,7 +125,7 @@ async def keep_up(
 
 
 async def trim_journals(session: Session, pools: Sequence[str] = ()) -> AsyncIterator[JournalUpkeep]:
-    """Of these pools, or of the whole lake. Gives those in which something was done, or has failed."""
+    """Trims the journals of these pools, or of the whole lake. Yields those with work done, or a failure."""
     async for each in session.lake.trim(*pools):
         if each.error is not None:
             yield JournalUpkeep(each.name, 0, 0, each.error)

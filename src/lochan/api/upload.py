@@ -130,7 +130,7 @@ class FileUpload:
         return True
 
     async def _stored_md5(self, entry: Entry) -> str:
-        """Of a plain file in a workspace: the store may know nothing of it but its size."""
+        """For a plain file in a workspace: the store may know only its size."""
         digest = md5(usedforsecurity=False)
         async for piece in self._repository.reader.read(entry):
             digest.update(piece)

@@ -122,7 +122,7 @@ def info_of(repository: OpenRepository, workspace: StoredWorkspace) -> Workspace
 
 
 def workspace_id(name: str) -> str:
-    """Of a workspace's name, `branch+id`. Raises Invalid for what is no such name."""
+    """The id in a workspace's name, `branch+id`. Raises Invalid for another text."""
     from lochan.versioning.uri import parse_ref
 
     return parse_ref(name).workspace

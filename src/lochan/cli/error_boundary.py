@@ -45,7 +45,7 @@ def error_boundary(ctx: click.Context) -> Iterator[None]:
 
 
 def print_message(message: str, hint: str = "", place: str = "") -> None:
-    """`lochan: message` on stderr, place and hint on lines of their own; nothing in any can command the terminal."""
+    """Prints `lochan: message` on stderr, with place and hint on separate lines, and no control characters."""
     from lochan.cli.output.records import printable
 
     click.echo(f"lochan: {printable(message)}", err=True)
@@ -120,7 +120,7 @@ def _message(error: LochanError) -> str:
 
 
 def _global_options(ctx: click.Context) -> list[str]:
-    """Those that decide which lake it is."""
+    """The options that decide which lake it is."""
     from shlex import quote
 
     given = flags(ctx)

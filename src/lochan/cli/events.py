@@ -47,7 +47,7 @@ async def _print(
     follow: bool,
     form: str,
 ) -> None:
-    """After a record, or with `follow`, the limit ends the list; otherwise it says how many to begin with."""
+    """After a record, or with `follow`, the limit ends the list; otherwise it is the number of events at the start."""
     count = 0
     names = await _names(lake)
     async for event in lake.events(repository, last=last, after=after, follow=follow):
@@ -64,7 +64,7 @@ async def _print(
 
 
 async def _names(lake: "Lake") -> dict[str, str]:
-    """Of repositories, by their ids."""
+    """The names of repositories, by their ids."""
     return {each.id: each.name async for each in lake.repositories()}
 
 

@@ -49,7 +49,7 @@ def init_command(location: str | None, form: str) -> None:
 
 
 def _is_found(url: str) -> bool:
-    """Whether a command without --lake would come to this lake. What is configured otherwise may name none at all."""
+    """Whether a command without --lake would use this lake. The configuration may name none at all."""
     from lochan.cli.session import configuration
     from lochan.connection import lake_place
 

@@ -79,13 +79,13 @@ def _nearest(verb: str, known: list[str]) -> str:
 
 
 def summary(command: click.Command | None) -> str:
-    """What it does, in one line: the beginning of its help, up to where that goes into detail."""
+    """What it does, in one line: the first sentence of its help."""
     text = " ".join((command.help if command and command.help else "").partition("\n\n")[0].split())
     return re.split(r"[.:;](?= |$)| \(", text, maxsplit=1)[0]
 
 
 def _take_global_options(command: click.Command) -> None:
-    """The same options again, left out of the verb's help; a command that was taken once has them."""
+    """Adds the global options, hidden from the verb's help, unless the command has them already."""
     taken = {name for parameter in command.params for name in parameter.opts}
     command.params.extend(option for option in global_options(hidden=True) if taken.isdisjoint(option.opts))
 
@@ -97,7 +97,7 @@ _META = "lochan.flags"
 
 
 class Flags:
-    """What was given on the command line; None or empty where nothing was."""
+    """The global options of the command line. None or empty: not given."""
 
     def __init__(self) -> None:
         self.config: str | None = None

@@ -1,4 +1,4 @@
-"""Logging as the configuration asks: text or JSON lines, at a level, to a file or to the stream the command names."""
+"""Logging by the configuration: text or JSON lines, at a level, to a file or to the stream that the command names."""
 
 import logging
 import os

@@ -101,11 +101,11 @@ class _Root(LazyGroup):
         return super().main(*args, **kwargs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`lochan help log` is what `lochan log --help` is."""
+        """`lochan help log` is the same as `lochan log --help`."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Where `--help` and `--version` are answered."""
+        """Answers `--help` and `--version`."""
         try:
             return super().make_context(*args, **kwargs)
         except BrokenPipeError:

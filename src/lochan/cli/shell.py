@@ -78,7 +78,7 @@ class Shell:
         self.code = 0  # of the last mistake
 
     def answer(self, text: str) -> bool:
-        """False: that was all."""
+        """False: the shell ends."""
         from lochan.cli.error_boundary import code_of, print_error, print_message
 
         if text.startswith("\\"):
@@ -93,7 +93,7 @@ class Shell:
         return True
 
     def complete(self, line: str, word: str) -> list[str]:
-        """What the word at the end of the line may become."""
+        """Completions of the word at the end of the line."""
 
         try:
             return candidates(line, word, self._pools, self._fields_of)
@@ -144,7 +144,7 @@ _SOURCE = re.compile(r"\bfrom\s+([\w.-]+)")
 
 
 def candidates(line: str, word: str, pools: Callable[[], list[str]], fields: Callable[[str], list[str]]) -> list[str]:
-    """`line` is what stands before the word."""
+    """`line` is the text before the word."""
     before = line.rstrip()
     if before.endswith(("from", "from,")) or re.search(r"\bfrom\s[^|]*,$", before):
         return _beginning(word, pools())

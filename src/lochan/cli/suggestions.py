@@ -127,7 +127,7 @@ def _policies(_: click.Context, __: str) -> list[Item]:
 
 
 def _keys(_: click.Context, __: str) -> list[Item]:
-    """Of settings; the value is theirs who type."""
+    """Names of settings. The user types the value."""
     from lochan.config.settings import BY_NAME
 
     return [Item(f"{name}=", PART) for name in BY_NAME]

@@ -207,7 +207,7 @@ def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
 
 
 def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
-    """The two words by which a workspace is named; the second may be written as in a ref, `main+17-9f3a6c21`."""
+    """The two words that name a workspace. The second may be written as in a ref, `main+17-9f3a6c21`."""
     from lochan.api.workspace import workspace_id
 
     try:

@@ -85,7 +85,7 @@ class Source(Protocol):
 
     @property
     def text_shapes(self) -> Collection[int]:
-        """Of the shapes, those that only rows have which are text."""
+        """The shapes that only rows kept as text have."""
 
     @property
     def key(self) -> Path | None:

@@ -76,7 +76,7 @@ class Metrics:
 
 
 def exposition() -> bytes:
-    """Of all processes, in Prometheus' text form."""
+    """The metrics of all processes, in Prometheus' text form."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
 

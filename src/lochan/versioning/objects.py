@@ -42,7 +42,7 @@ class SizedBody(Protocol):
 
     @property
     def checksums(self) -> Mapping[str, str | None]:
-        """To be computed on the way, and compared where a value is given."""
+        """Computed while the body passes, and compared if a value is given."""
 
     async def whole(self) -> bytes: ...
 

@@ -69,7 +69,7 @@ class RightsGuard:
         return all(_allows(rights, each) for each in needed)
 
     async def rights(self) -> Rights:
-        """To be used before the next await."""
+        """Use it before the next await."""
         return (await self._access.authorised_state(self._arrived)).rights(self._user)
 
     def _limit_query(self, call: VerbCall) -> None:

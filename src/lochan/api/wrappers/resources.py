@@ -39,7 +39,7 @@ class AbsentRepository(Exception):
 
 
 class CallResources:
-    """Of one call. Refs are resolved once."""
+    """The resources of one call. Refs are resolved once."""
 
     def __init__(self, call: VerbCall) -> None:
         self._call = call
@@ -94,7 +94,7 @@ class CallResources:
         return [getattr(each, field) for each in several] if field else several
 
     async def _argument_ref(self, argument: Any, *, elsewhere: bool) -> str:
-        """Of a name or a handle. Most verbs take the name of a handle for one of their own repository."""
+        """The resource of a name or a handle. For most verbs a name is one of their own repository."""
         if isinstance(argument, str):
             return await self.ref_resource(self._repository_name, argument)
         repository = argument.repository_name if elsewhere else self._repository_name

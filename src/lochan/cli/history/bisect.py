@@ -240,7 +240,7 @@ def _keep(file: Path, marks: Marks, test: str) -> None:
 
 
 async def _file(target: Target) -> Path:
-    """By the repository's id, which no other has in any lake."""
+    """Named by the repository's id, which is unique in all lakes."""
     from lochan.connection import state_place
 
     return state_place() / "bisect" / f"{(await target.repository.show()).id}.json"

@@ -133,7 +133,7 @@ def _wanted_key(keys: tuple[str, ...], no_key: bool) -> list[str] | None:
 
 
 async def _show_objects(target: Target, other: Uri | None, three_dot: bool, summary: bool, form: str) -> None:
-    """Of a pool: data objects, which lie in no folders."""
+    """For a pool: its data objects, which are not in folders."""
     from lochan.cli.output.record_stream import show_stream
 
     if other is None:

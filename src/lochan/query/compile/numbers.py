@@ -79,7 +79,7 @@ def number_text(kind: str, sql: Sql) -> Sql:
 
 
 def normal(sql: Sql) -> Sql:
-    """Of a decimal's text: the same text for the same number."""
+    """For a decimal's text: the same text for the same number."""
     return neutral("number_text", neutral("number_key", sql))
 
 

@@ -29,7 +29,7 @@ def json_text(value: Value) -> Sql:
 
 
 def order_text(value: Value) -> Sql:
-    """Of arrays and records: a text that orders as they do, element by element and field by field."""
+    """For arrays and records: a text with the same order, element by element and field by field."""
     return neutral("json_order", json_text(value))
 
 

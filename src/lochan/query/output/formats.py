@@ -110,7 +110,7 @@ def cells(batch: pa.RecordBatch, row: Column) -> list[pa.Array]:
 
 
 def cell_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    """Of one field."""
+    """The texts of one field."""
     plain = [_plain(batch, kind, name, column) for kind, name in column.kinds.items() if kind != NULL]
     if not plain:
         return pa.nulls(len(batch), pa.large_string())

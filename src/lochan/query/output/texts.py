@@ -41,7 +41,7 @@ def value_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
 
 
 def kind_texts(batch: pa.RecordBatch, kind: str, name: str, column: Column) -> pa.Array:
-    """Of the values of one kind; NULL for all others."""
+    """The texts of the values of one kind; NULL for all others."""
     if kind == OBJECT:
         made = _objects(batch, column)
         return made if not name else _where(_array(batch, name), made)

@@ -35,7 +35,7 @@ def typed_schema(row: Column) -> pa.Schema:
 
 
 def json_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    """Of one field; NULL where it is null or missing."""
+    """The column of one field; NULL where it is null or missing."""
     found = [kind_texts(batch, kind, column.kinds[kind], column) for kind in _kinds(column)]
     return pc.coalesce(*found)
 

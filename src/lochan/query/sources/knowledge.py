@@ -29,7 +29,7 @@ class Knowledge:
 
     @property
     def text_shapes(self) -> set[int]:
-        """Of the shapes, those that only rows have which are text."""
+        """The shapes that only rows kept as text have."""
         texts, others = set[int](), set[int]()
         for form in self.forms:
             here = {self.renumbered(form).get(there, there) for there in form.shapes}

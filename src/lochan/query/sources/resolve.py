@@ -37,7 +37,7 @@ ReadFiles = Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]
 
 
 class Opening:
-    """Of one query: what it reads, and all that was opened for it."""
+    """The sources of one query: what it reads, and all that was opened for it."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class Opening:
 
 
 def _matching(names: list[str], pattern: str) -> list[str]:
-    """By RE2, which takes no longer for one pattern than for another."""
+    """Uses RE2, whose time does not depend on the pattern."""
     column = pa.array(names, pa.string())
     try:
         found: list[str] = column.filter(pc.match_substring_regex(column, pattern)).to_pylist()

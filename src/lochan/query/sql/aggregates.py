@@ -70,7 +70,7 @@ def _aliases(scope: SqlScope) -> set[str]:
 
 
 def _around(scope: SqlScope) -> set[str]:
-    """Of the outer queries; inner ones do not matter."""
+    """The aliases of the outer queries; inner ones do not matter."""
     return set() if scope.outer is None else _aliases(scope.outer) | _around(scope.outer)
 
 

@@ -21,7 +21,7 @@ from lochan.query.sql.parse import Text
 
 @dataclass(frozen=True)
 class SqlTable:
-    """Of a FROM: how it is called, and the values that its columns are."""
+    """A table of a FROM: its name, and the values of its columns."""
 
     name: str
     alias: str  # in the plan
@@ -52,7 +52,7 @@ class Made:
 
 
 class Maker(Protocol):
-    """Of queries within a query."""
+    """For queries within a query."""
 
     def made(self, node: exp.Expr, outer: SqlScope | None) -> Made: ...
 

@@ -176,13 +176,13 @@ async def _drained(gateway: Gateway, request: S3Request) -> bool:
 
 
 def _unasked(request: S3Request) -> bool:
-    """Whether its sender waited to be asked for an empty body, which nobody does. botocore takes the first line of the
+    """Whether the client waits for a 100 before an empty body, which never comes. botocore takes the first line of the
     next answer on such a connection for a header."""
     return "expect" in request.headers and request.headers.get("content-length") == "0"
 
 
 async def _send(gateway: Gateway, request: S3Request, response: Response) -> int:
-    """How many bytes of body went out."""
+    """The number of bytes of body that were sent."""
     headers = [("x-amz-request-id", request.id), ("server", "Lochan"), *response.headers]
     if _unasked(request) or (request.has_unread_body and not await _drained(gateway, request)):
         headers.append(("connection", "close"))
@@ -245,8 +245,8 @@ def gateway_app(listener: Listener) -> App:
 
 
 def _rarely_collect() -> None:
-    """Most of what a request leaves behind is in no cycle, and lies in lists for a while (logs, what is staged): to
-    look through it at every few requests took a seventh of the time. What has been loaded by now stays for good."""
+    """Collects garbage less often. Most objects of a request are in no cycle, and stay in lists for a while (logs,
+    staged changes): looking through them at every few requests took a seventh of the time. Loaded modules are kept."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)

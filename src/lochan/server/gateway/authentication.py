@@ -22,7 +22,7 @@ _MICROSECONDS = 1_000_000
 
 
 async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = False) -> None:
-    """Notes in the request who asks. Raises AccessDenied for an anonymous request, and S3's errors for a bad signature.
+    """Sets the user of the request. Raises AccessDenied for an anonymous request, and S3's errors for a bad signature.
     A `form` may carry its signature inside, for its operation to check: until then it is anonymous."""
     if await recognised(gateway, request, now(gateway)):
         gateway.guard.authenticated(request.source)
@@ -57,8 +57,8 @@ def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:
 
 
 def _unreadable(request: S3Request, error: S3Error) -> S3Error | None:
-    """A path that is no UTF-8 disagrees with its signature, for of such bytes only U+FFFD is known here. A key that has
-    really has this letter is signed with it."""
+    """A path that is not UTF-8 does not match its signature, because its bytes are known here only as U+FFFD. A key
+    that really has this letter is signed with it."""
     if error.code != "SignatureDoesNotMatch" or "\ufffd" not in request.path:
         return None
     return S3Error("InvalidURI", "The path is not valid UTF-8, or its signature does not match.", URI=request.path)
@@ -70,8 +70,8 @@ def now(gateway: Gateway) -> float:
 
 
 async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
-    """Whether a cached verifier lets the request in, in a state of the lake that is new enough (A1). Who asks is noted
-    in the request then. False says nothing."""
+    """Whether a cached verifier lets the request in, in a state of the lake that is new enough (A1). Then it
+    sets the user of the request. False proves nothing."""
     headers = request.headers
     authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
     pairs = query_pairs(request.raw_query) if request.raw_query else []
@@ -102,7 +102,7 @@ def _identity(verifier: CachedVerifier, signature: str, timestamp: str, payload:
 
 
 def claimed(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
-    """Whose signature it is said to be, to be verified with the secret of that key. None: it is anonymous. `now` is in
+    """The claimed signature, to be verified with the secret of its key. None: the request is anonymous. `now` is in
     seconds since 1970."""
     authorization = request.headers.get("authorization")
     v4, v2 = is_v4(request.names), is_v2(request.names)
@@ -136,8 +136,8 @@ def _several() -> S3Error:
 
 
 async def verify(access: OpenAccess, claim: Claim, arrived: float) -> tuple[Identity, str]:
-    """Who asks, and the name of the user. `arrived`: the boot-time clock, read after the request arrived. Raises
-    SignatureDoesNotMatch, InvalidAccessKeyId, and InvalidToken: no key here is one of a session."""
+    """The identity, and the name of the user. `arrived`: the boot-time clock, read after the request arrived. Raises
+    SignatureDoesNotMatch, InvalidAccessKeyId, and InvalidToken: there are no keys of sessions here."""
     try:
         identity, user = await _verify(access, claim, arrived)
     except S3Error:

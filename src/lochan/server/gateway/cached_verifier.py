@@ -52,7 +52,7 @@ _WRITE = _HARMLESS | _KEPT | _DECLARED | {"content-length", "expect"}
 
 
 class WriteHeaders(NamedTuple):
-    """Which headers of a plain write are to be looked at."""
+    """The headers of a plain write that matter."""
 
     kept: tuple[str, ...]
     has_metadata: bool
@@ -110,7 +110,7 @@ class CachedVerifier:
         self, signature: str, method: str, path: str, query: str, headers: Mapping[str, str], payload: str, now: float
     ) -> bool:
         """Whether this is the signature of such a request by this verifier's key. `path` and `query` are canonical;
-        `now` is in seconds since 1970. Whether all headers are signed that must be, `shape` says."""
+        `now` is in seconds since 1970. `shape` says whether all headers are signed that must be."""
         date = headers.get("x-amz-date", "")
         seconds = parse_iso_basic(date)
         if seconds is None or abs(now - seconds) > SKEW_SECONDS_MAX:

@@ -48,7 +48,7 @@ def as_s3(error: LochanError, store: str) -> S3Error | None:
 
 
 def _within(message: str, store: str) -> str:
-    """A file of the store is named by its path in there."""
+    """Names a file of the store by its path inside the store."""
     for place in (store, store.removeprefix("file://")):
         message = message.replace(f"{place}/", "").replace(place, "the store")
     return message

@@ -28,11 +28,11 @@ class ObjectAddress(NamedTuple):
 
     @property
     def branch(self) -> str:
-        """Of a ref to be written to."""
+        """The branch, if the ref is one to be written to."""
         return self.ref.partition("+")[0]
 
     def writable(self) -> WritableRef:
-        """Raises where the ref is no branch: a tag or a commit never changes. Nor does a pool, by single objects
+        """Raises if the ref is not a branch: a tag or a commit never changes, and a pool not by single objects
         (S5)."""
         snapshot = self.snapshot
         if snapshot is None:
@@ -58,7 +58,7 @@ async def rights(gateway: Gateway, request: S3Request) -> Rights:
 
 
 async def bucket_repository(gateway: Gateway, request: S3Request, action: str) -> Repository:
-    """A repository to do this with. Who may not is denied, whether it is there or not."""
+    """A repository for this action. A user without the right is denied, whether it exists or not."""
     await require(gateway, request, action, resources.repository(request.bucket))
     return await gateway.repository(request, request.bucket)
 

@@ -77,8 +77,8 @@ class Gateway:
 
 
 def idempotency_key(request: S3Request, part: str = "") -> str:
-    """Of a request that changes something, if it has one. `part` names one of several pieces of work that the request
-    consists of, each of which is decided by itself."""
+    """The idempotency key of a request that changes something, if it has one. `part` names one of several parts of the
+    request that are decided separately."""
     key = request.headers.get(_KEY_HEADER, "")
     if not key or not part or len(key) > KEY_LENGTH_MAX:
         return key

@@ -96,7 +96,7 @@ async def page_of_bucket(
 
 
 def _common_prefix(root: str, prefix: str, delimiter: str) -> str | None:
-    """What a branch and all its paths are shown as, where the delimiter stands in its name or ends it."""
+    """The common prefix that a branch and all its paths become, if the delimiter is in its name or ends it."""
     at = root.find(delimiter, len(prefix)) if delimiter else -1
     return None if at < 0 else root[: at + len(delimiter)]
 
@@ -108,14 +108,14 @@ def _is_behind(common: str, after: str) -> bool:
 
 
 def _behind(root: str, after: str) -> str | None:
-    """The path to begin behind, where all keys begin with `root`; None: all of them lie before."""
+    """The path to continue after, if all keys begin with `root`. None: all of them are before it."""
     if after.startswith(root):
         return after[len(root) :]
     return "" if after.encode() < root.encode() else None
 
 
 class _Joined:
-    """A page that is made of the pages of several branches."""
+    """A page made of the pages of several branches."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -206,7 +206,7 @@ async def _is_shown(snapshot: RefSnapshot, visible: VisibleObjects, folder: str)
 
 
 def _first(objects: pa.Table, prefixes: list[str], limit: int, *, more: bool) -> ObjectTable:
-    """The first of both together, in order."""
+    """The first ones of both, merged in order."""
     paths = objects.column("path").to_pylist()
     items = sorted([*paths, *prefixes], key=str.encode)
     kept = items[:limit]

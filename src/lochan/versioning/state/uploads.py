@@ -62,7 +62,7 @@ class Uploads(FoldTables):
         return self._parts.get((id, number))
 
     def parts(self, id: str) -> list[UploadPart]:
-        """By number."""
+        """The parts by number."""
         found = (self._parts.get((id, number)) for number in _set_bits(self._numbers.get(id) or 0))
         return [part for part in found if part is not None]
 

@@ -80,7 +80,7 @@ def _members(fields: Sequence[tuple[Path, Value]]) -> dict[str, Value]:
 
 
 def path_of(each: ast.Assigned, scope: Scope) -> Path:
-    """Where it goes."""
+    """The path that the value goes to."""
     path = ast.assigned_path(each)
     if not path:
         raise refused(scope.query, each.value, "this value has no name", "write name := value")
