@@ -1,4 +1,4 @@
-"""Small pieces of SQL. Every piece is copied into the one around it: a node of a sqlglot tree has one parent."""
+"""Small pieces of SQL: types, literals, casts. Each is copied into the one around it: a sqlglot node has one parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a pool's key, in SQL: by kind first (`pools/shape.py`), then by value. What is no scalar is ordered
+"""The order of a pool's key, in SQL: by kind first (`pools/kinds.py`), then by value. What is no scalar is ordered
 by its text."""
 
 from __future__ import annotations
