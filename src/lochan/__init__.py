@@ -12,27 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lochan.api.blocking import Access, Branch, Lake, Pool, Ref, Repository, Upload, Workspace
-    from lochan.api.compaction import CompactOptions
     from lochan.api.conditions import Conditions
     from lochan.api.imports import ImportSource
     from lochan.api.load import LoadOptions
-    from lochan.api.options import CommitOptions, CopyOptions, EngineOptions, PutOptions
-    from lochan.api.parts import NamedPart
-    from lochan.api.results import (
-        BranchInfo,
+    from lochan.api.object_results import (
         Change,
-        Commit,
         FolderResult,
-        LoadResult,
         ObjectInfo,
         ObjectPage,
         PartInfo,
-        RepositoryInfo,
         StagedChange,
-        TagInfo,
         UploadInfo,
-        WorkspaceInfo,
     )
+    from lochan.api.options import CommitOptions, CopyOptions, EngineOptions, PutOptions
+    from lochan.api.parts import NamedPart
+    from lochan.api.results import BranchInfo, Commit, LoadResult, RepositoryInfo, TagInfo, WorkspaceInfo
+    from lochan.api.upkeep import CompactOptions
     from lochan.connection import connect
     from lochan.errors import LochanError
 
@@ -75,10 +70,19 @@ __all__ = [
 
 _MODULES = {
     "lochan.api.blocking": ("Access", "Branch", "Lake", "Pool", "Ref", "Repository", "Upload", "Workspace"),
-    "lochan.api.compaction": ("CompactOptions",),
+    "lochan.api.upkeep": ("CompactOptions",),
     "lochan.api.conditions": ("Conditions",),
     "lochan.api.imports": ("ImportSource",),
     "lochan.api.load": ("LoadOptions",),
+    "lochan.api.object_results": (
+        "Change",
+        "FolderResult",
+        "ObjectInfo",
+        "ObjectPage",
+        "PartInfo",
+        "StagedChange",
+        "UploadInfo",
+    ),
     "lochan.api.options": ("CommitOptions", "CopyOptions", "EngineOptions", "PutOptions"),
     "lochan.api.parts": ("NamedPart",),
     "lochan.connection": ("connect",),

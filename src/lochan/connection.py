@@ -57,7 +57,7 @@ def connect(
 
 @dataclass(frozen=True)
 class LakeAddress:
-    """Which lake is meant, who acts on it, and what opens it. Secrets are not printed."""
+    """Which lake it is, who acts on it, and what opens it. Secrets are not printed."""
 
     config: Config = field(repr=False)
     location: LakeLocation
@@ -71,7 +71,7 @@ class LakeAddress:
         return actor_of(self.client, self.author)
 
     def connect(self, *, counted: bool = False) -> Lake:
-        """To be closed by the caller. `counted`: for a job, see `open_lake`."""
+        """The caller closes it. `counted`: for a job, see `open_lake`."""
         from lochan.api.blocking import Lake
         from lochan.runtime import Runtime
 
@@ -108,7 +108,7 @@ class LakeAddress:
 def spark_lake(place: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakeAddress:
     """The lake at that place, or the one that the command line finds, for a user of Spark. It may be pickled: a data
     source is planned, written and committed in three processes. `options` go before those that are configured."""
-    from lochan.config.store_options import with_options
+    from lochan.config.credentials import with_options
 
     config = configuration([Flag("lake", "lake", os.fspath(place))] if place is not None else ())
     found = lake_place(config)
@@ -155,7 +155,7 @@ def lake_place(config: Config) -> LakeLocation:
 
 
 def new_lake_place(config: Config) -> LakeLocation:
-    """Where a lake is made: where the configuration says, or else in the working folder."""
+    """Where to make a lake: where the configuration says, or else in the working folder."""
     return configured_lake(config) or LakeLocation(str(_working_folder() / FOLDER), "the working folder")
 
 
@@ -217,7 +217,7 @@ async def open_lake(
     counted: bool = False,
     alarm: Callable[[str], None] = lambda _: None,
 ) -> OpenLake:
-    """To be closed by the caller. `options` are the store's, instead of those that are configured; `lasting` is for a
+    """The caller closes it. `options` are the store's, instead of those that are configured; `lasting` is for a
     server, which has it open as long as it runs; `counted` for a job, whose record tells how much this process has put
     to the store. Raises NotFound if there is no lake, Transient if the store does not answer."""
     from lochan.lake import Lake
@@ -367,13 +367,13 @@ def _open_existing(config: Config, found: LakeLocation, options: Mapping[str, st
         return open_store(config, found, options)
     except NotFound:
         if found.folder is None:
-            raise  # a credentials file or profile that is not there
+            raise  # there is no such credentials file or profile
         raise no_lake(found) from None
 
 
 def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | None, lasting: bool) -> LakeOptions:
     """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
-    from lochan.config.encryption import encryption_secret
+    from lochan.config.credentials import encryption_secret
     from lochan.lake import CacheFolder, LakeOptions
     from lochan.versioning.bodies.address import BodySettings
 
@@ -397,7 +397,7 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
 
 
 def _options(config: Config, url: str) -> Mapping[str, str]:
-    from lochan.config.store_options import store_options
+    from lochan.config.credentials import store_options
 
     return store_options(config, url, os.environ)
 

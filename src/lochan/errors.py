@@ -10,7 +10,7 @@
     │   ├── Gone                  the bytes of a known object are not on the store any more
     │   ├── Invalid               a value that cannot be taken
     │   │   ├── BadDigest           a body whose checksum is not the declared one
-    │   │   ├── BadPart             a part of an upload that was not put, or is not the one that is meant
+    │   │   ├── BadPart             a part of an upload that was not put, or is another one
     │   │   ├── BadPartOrder        parts of an upload that do not ascend
     │   │   ├── PartTooSmall        a part of an upload that only the last may be
     │   │   ├── Ambiguous           a name that could mean several things
@@ -21,7 +21,7 @@
     │   │   ├── Dirty               there are uncommitted changes
     │   │   ├── Protected           the branch is protected against it
     │   │   ├── ReadOnly            nothing in the repository may change
-    │   │   └── Unavailable         the store does not let us in, takes no writes, or is gone: whoever runs it must act
+    │   │   └── Unavailable         the store does not let us in, takes no writes, or is gone: its operator must act
     │   └── FutureFormat          written by a newer Lochan than this one
     ├── Conflict                somebody else was first
     │   ├── AlreadyExists         the name is taken
@@ -94,7 +94,7 @@ class NotFound(Mistake):
     among: Callable[[], Iterable[str]] | None = None  # the existing names, only for users who may see all of them
 
     def named(self, name: str, among: Callable[[], Iterable[str]] | None = None) -> "NotFound":
-        """Lets whoever shows the error suggest a similar name."""
+        """Lets the code that shows the error suggest a similar name."""
         self.name, self.among = name, among
         return self
 

@@ -52,14 +52,6 @@ class Ids:
         return int.from_bytes(self._entropy(6), "big") / (1 << 48)
 
 
-def ksuid_time(ksuid: str) -> int:
-    """When a KSUID was made, in seconds since 1970."""
-    number = 0
-    for letter in ksuid:
-        number = number * 62 + _ALPHABET.index(letter)
-    return (number >> 128) + _KSUID_EPOCH_S
-
-
 def key_time(key: str) -> int | None:
     """When an idempotency key of ours was made, in microseconds; None for a foreign key."""
     digits, dash, rest = key.partition("-")

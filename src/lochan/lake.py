@@ -85,8 +85,8 @@ class Lake:
         self.file = file
         self._journals = journals
         self._own = own
-        self._clock = clock
-        self._ids = ids
+        self.clock = clock
+        self.ids = ids
         self._world = world
         self._outside: OutsideFiles | None = None
         self._access: OpenAccess | None = None
@@ -151,7 +151,7 @@ class Lake:
 
     @property
     def place(self) -> StoreLocation:
-        """For who opens its store in another process."""
+        """Opens its store in another process."""
         from lochan.store.open import StoreLocation
 
         return StoreLocation(self.url, self._world.options)
@@ -169,15 +169,7 @@ class Lake:
         from lochan.store.verified_files import VerifiedFiles
 
         folder = self._world.verified
-        return VerifiedFiles(self.url, self._clock, f"{folder}/{self.id}" if folder else "")
-
-    @property
-    def clock(self) -> Clock:
-        return self._clock
-
-    @property
-    def ids(self) -> Ids:
-        return self._ids
+        return VerifiedFiles(self.url, self.clock, f"{folder}/{self.id}" if folder else "")
 
     async def repositories(self) -> list[Repository]:
         return (await self._own.fresh()).of(Repositories).all()
@@ -186,7 +178,7 @@ class Lake:
         return (await self._own.fresh()).of(Repositories).get(name)
 
     def known_repository(self, name: str) -> Repository | None:
-        """As this process last saw the lake: for who has just made sure of that."""
+        """As this process last saw the lake, for a caller that has just checked that this is current."""
         return self._own.tail.state.of(Repositories).find(name)
 
     async def create_repository(
@@ -207,8 +199,8 @@ class Lake:
         return await create_repository(
             self._own,
             self.journal,
-            self._clock,
-            self._ids,
+            self.clock,
+            self.ids,
             name=name,
             kind=kind,
             default_branch=default_branch,
@@ -244,8 +236,8 @@ class Lake:
         prepared = await prepare_pool(
             self._own,
             self.journal,
-            self._clock,
-            self._ids,
+            self.clock,
+            self.ids,
             name=name,
             default_branch=default_branch,
             pool=settings,
@@ -275,7 +267,7 @@ class Lake:
         answerable = self.open_access().freshness.before_answer
         try:
             await work
-        except NotFound:  # gone already, perhaps just now: whoever asks twice takes this for "done"
+        except NotFound:  # gone already, perhaps just now: a caller that repeats it takes this for "done"
             await answerable()
             raise
         await answerable()
@@ -302,9 +294,9 @@ class Lake:
             found,
             await self.journal(found.id),
             self.store,
-            self._clock,
-            self._ids,
-            writer=self._ids.ksuid(self._clock.wall()),
+            self.clock,
+            self.ids,
+            writer=self.ids.ksuid(self.clock.wall()),
             outside=self.outside(),
             settings=self._world.bodies or STANDARD,
             cache=self._cache(found.id),
@@ -329,7 +321,7 @@ class Lake:
             return None
         from lochan.tree.cache import ArrowCache
 
-        return ArrowCache(f"{cache.folder}/trees/{self.id}/{repository_id}", cache.bytes_max, self._clock)
+        return ArrowCache(f"{cache.folder}/trees/{self.id}/{repository_id}", cache.bytes_max, self.clock)
 
     def open_access(self) -> OpenAccess:
         """Its users, keys and policies; see the functions of `lochan.access`."""
@@ -337,12 +329,12 @@ class Lake:
             from lochan.access.encryption import EncryptionKey
             from lochan.access.open_access import OpenAccess
 
-            secrets = EncryptionKey(self.store, self._clock, self._ids, lake=self.id, given=self._world.secret)
-            self._access = OpenAccess(self._own, self._clock, self._ids, secrets)
+            secrets = EncryptionKey(self.store, self.clock, self.ids, lake=self.id, given=self._world.secret)
+            self._access = OpenAccess(self._own, self.clock, self.ids, secrets)
         return self._access
 
     def outside(self) -> OutsideFiles | None:
-        """Files outside the lake, if its opener told how to reach any; each store is opened once."""
+        """Files outside the lake, if its opener gave a way to reach them. Each store is opened once."""
         from lochan.versioning.bodies.outside_files import OutsideFiles, anything
 
         if self._outside is None and self._world.open_store is not None:
@@ -350,9 +342,9 @@ class Lake:
         return self._outside
 
     async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
-        """What whoever writes to a journal does behind itself, for all journals of the lake, or for those of these
-        repositories: full groups of records are packed, and what they replace goes with old checkpoints. One that
-        fails does not stop the rest. Safe beside everybody else. Raises NotFound."""
+        """The trimming that writers of a journal do, for all journals of the lake, or for those of these repositories:
+        full groups of records are packed, and what they replace goes with old checkpoints. One that fails does not stop
+        the rest. Safe beside everybody else. Raises NotFound."""
         from lochan.journal.trim import JournalTrim
 
         names = repositories or [each.name for each in await self.repositories()]
@@ -377,7 +369,7 @@ class Lake:
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
             files = files_of(self.store, *kept, verified=self.verified)
             self._queries = QueryContext(
-                self, files, Snapshots(), self._clock, self.store, self.place, self.verified, Instances(), self._tell
+                self, files, Snapshots(), self.clock, self.store, self.place, self.verified, Instances(), self._tell
             )
         return self._queries
 
@@ -388,7 +380,7 @@ class Lake:
 
     @property
     def parts(self) -> tuple[type[StatePart], ...]:
-        """Of the state of the lake's own journal."""
+        """The parts of the state of the lake's own journal."""
         return (Repositories, AccessState)
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:

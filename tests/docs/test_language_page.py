@@ -11,7 +11,7 @@ from lochan.query.sql.query import read
 from lochan.query.syntax.parse import OPERATORS, parse
 from lochan.query.syntax.sources import LAKE_META, POOL_META
 from lochan.query.syntax.tokens import is_sql
-from lochan.query.syntax.unparse import unparse
+from tests.pipe_text import unparse
 
 PAGES = Path(__file__).parents[2] / "docs" / "language"
 PIPES = (PAGES / "pipes.md").read_text()

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from lochan.access.actions import ACTIONS
+from lochan.access.policy import ACTIONS
 from lochan.config.settings import OTHER_VARIABLES, SETTINGS
 from lochan.server.api.routes import OPEN, ROUTES
 from lochan.server.settings import ClientLimits

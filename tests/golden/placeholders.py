@@ -32,7 +32,7 @@ _PLAIN = [
     (re.compile(r"(?<![0-9])1[0-9]{15}-[0-9a-f]{16}\b"), "<request-key>"),
     (re.compile(r"(?<![0-9])1[7-9][0-9]{14}(?![0-9])"), "<microseconds>"),
     (re.compile(r"\b[0-9]+\.[0-9]+(?= s\b)"), "<seconds>"),
-    # How large Parquet files are is for their writer to say, and no promise of ours.
+    # Arrow decides the size of Parquet files; we promise nothing about it.
     (re.compile(r"(objects?, )[0-9.]+ [kM]?B(?: of [0-9.]+ [kM]?B)?"), "<size>"),
     (re.compile(r"(rows, )[0-9.]+ [kM]?B(?: into [0-9.]+ [kM]?B)?"), "<size>"),
     (re.compile(r"(of [0-9,]+ files?, )[0-9.]+ [kM]?B"), "<size>"),

@@ -18,7 +18,7 @@ from lochan.cli.root import cli
 from tests.golden.placeholders import Placeholders
 from tests.golden.script import Script, Step, output_lines
 
-USER = "ann"  # who runs the scripts, whoever runs the tests
+USER = "ann"  # the user of the scripts, independent of the user of the tests
 
 
 def play(script: Script, folder: Path, lake: str, env: Mapping[str, str]) -> Script:

@@ -35,7 +35,7 @@ _TRIM_PAUSE_S = 0.01
 
 class Order(msgspec.Struct, frozen=True):
     folder: str
-    reports: str  # the file with what earlier lives have told
+    reports: str  # the file with the reports of earlier lives
     seed: int
     life: int
     at: str = ""  # the failpoint to end at; "": none

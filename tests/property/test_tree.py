@@ -116,7 +116,6 @@ def test_a_path_is_found_if_it_is_there(model: Model, other: str) -> None:
     tree = build(small_trees(), model)
     for path in [*model, other]:
         assert run(tree.get(path)) == (entry(path, model[path]) if path in model else None)
-    assert run(tree.get_many([*model, other])) == {path: entry(path, model[path]) for path in model}
     asked = sorted({*list(model)[::2], other, other + "a"}, key=str.encode)
     assert run(tree.has_many(pa.array(asked))).tolist() == [path in model for path in asked]
     found = run(tree.seek(other.encode()))

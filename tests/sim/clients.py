@@ -15,12 +15,12 @@ from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema, State
-from lochan.store.faults import LatencyStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.repositories import Repositories
 from tests.sim.machine import Machine
 from tests.sim.oracle import JournalOracle
 from tests.sim.plants import Plant
+from tests.store_faults import LatencyStore
 
 
 @dataclass(slots=True)

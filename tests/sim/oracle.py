@@ -1,4 +1,4 @@
-"""The oracle of a journal: what really happened, by the store's own history, against what everybody was told.
+"""The oracle of a journal: compares what really happened, by the store's own history, with what clients were answered.
 
 Record n is what was first created in slot n, whatever became of that slot afterwards. Every answer is judged by it:
 

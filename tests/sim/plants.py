@@ -148,30 +148,30 @@ PLANTS: dict[str, Plant] = {
     "J5: segments are not consulted": _without("consults_segments", lambda self: False),
     "J6: a writer trusts its slot for ever": _without(
         "may_trust_slot",
-        lambda self, number, *, aged, trust_s, anchor, asked, answered: (
+        lambda self, number, *, aged, trust_s, anchor, sent, answered: (
             aged and anchor.number <= number and (trust_s < 3_000 or answered - anchor.sent <= trust_s)
         ),
     ),
     "J6: a reader trusts its slot for ever": _without(
         "may_trust_slot",
-        lambda self, number, *, aged, trust_s, anchor, asked, answered: (
+        lambda self, number, *, aged, trust_s, anchor, sent, answered: (
             aged and 0 < anchor.number <= number and (trust_s > 3_000 or answered - anchor.sent <= trust_s)
         ),
     ),
     "J6: trust is tested before the answer": _without(
         "may_trust_slot",
-        lambda self, number, *, aged, trust_s, anchor, asked, answered: (
-            aged and anchor.number <= number and asked - anchor.sent <= trust_s
+        lambda self, number, *, aged, trust_s, anchor, sent, answered: (
+            aged and anchor.number <= number and sent - anchor.sent <= trust_s
         ),
     ),
     "J6: a probe is stamped at its answer": _without(
-        "anchor_of_absent", lambda self, number, *, asked, answered: Anchor(number, answered)
+        "anchor_of_absent", lambda self, number, *, sent, answered: Anchor(number, answered)
     ),
     "J6: an unconfirmed absent answer renews": _without(
-        "anchor_of_unconfirmed", lambda self, anchor, number, asked: Anchor(number, asked)
+        "anchor_of_unconfirmed", lambda self, anchor, number, sent: Anchor(number, sent)
     ),
     "J6: a present answer renews": _without(
-        "anchor_of_present", lambda self, anchor, number, asked: Anchor(number, asked)
+        "anchor_of_present", lambda self, anchor, number, sent: Anchor(number, sent)
     ),
     "J6: an absent slot vouches for earlier ones": _without("anchor_covers", lambda self, anchor, number: True),
     "J6: the wall clock measures freshness": _without("measures_by_boot_clock", lambda self: False),
@@ -181,7 +181,7 @@ PLANTS: dict[str, Plant] = {
     "J6: ages go by the trimmer's own clock": _without("trims_by_store_clock", lambda self: False),
     "J6: the fast path on a disk": _without(
         "may_trust_slot",
-        lambda self, number, *, aged, trust_s, anchor, asked, answered: (
+        lambda self, number, *, aged, trust_s, anchor, sent, answered: (
             anchor.number <= number and answered - anchor.sent <= trust_s
         ),
     ),

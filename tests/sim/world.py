@@ -53,7 +53,7 @@ class World:
         self._store: SimStore | None = None
         self._dead: list[Machine] = []
         self._started = 0
-        self._nobody = Context()  # of callbacks that must run whoever has died
+        self._nobody = Context()  # of callbacks that must run, no matter which process has died
         self._current: Machine | None = None
         self._foreground: dict[SimTask[Any] | Future[Any], Machine] = {}
         self._error: BaseException | None = None

@@ -1,5 +1,5 @@
 """The key that encrypts the secrets of access keys: given by the configuration, or else one that lies in the lake, made
-by whoever needs it first.
+by the first process that needs it.
 
 In the lake it keeps secrets out of copies of the journal and out of the event feed; whoever may read the whole bucket
 finds both the key and what it locks. Given by the configuration it is on the servers alone.
@@ -14,20 +14,16 @@ from hashlib import scrypt
 from typing import TYPE_CHECKING
 
 from lochan.clock import Clock
-from lochan.errors import Corrupt, FutureFormat, Invalid, NotFound, Refused
-from lochan.formats import key_file
+from lochan.errors import Corrupt, FutureFormat, Invalid, Refused
 from lochan.ids import Ids
-from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
-from lochan.store.retry import settle
 
-if TYPE_CHECKING:  # loaded by whoever seals or unseals something, and by nobody else
+if TYPE_CHECKING:  # loaded only to seal or unseal something
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 PATH = "_lake/keys/secrets"
 GIVEN_BYTES_MIN = 16
 KEY_BYTES = 32
-_PATIENCE_S = 30.0
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
 
@@ -47,23 +43,17 @@ class EncryptionKey:
 
     async def get(self) -> bytes:
         if not self._key:
-            self._key = derived(self._given(), self._lake) if self._given else await self._read_or_make()
+            self._key = derived(self._given(), self._lake) if self._given else await self._read()
         return self._key
 
-    async def _read_or_make(self) -> bytes:
-        def decode(data: bytes) -> bytes:
-            return key_file.decode(data, f"{PATH} in {self._store.url}")
+    async def _read(self) -> bytes:
+        from lochan.versioning.bodies.tokens import read_or_make_key  # a command that only looks needs no key
 
-        try:
-            return await get_decoded(self._store, PATH, decode)
-        except NotFound:
-            deadline = self._clock.boot() + _PATIENCE_S
-            made = key_file.encode(self._ids.signing_key())
-            return decode(await settle(self._store, PATH, made, self._clock, self._ids, deadline))
+        return await read_or_make_key(self._store, PATH, self._clock, self._ids)
 
 
 def derived(given: bytes, lake: str) -> bytes:
-    """Of any text or bytes, slowly: what people think of can be guessed. On somebody's disk, never changes."""
+    """A key from any text or bytes; slow, since people's texts can be guessed. On somebody's disk, never changes."""
     if len(given) < GIVEN_BYTES_MIN:
         raise Invalid(
             f"the encryption key has {len(given)} bytes; {GIVEN_BYTES_MIN} is the least",

@@ -1,24 +1,100 @@
 """The access of an open lake: its journal, how fresh that must be, and the key of its secrets, put together. The verbs
 are functions over it, in `users.py`, `keys.py` and `policies.py`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from lochan.access.encryption import EncryptionKey
-from lochan.access.freshness import Freshness
 from lochan.access.state import AccessState
 from lochan.clock import Clock
-from lochan.errors import NotFound
+from lochan.errors import LochanError, NotFound
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.journal import Journal
 
 if TYPE_CHECKING:
+    import asyncio
+
     from lochan.access.users import KeyOwner
+
+
+TRUST_S: Final = 1.0  # how old a probe may be
+ANSWER_S: Final = 1.1  # how long a revocation waits
+
+
+class Freshness:
+    """When a copy of the lake's journal is new enough to let somebody in, and when a revocation may be answered (A1).
+
+        revocation   append durable ──── 1.1 s ──── answered
+        request                                        arrived: some probe sent less than 1 s before this, or one now
+
+    A client that was told that a key is revoked can rely on it: a request that arrives after that, at any process, is
+    judged by a state that a probe has confirmed which was sent after the append was durable. The tenth of a second in
+    between is for clocks that do not run equally fast. On a disk, and with journals in PostgreSQL, a probe costs
+    little: there every request waits for one that was sent after it arrived, and a revocation is answered at once.
+
+    `trust_s` is 0 where every request probes: also where machines can be paused together with their boot clock."""
+
+    def __init__(self, journal: Journal, clock: Clock, *, trust_s: float, answer_s: float) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._trust_s = trust_s
+        self._answer_s = answer_s
+        self._renewing: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(cls, journal: Journal, clock: Clock) -> Freshness:
+        """As the place of the journal asks for."""
+        far = journal.slots.aged
+        return cls(journal, clock, trust_s=TRUST_S if far else 0.0, answer_s=ANSWER_S if far else 0.0)
+
+    async def authorised_state(self, arrived: float) -> AccessState:
+        """`arrived`: the boot-time clock, read after the request arrived. Requests that wait share one probe. Use what
+        is returned before the next await; before an append ask again, with a new reading. Raises what the probe did:
+        nobody is let in by a state that could not be confirmed."""
+        # Whatever the journal held when the anchor's probe was sent is folded. Sent at the very instant of the
+        # reading may have been before the request, so equal is not enough.
+        sent = self._journal.tail.anchor.sent
+        if not sent > arrived - self._trust_s:
+            await self._journal.fresh()
+        elif sent < arrived - self._trust_s / 2:
+            self._renew()
+        return self._journal.tail.state.of(AccessState)
+
+    async def catch_up(self, arrived: float) -> bool:
+        """Before somebody is turned away who may only be new: a key made, or made anew, within the last second is not
+        known here yet. False: what is known is of a moment after the request arrived, so there is nothing to add."""
+        if self._journal.tail.anchor.sent > arrived:
+            return False
+        await self._journal.fresh()
+        return True
+
+    def _renew(self) -> None:
+        """Ahead of time and behind the scenes, so that under steady traffic nobody waits for a probe."""
+        if self._renewing is None:
+            import asyncio
+
+            self._renewing = asyncio.create_task(self._probe())
+
+    async def _probe(self) -> None:
+        try:
+            await self._journal.fresh()
+        except LochanError:
+            pass  # if it still fails when the trust has run out, a request gets the error
+        finally:
+            self._renewing = None
+
+    async def before_answer(self) -> None:
+        """The caller that took access away waits for this, once that is durable."""
+        if self._answer_s:
+            await self._clock.sleep(self._answer_s)
+
 
 Decide = Callable[[AccessState], Sequence[Event]]
 
@@ -42,8 +118,8 @@ class OpenAccess:
         """What a request that had arrived at `arrived` (boot time) may be judged by; see Freshness."""
         return await self.freshness.authorised_state(arrived)
 
-    async def find_key(self, id: str, arrived: float) -> "KeyOwner | None":
-        """Whose key that is, and its secret; None for one that is not there, or not any more."""
+    async def find_key(self, id: str, arrived: float) -> KeyOwner | None:
+        """The owner of the key, and its secret. None: there is no such key, or it was revoked."""
         from lochan.access.users import find_key
 
         return await find_key(self, id, arrived)
@@ -67,7 +143,7 @@ class OpenAccess:
             return await self.journal.submit(append)
         try:
             result = await self.journal.submit(append)
-        except NotFound:  # taken away already, perhaps just now: whoever asks twice takes this for "done"
+        except NotFound:  # taken away already, perhaps just now: a caller that repeats it takes this for "done"
             await self.freshness.before_answer()
             raise
         await self.freshness.before_answer()

@@ -51,7 +51,7 @@ OF_OBJECTS: Mapping[str, str] = {
     "objects": READ,
     "partitions": READ,
     "indexes": READ,
-    "entries": LIST,  # of which those are shown that may be read
+    "entries": LIST,  # only those are shown that the user may read
     "ranges": LIST,
 }
 # Asked of each repository, for its rows to be among those of the lake.
@@ -131,18 +131,18 @@ class QueryRights:
         return [row for row in rows if _all_of(rights, actions, resources.user(row["name"]))]
 
     async def _rights(self) -> Rights:
-        """To be used before the next await."""
+        """Use it before the next await."""
         return (await self._access.authorised_state(self._arrived)).rights(self._user)
 
 
 def denied(name: str) -> Denied:
-    """The same for what is not there and for what they may not read."""
+    """The same for what does not exist and for what the user may not read."""
     hint = "`lochan auth can USER ACTION RESOURCE` says what a user may do"
     return Denied(f"there is no `{name}` that you may read", hint=hint)
 
 
 async def ref_resource(repository: OpenRepository, ref: str) -> str:
-    """A ref that is not there is judged as a branch, so that nobody learns which branches there are."""
+    """A ref that does not exist is judged as a branch, so that nobody can find out which branches exist."""
     name = repository.repository.name
     refs, _ = await repository.refs()
     try:

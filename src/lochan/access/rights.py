@@ -5,7 +5,7 @@ action is first asked about, and thrown away when anything about access changes.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.access import resources
@@ -13,7 +13,6 @@ from lochan.access.policy import check_action, fits_action
 from lochan.access.state import AccessPolicy, AccessState, principal
 from lochan.errors import Refused
 from lochan.formats.lake_events import Statement
-from lochan.versioning.repositories import Repository
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,7 +88,7 @@ class Rights:
         return of
 
     def _patterns(self, action: str) -> tuple[list[str], list[str]]:
-        """Of resources: denied, and allowed."""
+        """Patterns of resources: denied ones, and allowed ones."""
         check_action(action)
         denied: list[str] = []
         allowed: list[str] = []
@@ -134,7 +133,7 @@ def _one(patterns: Sequence[str]) -> Fits | None:
 
 
 def _each(patterns: Sequence[str], on: "pa.Array") -> "pa.Array":
-    """By RE2, which takes no longer for many stars than for few, and knows no atomic groups."""
+    """For RE2, which takes no longer for many stars than for few, and has no atomic groups."""
     import pyarrow.compute as pc
 
     if not patterns:
@@ -159,13 +158,13 @@ class VisibleObjects:
         self._ref = ref
 
     def below(self, prefix: str) -> bool | None:
-        """Of all paths that begin so: True, all are shown; False, none is; None, it depends on each."""
+        """For all paths with this prefix: True if all are shown, False if none is, None if it depends on the path."""
         front = resources.object_at(self._ref, prefix)
         readable = self.rights.allow_below(READ, front)
         return None if readable and self.rights.denies_below(LIST, front) else readable
 
     def each(self, paths: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray":
-        """Of each path, whether it is shown."""
+        """For each path, whether it is shown."""
         import pyarrow.compute as pc
 
         on = pc.binary_join_element_wise(resources.object_at(self._ref, ""), paths, "")
@@ -173,13 +172,7 @@ class VisibleObjects:
 
 
 class Denied(Refused):
-    """No policy of theirs allows it, or one denies it. What is told is the same where there is nothing of that name."""
-
-
-def visible(access: AccessState, user: str, repositories: Iterable[Repository]) -> list[Repository]:
-    """Those that a list shows to the user; the others might as well not be there."""
-    rights = access.rights(user)
-    return [each for each in repositories if rights.allow("fs:ListRepositories", resources.repository(each.name))]
+    """No policy of the user allows it, or one denies it. The message is the same if nothing has that name."""
 
 
 class RightsDecision(NamedTuple):

@@ -145,7 +145,7 @@ class AccessState(StatePart):
         return sorted(principal for principal, names in self._attached.items() if policy in names)
 
     def rights(self, user: str) -> "Rights":
-        """Of a user that is not there, none."""
+        """None for an unknown user."""
         return self._rights.get(user) or self._work_out(user)
 
     def is_empty(self) -> bool:

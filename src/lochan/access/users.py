@@ -66,7 +66,7 @@ def admin_credentials(access: OpenAccess, access_key_id: str, secret: str, *, na
 
 @dataclass(frozen=True, slots=True)
 class NewAccessKey:
-    """An access key with its secret, to be shown once, to whoever asked for it."""
+    """An access key with its secret, to be shown once, to the caller that created it."""
 
     user: str
     access_key_id: str
@@ -141,7 +141,7 @@ async def sealed(access: OpenAccess, credentials: NewAccessKey) -> bytes:
 
 
 async def unsealed(access: OpenAccess, key: AccessKey) -> str:
-    """Decrypted once. Kept by the sealed bytes, of which no two are alike: a new key of an old id is not found here."""
+    """Decrypted once. Kept by the sealed bytes, which always differ: a new key with an old id is not found here."""
     known = access.unsealed.get(key.sealed)
     if known is None:
         known = unseal(await access.encryption.get(), key.sealed, id=key.id, user=key.user)
@@ -152,7 +152,7 @@ async def unsealed(access: OpenAccess, key: AccessKey) -> str:
 
 
 async def _made_before(access: OpenAccess, id: str, secret: str) -> NewAccessKey:
-    """By the same request, which was sent twice."""
+    """The key that the same request made before."""
     found = (await access.state()).need_key(id)
     known = await unsealed(access, found)
     if secret and not compare_digest(secret.encode(), known.encode()):
@@ -161,7 +161,7 @@ async def _made_before(access: OpenAccess, id: str, secret: str) -> NewAccessKey
 
 
 def check_name(owner: str, name: str) -> None:
-    """Of a user or a policy."""
+    """Checks the name of a user or a policy."""
     if not _NAME.fullmatch(name):
         hint = "up to 128 letters, digits and any of . _ @ + = -, beginning with a letter or a digit"
         raise Invalid(f"{name!r} cannot be a {owner}'s name", hint=hint)

@@ -1,6 +1,6 @@
 """Who may do what through the server: users, access keys and policies.
 
-Whoever can open the lake by its store may do all of this: access is checked where the server lets others in.
+Everybody who can open the lake by its store may do all of this: the server checks the access of others.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class KeyInfo(Result, frozen=True, kw_only=True):
 
 
 class Credentials(Result, frozen=True, kw_only=True):
-    """An access key with its secret, for whoever asked for it."""
+    """An access key with its secret, for the caller that created it."""
 
     user: str
     access_key_id: str
@@ -231,6 +231,6 @@ class Access:
 
 
 def actions() -> list[ActionInfo]:
-    from lochan.access.actions import ACTIONS
+    from lochan.access.policy import ACTIONS
 
     return [ActionInfo(action=name, resource=on, what=what) for name, (on, what) in ACTIONS.items()]

@@ -10,7 +10,7 @@ Every verb is one of the asynchronous class of the same name, and has its contra
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from types import TracebackType
@@ -32,12 +32,12 @@ from lochan.api import (
     writable,
 )
 from lochan.api.access import ActionInfo
-from lochan.api.options import DEFAULT_COMMIT, DEFAULT_PUT, CommitOptions, PutOptions
-from lochan.api.ref import NamedRef
+from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.runtime import Runtime
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Handle = TypeVar("Handle")
 Method = TypeVar("Method", bound=Callable[..., Any])
 Noun = TypeVar("Noun")
 Noun_co = TypeVar("Noun_co", covariant=True)
@@ -76,14 +76,51 @@ def _iterates(
     return iterating
 
 
+def _makes(
+    verb: Callable[Concatenate[Noun, P], Coroutine[Any, Any, T]], handle: Callable[[T, Runtime], Handle]
+) -> Callable[Concatenate[Blocking[Noun], P], Handle]:
+    """For a verb that gives back a handle: here it gives one that waits."""
+
+    @wraps(verb)
+    def making(self: Blocking[Noun], /, *args: P.args, **kwargs: P.kwargs) -> Handle:
+        made: T = self._runtime.wait(getattr(self._noun, verb.__name__)(*args, **kwargs))
+        return handle(made, self._runtime)
+
+    return making
+
+
+def _hands(
+    verb: Callable[Concatenate[Noun, P], T], handle: Callable[[T, Runtime], Handle]
+) -> Callable[Concatenate[Blocking[Noun], P], Handle]:
+    """The same, for a verb that asks nobody."""
+
+    @wraps(verb)
+    def handing(self: Blocking[Noun], /, *args: P.args, **kwargs: P.kwargs) -> Handle:
+        return handle(getattr(self._noun, verb.__name__)(*args, **kwargs), self._runtime)
+
+    return handing
+
+
 def _documented_by(verb: Callable[..., Any]) -> Callable[[Method], Method]:
-    """For a verb that gives back a handle, and is written out to give one that waits."""
+    """For a verb that is written out."""
 
     def document(method: Method) -> Method:
         method.__doc__ = verb.__doc__
         return method
 
     return document
+
+
+class OpenObject(Blocking[open_object.OpenObject]):
+    """An object as it was when it was opened. It tells what the asynchronous one tells (`size`, `etag`, `mtime` …)."""
+
+    stream = _iterates(open_object.OpenObject.stream)
+    read = _waits(open_object.OpenObject.read)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._noun, name)
 
 
 class _AnyRef(Blocking[Ref_co]):
@@ -119,26 +156,11 @@ class _AnyRef(Blocking[Ref_co]):
     read = _waits(ref.Ref.read)
     download = _waits(ref.Ref.download)
     download_folder = _waits(ref.Ref.download_folder)
-
-    @_documented_by(ref.Ref.open)
-    def open(self, path: str) -> OpenObject:
-        return OpenObject(self._runtime.wait(self._noun.open(path)), self._runtime)
+    open = _makes(ref.Ref.open, OpenObject)
 
     @_documented_by(ref.Ref.snapshot)
     def snapshot(self, *, stale: bool = False) -> RefSnapshot:
         return RefSnapshot(self._runtime.wait(self._noun.snapshot(stale=stale)), self._runtime)
-
-
-class OpenObject(Blocking[open_object.OpenObject]):
-    """An object as it was when it was opened. It tells what the asynchronous one tells (`size`, `etag`, `mtime` …)."""
-
-    stream = _iterates(open_object.OpenObject.stream)
-    read = _waits(open_object.OpenObject.read)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._noun, name)
 
 
 class RefSnapshot(_AnyRef[snapshot.RefSnapshot]):
@@ -149,7 +171,7 @@ class RefSnapshot(_AnyRef[snapshot.RefSnapshot]):
 
     @property
     def commit_id(self) -> str:
-        """Of a workspace, the commit that it was opened on."""
+        """For a workspace, the commit that it was opened on."""
         return self._noun.commit_id
 
 
@@ -188,23 +210,8 @@ class _AnyWritable(_AnyRef[Writable_co]):
     copy_folder = _waits(writable.WritableRef.copy_folder)
     move = _waits(writable.WritableRef.move)
     move_folder = _waits(writable.WritableRef.move_folder)
-
-    @_documented_by(writable.WritableRef.create_upload)
-    def create_upload(
-        self,
-        path: str,
-        options: PutOptions = DEFAULT_PUT,
-        *,
-        checksum: str = "",
-        checksum_type: str = "",
-        key: str = "",
-    ) -> Upload:
-        made = self._noun.create_upload(path, options, checksum=checksum, checksum_type=checksum_type, key=key)
-        return Upload(self._runtime.wait(made), self._runtime)
-
-    @_documented_by(writable.WritableRef.open_upload)
-    def open_upload(self, path: str, id: str) -> Upload:
-        return Upload(self._noun.open_upload(path, id), self._runtime)
+    create_upload = _makes(writable.WritableRef.create_upload, Upload)
+    open_upload = _hands(writable.WritableRef.open_upload, Upload)
 
 
 class Workspace(_AnyWritable[workspace.Workspace]):
@@ -237,14 +244,11 @@ class Branch(_AnyWritable[branch.Branch]):
     revert = _waits(branch.Branch.revert)
     cherry_pick = _waits(branch.Branch.cherry_pick)
     rebase = _waits(branch.Branch.rebase)
+    workspace = _makes(branch.Branch.workspace, Workspace)
 
     @_documented_by(branch.Branch.rename)
     def rename(self, to: str, *, key: str = "") -> Branch:
         return Branch(self._runtime.wait(self._noun.rename(to, key=key)), self._runtime)
-
-    @_documented_by(branch.Branch.workspace)
-    def workspace(self, note: str = "", *, key: str = "") -> Workspace:
-        return Workspace(self._runtime.wait(self._noun.workspace(note, key=key)), self._runtime)
 
     @contextmanager
     def transaction(self, message: str, options: CommitOptions = DEFAULT_COMMIT) -> Iterator[Workspace]:
@@ -306,34 +310,16 @@ class _AnyRepository(Blocking[Repository_co]):
     is_empty = _waits(repository.Repository.is_empty)
     rename = _waits(repository.Repository.rename)
     delete = _waits(repository.Repository.delete)
-
-    @_documented_by(repository.Repository.ref)
-    def ref(self, name: str = "") -> Ref:
-        return Ref(self._noun.ref(name), self._runtime)
-
-    @_documented_by(repository.Repository.branch)
-    def branch(self, name: str = "") -> Branch:
-        return Branch(self._noun.branch(name), self._runtime)
-
-    @_documented_by(repository.Repository.workspace)
-    def workspace(self, name: str) -> Workspace:
-        return Workspace(self._noun.workspace(name), self._runtime)
+    ref = _hands(repository.Repository.ref, Ref)
+    branch = _hands(repository.Repository.branch, Branch)
+    workspace = _hands(repository.Repository.workspace, Workspace)
+    create_branch = _makes(repository.Repository.create_branch, Branch)
+    restore_branch = _makes(repository.Repository.restore_branch, Branch)
+    create_tag = _makes(repository.Repository.create_tag, Ref)
 
     @_documented_by(repository.Repository.snapshots)
     def snapshots(self) -> list[RefSnapshot]:
         return [RefSnapshot(each, self._runtime) for each in self._runtime.wait(self._noun.snapshots())]
-
-    @_documented_by(repository.Repository.create_branch)
-    def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:
-        return Branch(self._runtime.wait(self._noun.create_branch(name, source, key=key)), self._runtime)
-
-    @_documented_by(repository.Repository.restore_branch)
-    def restore_branch(self, name: str, *, key: str = "") -> Branch:
-        return Branch(self._runtime.wait(self._noun.restore_branch(name, key=key)), self._runtime)
-
-    @_documented_by(repository.Repository.create_tag)
-    def create_tag(self, name: str, target: NamedRef | str = "", *, key: str = "") -> Ref:
-        return Ref(self._runtime.wait(self._noun.create_tag(name, target, key=key)), self._runtime)
 
 
 class Repository(_AnyRepository[repository.Repository]):
@@ -376,47 +362,6 @@ class Access(Blocking[access.Access]):
         return self._noun.actions()
 
 
-class BlockingFrames(Blocking[frames.Frames]):
-    read = _waits(frames.Frames.read)
-    scan = _waits(frames.Frames.scan)
-    parts = _waits(frames.Frames.parts)
-    feed = _waits(frames.Frames.feed)
-    changes = _waits(frames.Frames.changes)
-    feed_start = _waits(frames.Frames.feed_start)
-    feed_end = _waits(frames.Frames.feed_end)
-    feed_batch = _waits(frames.Frames.feed_batch)
-    source_scan = _waits(frames.Frames.source_scan)
-    prune = _waits(frames.Frames.prune)
-    diff = _waits(frames.Frames.diff)
-    stream = _waits(frames.Frames.stream)
-
-    @_documented_by(frames.Frames.write)
-    def write(
-        self,
-        uri: str,
-        options: CommitOptions = DEFAULT_COMMIT,
-        *,
-        mode: str = frames.APPEND,
-        origins: Collection[Any] = (),
-        expect: str = "",
-        rows: frames.RowOptions = frames.ALL_ROWS,
-        silent: bool = False,
-    ) -> BlockingFrameWrite:
-        made = self._noun.write(uri, options, mode=mode, origins=origins, expect=expect, rows=rows, silent=silent)
-        return BlockingFrameWrite(self._runtime.wait(made), self._runtime)
-
-    @_documented_by(frames.Frames.change)
-    def change(
-        self, uri: str, commit: str, options: CommitOptions = DEFAULT_COMMIT, *, command: str, silent: bool = False
-    ) -> BlockingFrameWrite:
-        made = self._noun.change(uri, commit, options, command=command, silent=silent)
-        return BlockingFrameWrite(self._runtime.wait(made), self._runtime)
-
-    @_documented_by(frames.Frames.begun)
-    def begun(self, job: Any) -> BlockingFrameWrite:
-        return BlockingFrameWrite(self._noun.begun(job), self._runtime)
-
-
 class BlockingFrameWrite(Blocking[frames.FrameWrite]):
     """A write that has begun."""
 
@@ -447,6 +392,24 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
         return landed
 
 
+class BlockingFrames(Blocking[frames.Frames]):
+    read = _waits(frames.Frames.read)
+    scan = _waits(frames.Frames.scan)
+    parts = _waits(frames.Frames.parts)
+    feed = _waits(frames.Frames.feed)
+    changes = _waits(frames.Frames.changes)
+    feed_start = _waits(frames.Frames.feed_start)
+    feed_end = _waits(frames.Frames.feed_end)
+    feed_batch = _waits(frames.Frames.feed_batch)
+    source_scan = _waits(frames.Frames.source_scan)
+    prune = _waits(frames.Frames.prune)
+    diff = _waits(frames.Frames.diff)
+    stream = _waits(frames.Frames.stream)
+    write = _makes(frames.Frames.write, BlockingFrameWrite)
+    change = _makes(frames.Frames.change, BlockingFrameWrite)
+    begun = _hands(frames.Frames.begun, BlockingFrameWrite)
+
+
 class Lake(Blocking[lake.Lake]):
     """May be used from several threads."""
 
@@ -467,6 +430,10 @@ class Lake(Blocking[lake.Lake]):
     diff_rows = _waits(lake.Lake.diff_rows)
     events = _iterates(lake.Lake.events)
     doctor = _waits(lake.Lake.doctor)
+    repository = _hands(lake.Lake.repository, Repository)
+    create_repository = _makes(lake.Lake.create_repository, Repository)
+    pool = _hands(lake.Lake.pool, Pool)
+    create_pool = _makes(lake.Lake.create_pool, Pool)
 
     @property
     def id(self) -> str:
@@ -486,56 +453,6 @@ class Lake(Blocking[lake.Lake]):
     def frames(self) -> BlockingFrames:
         """Its pools and files as frames of Spark."""
         return BlockingFrames(self._noun.frames, self._runtime)
-
-    @_documented_by(lake.Lake.repository)
-    def repository(self, name: str) -> Repository:
-        return Repository(self._noun.repository(name), self._runtime)
-
-    @_documented_by(lake.Lake.pool)
-    def pool(self, name: str) -> Pool:
-        return Pool(self._noun.pool(name), self._runtime)
-
-    @_documented_by(lake.Lake.create_repository)
-    def create_repository(
-        self,
-        name: str,
-        *,
-        default_branch: str = "main",
-        metadata: Mapping[str, str] | None = None,
-        dotted: bool = False,
-        key: str = "",
-    ) -> Repository:
-        made = self._noun.create_repository(
-            name, default_branch=default_branch, metadata=metadata, dotted=dotted, key=key
-        )
-        return Repository(self._runtime.wait(made), self._runtime)
-
-    @_documented_by(lake.Lake.create_pool)
-    def create_pool(
-        self,
-        name: str,
-        *,
-        key: str | Sequence[str] = (),
-        times: Sequence[str] = (),
-        primary_key: Sequence[str] = (),
-        nulls: str = "last",
-        size_bytes: int | None = None,
-        default_branch: str = "main",
-        metadata: Mapping[str, str] | None = None,
-        request_key: str = "",
-    ) -> Pool:
-        made = self._noun.create_pool(
-            name,
-            key=key,
-            times=times,
-            primary_key=primary_key,
-            nulls=nulls,
-            size_bytes=size_bytes,
-            default_branch=default_branch,
-            metadata=metadata,
-            request_key=request_key,
-        )
-        return Pool(self._runtime.wait(made), self._runtime)
 
     @_documented_by(lake.Lake.new_key)
     def new_key(self) -> str:

@@ -10,9 +10,10 @@ import msgspec
 
 from lochan.api import imports
 from lochan.api.imports import ImportChange, ImportResult, ImportSource
+from lochan.api.object_results import Address, ChangeCount, ObjectInfo
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.ref import NamedRef, full_name, name_of
-from lochan.api.results import Address, BranchInfo, ChangeCount, Commit, ObjectInfo, RebaseResult, StashInfo, moment
+from lochan.api.results import BranchInfo, Commit, RebaseResult, StashInfo, moment
 from lochan.api.workspace import Workspace, info_of
 from lochan.api.writable import WritableRef
 from lochan.errors import LochanError
@@ -230,7 +231,7 @@ class Branch(WritableRef):
         progress: imports.Progress | None = None,
     ) -> ImportResult:
         """All files under these URLs become objects, without a copy, as one commit; they must stay where they are.
-        Objects at the same paths are replaced, others stay. `progress` is told of files as they are listed. Raises
+        Objects at the same paths are replaced, others stay. `progress` gets the files as they are listed. Raises
         NotFound, PathsInTheWay for paths with uncommitted changes, NothingToDo."""
         message = message_of(options)
         actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, message)

@@ -43,8 +43,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """None: whatever it is. A tag outweighs a date: where `match` is given `unmodified_since` does not count, and where
     `none_match` is given `modified_since` does not. Times are in whole seconds since 1970, as HTTP knows them."""
 
-    match: tuple[str, ...] | None = None  # ETags, of which the object must have one
-    none_match: tuple[str, ...] | None = None  # ETags, of which it must have none; `*`: there must be no object
+    match: tuple[str, ...] | None = None  # ETags; the object must have one of them
+    none_match: tuple[str, ...] | None = None  # ETags; it must have none of them. `*`: there must be no object
     unmodified_since: int | None = None
     modified_since: int | None = None
     modified: int | None = None  # the very second

@@ -1,7 +1,7 @@
 """The verb `doctor`: whether this machine and this store can carry a lake. It looks at versions, disks, the store, the
 lake and Spark.
 
-A `DoctorTarget` says what to look at; whoever opens lakes makes it, because nothing here reads the environment.
+A `DoctorTarget` says what to look at. The code that opens lakes makes it: nothing here reads the environment.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _PART = ".lochan-part"  # how the name of a file begins that is not complete yet
 
 
 Advance = Callable[[int], None]
-Progress = Callable[[int], AbstractContextManager[Advance]]  # given the bytes in all, what is told of each piece
+Progress = Callable[[int], AbstractContextManager[Advance]]  # from the total of bytes to what is called with each piece
 _PAGE = 1_000
 
 
@@ -175,9 +175,7 @@ class FileNames:
             self._begun.pop()
         above = next((each for each in self._begun if path.startswith(f"{each}/")), None)
         if above is not None:
-            raise Refused(
-                f"{path!r} was not downloaded: {above!r} is an object too, and a file cannot be a folder",
-            )
+            raise Refused(f"{path!r} was not downloaded: {above!r} is an object too, and a file cannot be a folder")
         file = inside(self._target, path)
         self._begun.append(path)
         return file

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
-Progress = Callable[[int], None]  # is told of so many more files that were listed
+Progress = Callable[[int], None]  # called with the number of further files that were listed
 
 
 class ImportSource(msgspec.Struct, frozen=True):

@@ -46,7 +46,7 @@ class Lake:
         return Pool(self._session, name)
 
     async def repositories(self) -> AsyncIterator[RepositoryInfo]:
-        """Of files and of rows, in the order of their names."""
+        """Repositories of files and pools of rows, by name."""
         for each in await self._session.lake.repositories():
             yield RepositoryInfo.of(each)
 
@@ -88,12 +88,7 @@ class Lake:
     ) -> Repository:
         """`dotted`: its name may have dots, as that of a bucket may. Raises AlreadyExists, Invalid."""
         await self._session.lake.create_repository(
-            name,
-            default_branch=default_branch,
-            metadata=metadata,
-            dotted=dotted,
-            actor=self._session.actor,
-            key=key,
+            name, default_branch=default_branch, metadata=metadata, dotted=dotted, actor=self._session.actor, key=key
         )
         return self.repository(name)
 
@@ -138,8 +133,8 @@ class Lake:
         progress: Listener | None = None,
     ) -> Result:
         """In the pipe language or SQL, at the snapshot of this moment. `.to_pandas()`, `.to_arrow()`, `.rows()`,
-        `.ndjson()` give its rows. `pool` is meant where the query names none. `key` is the idempotency key of a query
-        that ends in `load`. `progress` is told how far Spark is. Raises QueryError, whose text shows the place, Gone,
+        `.ndjson()` give its rows. `pool` is read if the query names none. `key` is the idempotency key of a query
+        that ends in `load`. `progress` gets how far Spark is. Raises QueryError, whose text shows the place, Gone,
         Refused."""
         from lochan.api.queries import run_options, run_query
 
@@ -150,7 +145,7 @@ class Lake:
     ) -> list[LoadSource]:
         """What is to be loaded: files, folders, globs, URLs such as s3://bucket/logs/, open files; found before the
         first is read, for `Pool.load_files`. Of a folder, links that lead out of it are left out unless `follow_links`;
-        `report` is told what is left out. Raises NotFound, Invalid."""
+        `report` gets what is left out. Raises NotFound, Invalid."""
         return await find_sources(self._session.lake, sources, follow_links=follow_links, report=report)
 
     async def explain(self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, pool: str = "") -> dict[str, Any]:
@@ -176,7 +171,7 @@ class Lake:
         (`demo@main/data/a.csv`): counts, a sample, and all of them by `.to_arrow()` or `.to_pandas()`. Close it.
 
         `on` are fields that tell rows apart, by default the pool's primary key; with none, whole rows are compared.
-        `three_dot`: only what the right has changed since the two parted. `progress` is told how far Spark is.
+        `three_dot`: only what the right has changed since the two parted. `progress` gets how far Spark is.
         Raises Invalid for rows that they do not tell apart."""
         from lochan.engines.row_diff.sides import row_diff_request
         from lochan.jobs.diff_rows import DiffOptions
@@ -203,7 +198,7 @@ class Lake:
         return [JobInfo.of(each) for each in await jobs(lake.store, lake.clock.wall(), limit)]
 
     async def job(self, id: str) -> JobInfo:
-        """By its id, or the beginning of it that only one has. Raises NotFound, Ambiguous."""
+        """The job with this id, or with an id that begins like this. Raises NotFound, Ambiguous."""
         from lochan.jobs.record import job
 
         return JobInfo.of(await job(self._session.lake.store, id, self._session.lake.clock.wall()))

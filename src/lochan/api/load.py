@@ -1,4 +1,4 @@
-"""Files into a pool, on the engine that fits them. A pool that is not there has its name once its rows have landed, so
+"""Files into a pool, on the engine that fits them. A new pool gets its name once its rows have landed, so
 that input which is no rows leaves nothing behind."""
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ async def load_files(session: Session, request: LoadRequest) -> LoadDone:
 
 
 def loads_on_spark(options: EngineOptions, found: Sequence[LoadSource], place: SparkPlace) -> bool:
-    """Whoever named no engine gets Spark for what is very much. Raises Invalid for an engine that does not exist."""
+    """Without an engine in the options, very large inputs go to Spark. Raises Invalid for an unknown engine."""
     from lochan.engines.choice import AUTO, PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
     from lochan.ingest.input_format import is_plain_text
 
@@ -160,7 +160,7 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
 
 
 async def _loaded_before(session: Session, pool: str, actor: Actor) -> LoadCommit | None:
-    """By the same request: then no Spark is started."""
+    """What the same request has loaded before: then no Spark is started."""
     from lochan.engines.duckdb.load.load import repeated_load
     from lochan.journal.keys import CarriedOut
     from lochan.versioning.idempotency import check_first
@@ -262,7 +262,7 @@ async def _suggested_key(first: Input, format: str | None) -> str:
 
 @asynccontextmanager
 async def _prepared(session: Session, settings: PoolSettings, request: LoadRequest) -> AsyncIterator[OpenRepository]:
-    """To be loaded into; whoever leaves it without an error has it named."""
+    """A pool to load into. It is named when the block ends without an error."""
     lake, branch = session.lake, request.branch or "main"
     repository = await lake.prepare_pool(request.pool, settings, default_branch=branch, actor=request.actor)
     try:

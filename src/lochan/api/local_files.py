@@ -15,7 +15,7 @@ FOLLOW_HINT = "give --follow-links to include it"
 _SCHEMES = ("s3", "gs", "az", "file")
 _NEAR = 0.7  # of 1: more than the usual, as names of files are short
 
-Report = Callable[[str, str], None]  # is told what was left out, and what can be done about it
+Report = Callable[[str, str], None]  # called with what was left out, and what can be done about it
 
 
 def ignored(message: str, hint: str) -> None:
@@ -23,7 +23,7 @@ def ignored(message: str, hint: str) -> None:
 
 
 def no_file(path: Path) -> NotFound:
-    """With those beside it, one of which was probably meant."""
+    """With the names beside it: probably one of them was wanted."""
     return NotFound(f"no file {path}").named(str(path), lambda: near_paths(str(path), _beside(path)))
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lochan.api.conditions import Conditions
-from lochan.api.results import moment, object_checksums
+from lochan.api.object_results import object_checksums
+from lochan.api.results import moment
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry

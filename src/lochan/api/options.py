@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verb that makes a commit may be told of it."""
+    """Options of verbs that make a commit."""
 
     message: str = ""
     metadata: Mapping[str, str] = {}
-    author: str = ""  # who acts, unless told otherwise
-    date: datetime | None = None  # now, unless told otherwise; with a time zone
+    author: str = ""  # default: who acts
+    date: datetime | None = None  # default: now; with a time zone
     key: str = ""  # idempotency: asked again with the same one, a verb gives its first result
 
     @property
@@ -34,7 +34,7 @@ class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verb that reads rows may be told."""
+    """Options of verbs that read rows."""
 
     engine: str = "auto"  # duckdb, spark
     memory_bytes: int | None = None  # None: the standard, 1 GiB
@@ -54,7 +54,7 @@ class QueryOptions(EngineOptions, frozen=True, kw_only=True):
     """What a server decides about a query besides: see `Lake.query`."""
 
     ref: str = ""  # where sources are read that name none
-    permits: Permits | None = None  # what whoever asks may read; None: everything
+    permits: Permits | None = None  # what the user may read; None: everything
     reads_only: bool = False  # a query that would change a pool is refused
     alive: Callable[[], bool] | None = None  # looked at while the query is planned: False gives it up
     spill_bytes: int | None = None  # the most that it may put on the disk; None: nine tenths of what is free
@@ -66,7 +66,7 @@ class QueryOptions(EngineOptions, frozen=True, kw_only=True):
 
 
 class PutOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What `put` and an upload in parts may be told of an object besides its bytes."""
+    """What `put` and an upload in parts take besides the bytes of an object."""
 
     content_type: str = ""
     headers: Mapping[str, str] = {}  # Cache-Control and its like, by lower-case name

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.api.bodies import Body, chunks_of, is_sized
 from lochan.api.conditions import NO_CONDITIONS, Conditions
+from lochan.api.object_results import ObjectInfo, PartInfo, UploadInfo
 from lochan.api.ref import NamedRef, full_name
-from lochan.api.results import ObjectInfo, PartInfo, UploadInfo
 from lochan.api.session import Session
 from lochan.errors import BadDigest, NotFound
 
@@ -35,7 +35,7 @@ class NamedPart(NamedTuple):
 
 
 class Upload:
-    """Of one object of a branch or a workspace. Nothing of it is seen before it is completed, which is one event."""
+    """An upload of one object of a branch or a workspace. It becomes visible when it is completed, by one event."""
 
     def __init__(self, session: Session, repository: str, ref: str, path: str, id: str) -> None:
         self._session = session

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lochan.api.branch import message_of
-from lochan.api.compaction import EVERYTHING, CompactGroup, CompactOptions, CompactResult
 from lochan.api.load import DEFAULT_LOAD, BytesProgress, LoadOptions, LoadRequest, load_files, loads_on_spark
 from lochan.api.load_sources import LoadSource
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
@@ -16,6 +15,7 @@ from lochan.api.ref import pool_settings
 from lochan.api.repository import Repository
 from lochan.api.results import DeleteResult, LoadResult, PoolSummary
 from lochan.api.session import about
+from lochan.api.upkeep import EVERYTHING, CompactGroup, CompactOptions, CompactResult
 
 if TYPE_CHECKING:
     import threading
@@ -81,8 +81,8 @@ class Pool(Repository):
         progress: BatchListener | None = None,
     ) -> None:
         """Follows a source: what has come in a while is one commit, and each row comes once, also after it was killed
-        and started again. It goes on until the source ends or `stop` is set: then what was read has landed. Whoever
-        cancels it after that does not wait. `progress` is told of each batch. Raises NotFound, Refused if it is no
+        and started again. It goes on until the source ends or `stop` is set: then what was read has landed.
+        Cancelling it after that does not wait. `progress` gets each batch. Raises NotFound, Refused if it is no
         pool or if another stream has the same checkpoint, and what keeps it from going on; what landed stays."""
         import threading
 
@@ -104,7 +104,7 @@ class Pool(Repository):
         return await run_query(self._session.lake, text, chosen)
 
     async def fields(self) -> list[str]:
-        """Of its rows on the default branch, as paths with dots. Raises NotFound."""
+        """The fields of its rows on the default branch, as paths with dots. Raises NotFound."""
         from lochan.engines.explain import fields_of
 
         return await fields_of(self._session.lake.queries(), self.name)
@@ -160,7 +160,7 @@ class Pool(Repository):
         progress: Listener | None = None,
     ) -> CompactResult:
         """Merges data objects that overlap or are small; the rows stay the same, and earlier commits hold the objects
-        as they were. `progress` is told how far Spark is. Raises NothingToDo, Refused for a repository of files."""
+        as they were. `progress` gets how far Spark is. Raises NothingToDo, Refused for a repository of files."""
         from lochan.jobs.compaction import CompactJobOptions as JobOptions
         from lochan.jobs.compaction import compact
 

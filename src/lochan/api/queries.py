@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.api.options import EngineOptions, QueryOptions
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, OutOfTime, cancelled, out_of_time, shown
 from lochan.engines.spark.errors import SparkEnded
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lochan.api.session import Session
     from lochan.engines.result import Result as Result
     from lochan.engines.result import Stats as Stats
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from lochan.engines.run_query import RunOptions
     from lochan.engines.spark.progress import Listener
     from lochan.lake import Lake
+
 
 __all__ = [
     "Cancelled",
@@ -92,7 +96,7 @@ def is_sql(text: str) -> bool:
 
 
 def check_ref(text: str) -> None:
-    """Of what stands behind an @: a branch, a tag, a commit, or `{a time}`. Raises Invalid."""
+    """Checks the text after an @: a branch, a tag, a commit, or `{a time}`. Raises Invalid."""
     from lochan.versioning.uri import parse_ref
 
     parse_ref(f"main@{text}" if text.startswith("{") else text)
@@ -123,3 +127,82 @@ def functions() -> list[str]:
     from lochan.query.functions import AGGREGATES, FUNCTIONS
 
     return [*AGGREGATES, *FUNCTIONS]
+
+
+# The rows of a result as pieces of bytes, in the form that is asked for.
+
+
+PIECE_BYTES = 1 << 20
+_SLICE_BYTES = 256 << 10  # of rows in memory; as text they are some times as large
+Put = Callable[[bytes], None]
+Count = Callable[[int], None]
+
+
+def write_rows(result: Result, form: str, limit: int | None, put: Put, count: Count) -> None:
+    """Until its end, or at most `limit` rows; `count` is called with the number of rows that were written. After an
+    error, what was put ends in the middle of the form, never with its last bytes."""
+    from lochan.query.output import formats
+
+    if form not in formats.TEXTS:
+        sink = _Sink(put)
+        formats.write(form, sink.until_broken(_limited(result.batches(), limit, count)), result.row, sink)
+        sink.end()
+        return
+    rows = _sliced(_limited(result.batches(), limit, count))
+    for piece in formats.TEXTS[form](rows, result.row):
+        put(piece)
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int | None, count: Count) -> Iterator[pa.RecordBatch]:
+    left = limit
+    if left == 0:
+        return
+    for batch in batches:
+        taken = batch if left is None else batch.slice(0, left)
+        yield taken
+        count(taken.num_rows)
+        if left is not None:
+            left -= taken.num_rows
+            if not left:
+                return
+
+
+def _sliced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = max(1, _SLICE_BYTES * batch.num_rows // max(batch.nbytes, 1))
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+class _Sink(io.BytesIO):
+    """A file for writers that want one. Nothing is kept in it."""
+
+    def __init__(self, put: Put) -> None:
+        super().__init__()
+        self._put = put
+        self._held = bytearray()
+        self._broken = False
+
+    def until_broken(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """A writer that is closed by an error writes an end that must not get out. Rows that were written do not wait
+        for the next ones."""
+        try:
+            for batch in batches:
+                yield batch
+                self.end()
+        except BaseException:
+            self._broken = True
+            raise
+
+    def write(self, data: Any, /) -> int:
+        if not self._broken:
+            self._held += data
+            while len(self._held) >= PIECE_BYTES:
+                self._put(bytes(self._held[:PIECE_BYTES]))
+                del self._held[:PIECE_BYTES]
+        return len(data)
+
+    def end(self) -> None:
+        if self._held:
+            self._put(bytes(self._held))
+            self._held.clear()

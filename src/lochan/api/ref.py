@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lochan.api.download import Download
 from lochan.api.download import Progress as DownloadProgress
 from lochan.api.local_files import Report, ignored
-from lochan.api.open_object import OpenObject
-from lochan.api.results import (
-    BlameResult,
+from lochan.api.object_results import (
     Change,
     ChangeCount,
-    Commit,
     DownloadResult,
     FolderResult,
-    LogEntry,
     ObjectDetails,
     ObjectInfo,
     ObjectPage,
     ObjectTable,
-    microseconds,
 )
+from lochan.api.open_object import OpenObject
+from lochan.api.results import BlameResult, Commit, LogEntry, microseconds
 from lochan.api.session import OpenedRepository, Session
 from lochan.errors import NotFound, Refused
 
@@ -111,7 +108,7 @@ class OpenedRef:
 
 
 class Ref:
-    """Of a branch what is staged is read too; `main$` reads what is committed alone. Without a name it is the default
+    """For a branch, staged changes are read too; `main$` reads only what is committed. Without a name it is the default
     branch, whichever that is when it is asked."""
 
     def __init__(self, session: Session, repository: str, name: str = "", made_at: str = "") -> None:
@@ -128,7 +125,7 @@ class Ref:
         return OpenedRef(self._session.opened(self.repository_name), self.name)
 
     async def _view(self, repository: OpenRepository, name: str) -> View:
-        """What a reader of the ref sees. Raises NotFound for a ref that is not there."""
+        """What a reader of the ref sees. Raises NotFound if there is no such ref."""
         return await repository.view(await repository.resolve(name, workspaces=True))
 
     async def _entry(self, repository: OpenRepository, name: str, path: str) -> Entry:
@@ -143,7 +140,7 @@ class Ref:
 
     async def snapshot(self, *, stale: bool = False) -> RefSnapshot:
         """What it names at this moment, as a ref that goes on naming that. A branch that this process has seen before
-        may be a `stale` one, for which nobody is asked: enough for who writes there, since the write decides. Raises
+        may be a `stale` one, without a look at the journal: enough for a writer, since the write decides. Raises
         NotFound, Invalid."""
         from lochan.api.snapshot import RefSnapshot
 
@@ -271,7 +268,7 @@ class Ref:
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int | None = None
     ) -> AsyncIterator[ObjectInfo]:
         """Objects in path order, from a page to the next. With a delimiter, those that have none behind the prefix;
-        `list_pages` tells the folders too. Raises NotFound for a ref that is not there."""
+        `list_pages` tells the folders too. Raises NotFound if there is no such ref."""
         left = limit
         while True:
             size = _PAGE if left is None else min(left, _PAGE)
@@ -287,14 +284,14 @@ class Ref:
     async def list_page(
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
     ) -> ObjectPage:
-        """Objects and common prefixes, together at most `limit`. Raises NotFound for a ref that is not there."""
+        """Objects and common prefixes, together at most `limit`. Raises NotFound if there is no such ref."""
         async with self._opened() as (repository, name):
             view = await self._view(repository, name)
             return _object_page(await view.list(prefix, after, delimiter, limit))
 
     async def list_pages(self, prefix: str = "", *, delimiter: str = "") -> AsyncIterator[ObjectPage]:
         """All of them, page by page, as they were at one moment; at least one page, which may be empty. Raises
-        NotFound for a ref that is not there."""
+        NotFound if there is no such ref."""
         async with self._opened() as (repository, name):
             view = await self._view(repository, name)
             after: str | None = ""
@@ -361,7 +358,7 @@ class Ref:
         report: Report = ignored,
     ) -> DownloadResult:
         """All objects in a folder, into the folder `to`, as they were at one moment. What cannot be a file here (`..`,
-        `a` beside `a/b`, a name that is too long) is skipped, and told to `report`. Raises NotFound, AlreadyExists."""
+        `a` beside `a/b`, a name that is too long) is skipped; `report` gets it. Raises NotFound, AlreadyExists."""
         async with self._opened() as (repository, name):
             work = Download(repository, name, Path(to), force, progress, report)
             objects, size = await work.folder(prefix)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lochan.api.branch import Branch
 from lochan.api.collection import GarbageCollection
+from lochan.api.object_results import UploadInfo
 from lochan.api.ref import NamedRef, Ref, full_name
 from lochan.api.results import (
     BisectStep,
@@ -16,7 +17,6 @@ from lochan.api.results import (
     RepositoryInfo,
     StashInfo,
     TagInfo,
-    UploadInfo,
     WorkspaceInfo,
     moment,
 )

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from pyarrow import Table
-
     from lochan.engines.duckdb.load.load import LoadCommit
     from lochan.formats import commit as stored
-    from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
-    from lochan.tree.diff import DiffCounts, Difference
     from lochan.versioning.repositories import Repository as StoredRepository
-    from lochan.versioning.revisions.diff import Uncommitted
     from lochan.versioning.state.branch import BranchState as StoredBranch
     from lochan.versioning.state.branch import Stash
-    from lochan.versioning.state.uploads import OpenUpload, UploadPart
     from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,139 +26,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`; times are RFC 3339 in UTC."""
         return {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
-
-
-class ObjectInfo(Result, frozen=True, kw_only=True):
-    path: str
-    size: int
-    mtime: datetime
-    checksum: str  # MD5 in hex; empty where nobody has read the bytes as a whole
-    etag: str
-    content_type: str
-    metadata: Mapping[str, str]
-    checksums: Mapping[str, str] = {}  # S3's additional ones, in base64 by algorithm
-
-    def as_json(self) -> dict[str, Any]:
-        """Without `checksums` where there are none."""
-        found = super().as_json()
-        if not self.checksums:
-            del found["checksums"]
-        return found
-
-    @classmethod
-    def of(cls, entry: Entry) -> ObjectInfo:
-        from lochan.pools.objects import users_metadata
-
-        return cls(
-            path=entry.path,
-            size=entry.size,
-            mtime=moment(entry.mtime),
-            checksum=entry.checksum,
-            etag=entry.etag,
-            content_type=entry.content_type,
-            metadata=users_metadata(entry),
-            checksums=object_checksums(entry),
-        )
-
-
-def object_checksums(entry: Entry) -> Mapping[str, str]:
-    """Without what an entry knows of its file besides."""
-    if not entry.checksums:
-        return entry.checksums
-    from lochan.versioning.bodies.checksums import ALGORITHMS
-
-    return {name: value for name, value in entry.checksums.items() if name in ALGORITHMS}
-
-
-class Address(Result, frozen=True, kw_only=True):
-    """Where somebody may put the bytes of an object, without us."""
-
-    token: str  # for `link_address`, once
-    address: str  # in the lake
-    url: str  # where the bytes are to be put
-    expires: datetime
-
-
-class Block(Result, frozen=True, kw_only=True):
-    """Bytes of an object in a file of the lake, or outside it."""
-
-    address: str
-    offset: int
-    size: int
-    sha256: str
-
-
-class ObjectDetails(Result, frozen=True, kw_only=True):
-    info: ObjectInfo
-    headers: Mapping[str, str]
-    checksums: Mapping[str, str]
-    blocks: tuple[Block, ...]
-
-    @classmethod
-    def of(cls, entry: Entry) -> ObjectDetails:
-        blocks = (
-            Block(address=each.address, offset=each.offset, size=each.size, sha256=each.sha256.hex())
-            for each in entry.blocks
-        )
-        return cls(info=ObjectInfo.of(entry), headers=entry.headers, checksums=entry.checksums, blocks=tuple(blocks))
-
-
-class ObjectPage(Result, frozen=True, kw_only=True):
-    objects: tuple[ObjectInfo, ...]
-    prefixes: tuple[str, ...]  # what objects have in common up to the delimiter, each once
-    next: str | None  # the `after` of the next page; None: that was all
-
-
-class ObjectTable(NamedTuple):
-    """A page as an Arrow table, for who needs a few columns of many objects: path, size, mtime (microseconds since
-    1970), checksum, etag, content_type."""
-
-    objects: Table
-    prefixes: Sequence[str]
-    next: str | None
-
-
-class UploadInfo(Result, frozen=True, kw_only=True):
-    """An upload in parts that is open."""
-
-    id: str
-    ref: str  # a branch, or a workspace as `branch+id`
-    path: str
-    user: str
-    date: datetime
-    checksum: str  # the algorithm that parts are summed by; empty: none
-    checksum_type: str  # COMPOSITE, FULL_OBJECT
-
-    @classmethod
-    def of(cls, found: OpenUpload) -> UploadInfo:
-        opened = found.opened
-        return cls(
-            id=found.id,
-            ref=f"{opened.branch}+{opened.workspace}" if opened.workspace else opened.branch,
-            path=opened.path,
-            user=found.user,
-            date=moment(found.time),
-            checksum=opened.checksum,
-            checksum_type=opened.checksum_type,
-        )
-
-
-class PartInfo(Result, frozen=True, kw_only=True):
-    number: int
-    size: int
-    etag: str
-    date: datetime
-    checksums: Mapping[str, str]
-
-    @classmethod
-    def of(cls, found: UploadPart) -> PartInfo:
-        return cls(
-            number=found.number,
-            size=found.size,
-            etag=found.etag,
-            date=moment(found.time),
-            checksums=found.checksums,
-        )
 
 
 class Commit(Result, frozen=True, kw_only=True):
@@ -189,39 +50,6 @@ class Commit(Result, frozen=True, kw_only=True):
             metadata=commit.metadata,
             tree=commit.tree,
         )
-
-
-class Side(Result, frozen=True, kw_only=True):
-    """An object on one side of a difference."""
-
-    size: int
-    checksum: str
-
-    @classmethod
-    def of(cls, entry: Entry | None) -> Side | None:
-        return None if entry is None else cls(size=entry.size, checksum=entry.checksum)
-
-
-class Change(Result, frozen=True, kw_only=True):
-    path: str
-    kind: str  # added, removed, changed
-    left: Side | None
-    right: Side | None
-
-    @classmethod
-    def of(cls, difference: Difference) -> Change:
-        left, right = Side.of(difference.left), Side.of(difference.right)
-        return cls(path=difference.path, kind=difference.kind, left=left, right=right)
-
-
-class StagedChange(Result, frozen=True, kw_only=True):
-    path: str
-    kind: str  # added, removed, changed
-    size: int
-
-    @classmethod
-    def of(cls, change: Uncommitted) -> StagedChange:
-        return cls(path=change.path, kind=change.kind, size=change.size)
 
 
 class BranchInfo(Result, frozen=True, kw_only=True):
@@ -364,43 +192,6 @@ class WorkspaceInfo(Result, frozen=True, kw_only=True):
         )
 
 
-class WorkspaceChange(Result, frozen=True, kw_only=True):
-    path: str
-    kind: str  # added, removed, changed
-    before: int | None  # its size, if there was an object
-    after: int | None
-    added: bool  # whether it is among what is to be committed
-
-
-class ChangeCount(Result, frozen=True, kw_only=True):
-    """How many paths differ, and the bytes of the objects that are only on one side, or other there."""
-
-    added: int
-    removed: int
-    changed: int
-    bytes_added: int
-    bytes_removed: int
-
-    @classmethod
-    def of(cls, counts: DiffCounts) -> ChangeCount:
-        return cls(
-            added=counts.added,
-            removed=counts.removed,
-            changed=counts.changed,
-            bytes_added=counts.bytes_added,
-            bytes_removed=counts.bytes_removed,
-        )
-
-
-class Conflict(Result, frozen=True, kw_only=True):
-    """A path that both sides of a merge have changed, and not alike; None: there is no object."""
-
-    path: str
-    base: Side | None
-    ours: Side | None
-    theirs: Side | None
-
-
 class RebaseResult(Result, frozen=True, kw_only=True):
     head: str
     replayed: int | None  # commits; None: it was done before, under the same key
@@ -428,21 +219,6 @@ class BisectStep(Result, frozen=True, kw_only=True):
     found: tuple[Commit, ...]  # the candidates themselves, once nothing is left to be tested
 
 
-class FolderResult(Result, frozen=True, kw_only=True):
-    """What a verb on a whole folder has done."""
-
-    objects: int
-    bytes: int
-
-
-class UploadResult(FolderResult, frozen=True, kw_only=True):
-    skipped: int = 0  # files that were there already, when an upload was resumed
-
-
-class DownloadResult(FolderResult, frozen=True, kw_only=True):
-    skipped: int  # objects that no file could be made of
-
-
 class LoadFault(Result, frozen=True, kw_only=True):
     text: str  # what is wrong, and where
     near: str  # the input there; empty where it cannot be shown
@@ -452,7 +228,7 @@ class LoadResult(Result, frozen=True, kw_only=True):
     commit: str
     rows: int
     bytes: int  # of the data objects that were written
-    faults: int  # inputs that were no rows, and left out or kept because the load was told to
+    faults: int  # inputs that were no rows, and were left out or kept, as the options say
     objects: tuple[str, ...] = ()  # ids of the data objects that were written
     first_faults: tuple[LoadFault, ...] = ()
     note: str = ""  # that the pool was created, and by what it is sorted

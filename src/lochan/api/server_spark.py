@@ -76,7 +76,7 @@ class ServerSpark:
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """It tells of a JVM that has died with every call, some of it by the root of all loggers. Our own errors do too."""
+    """Silences what is logged with every call to a JVM that has died, partly by the root logger: our errors say it."""
     return record.module != "java_gateway"
 
 

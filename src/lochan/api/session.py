@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lochan.api.doctor import DoctorTarget
     from lochan.engines.spark.place import SparkPlace
-    from lochan.journal.probe_batch import ProbeBatch
+    from lochan.journal.journal import ProbeBatch
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
@@ -46,8 +46,7 @@ class OpenRepositories:
         return repository
 
     async def open(self, found: Repository, *, earlier: bool = False) -> OpenRepository:
-        """To be released by who opened it. One that was found `earlier` may have got another name since, and keeps
-        that."""
+        """The caller releases it. One that was found `earlier` may have got another name since, and keeps that."""
         repository = self._open.get(found.id) if earlier else self.find(found)
         if repository is not None:
             return self._used(repository)
@@ -170,7 +169,7 @@ class Session:
         return self._doctor()
 
     async def repository(self, name: str) -> Repository:
-        """By its name of this moment. Raises NotFound."""
+        """By its current name. Raises NotFound."""
         if self._names is None:
             return await self.lake.repository(name)
         if name not in self._names:
@@ -178,7 +177,7 @@ class Session:
         return self._names[name]
 
     def opened(self, name: str) -> OpenedRepository:
-        """By its name of this moment: one that was renamed or deleted is not found. Raises NotFound."""
+        """By its current name: one that was renamed or deleted is not found. Raises NotFound."""
         return OpenedRepository(self, name)
 
     async def close(self) -> None:
@@ -198,7 +197,7 @@ class ServerSession(Session):
     @cached_property
     def probes(self) -> ProbeBatch:
         """One look at the journals for all requests of a moment."""
-        from lochan.journal.probe_batch import ProbeBatch
+        from lochan.journal.journal import ProbeBatch
 
         return ProbeBatch()
 
@@ -216,7 +215,7 @@ class ServerSession(Session):
 
 
 def server_session(lake: Lake) -> Session:
-    """Of a server, for what it does by itself; its users have sessions of their own: see `acting_as`."""
+    """The session of a server, for its own work. Its users have their own sessions: see `acting_as`."""
     return Session(lake, Actor("lochan", "server", ""))
 
 

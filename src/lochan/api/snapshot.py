@@ -61,7 +61,7 @@ class RefSnapshot(Ref):
 
     @property
     def commit_id(self) -> str:
-        """Of a workspace, the commit that it was opened on."""
+        """For a workspace, the commit that it was opened on."""
         return self._resolved.commit_id
 
     @property

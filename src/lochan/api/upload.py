@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from msgspec.structs import replace
 
 from lochan.api.local_files import Report, files_in, ignored, no_file
-from lochan.api.results import UploadResult
+from lochan.api.object_results import UploadResult
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _BATCH = 500  # files that are staged together; with paths of 1 KiB still far fr
 _BATCH_BYTES = 1 << 30  # what an interrupted upload sends again at most, unless a file is larger
 _PIECE_BYTES = 2 << 20
 
-Progress = Callable[[int], None]  # is told of so many more bytes
+Progress = Callable[[int], None]  # called with the number of further bytes
 
 
 class UploadFile(NamedTuple):
@@ -48,7 +48,7 @@ def upload_files(
     report: Report = ignored,
 ) -> list[UploadFile]:
     """What is to be uploaded, checked before the first byte is sent. The folder of the lake itself is left out, or it
-    would grow while it is read; `report` is told of that, and of links. Raises NotFound, Invalid."""
+    would grow while it is read; `report` gets that, and links. Raises NotFound, Invalid."""
     from lochan.versioning.names import check_key
 
     found = list(_found(source, path, recursive, lake, follow_links, report))
@@ -130,7 +130,7 @@ class FileUpload:
         return True
 
     async def _stored_md5(self, entry: Entry) -> str:
-        """Of a plain file in a workspace: the store may know nothing of it but its size."""
+        """For a plain file in a workspace: the store may know only its size."""
         digest = md5(usedforsecurity=False)
         async for piece in self._repository.reader.read(entry):
             digest.update(piece)

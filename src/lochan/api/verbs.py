@@ -47,7 +47,7 @@ class Verb(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Of its route, with the method in front of it."""
+        """The full path of its route, after the method."""
         method, _, path = self.route.partition(" ")
         return f"{method} {NOUN_PATHS[self.noun]}{path and '/'}{path}" if self.route else ""
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lochan.api.object_results import WorkspaceChange
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
-from lochan.api.results import Commit, WorkspaceChange, WorkspaceInfo
+from lochan.api.results import Commit, WorkspaceInfo
 from lochan.api.session import Session
 from lochan.api.writable import WritableRef
 from lochan.errors import Invalid
@@ -121,7 +122,7 @@ def info_of(repository: OpenRepository, workspace: StoredWorkspace) -> Workspace
 
 
 def workspace_id(name: str) -> str:
-    """Of a workspace's name, `branch+id`. Raises Invalid for what is no such name."""
+    """The id in a workspace's name, `branch+id`. Raises Invalid for another text."""
     from lochan.versioning.uri import parse_ref
 
     return parse_ref(name).workspace

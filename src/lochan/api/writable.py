@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from lochan.api.bodies import Body, chunks_of, is_sized
 from lochan.api.conditions import ANYTHING, NO_CONDITIONS, Conditions
 from lochan.api.local_files import Report, ignored
+from lochan.api.object_results import ChangeCount, FolderResult, ObjectInfo, StagedChange, UploadResult
 from lochan.api.options import DEFAULT_COPY, DEFAULT_PUT, CopyOptions, PutOptions
 from lochan.api.parts import Upload
 from lochan.api.ref import NamedRef, OpenedRef, Ref, full_name
-from lochan.api.results import ChangeCount, FolderResult, ObjectInfo, StagedChange, UploadResult
 from lochan.api.upload import FileUpload, UploadFile, upload_files
 from lochan.errors import Invalid
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lochan.versioning.objects import SizedBody
 
 
-Progress = Callable[[int], None]  # is told how many more bytes, or files, are done
+Progress = Callable[[int], None]  # called with the number of further bytes, or files
 
 
 def _ignored(_: int) -> None:
@@ -153,7 +153,7 @@ class WritableRef(Ref):
             return await (upload.rest(files) if resume else upload.all(files))
 
     async def delete(self, *paths: str, key: str = "") -> list[str]:
-        """In one event. Returns those of the paths that were there; the rest is no error. Raises Refused."""
+        """In one event. Returns the paths that existed; others are no error. Raises Refused."""
         from lochan.versioning.objects import delete
 
         actor = self._session.acting(key, "delete", self.repository_name, self.name, paths)
@@ -230,7 +230,7 @@ class WritableRef(Ref):
         progress: Progress | None = None,
     ) -> ObjectInfo:
         """An object of any ref, to here. Within a repository no byte is moved. `content_type` and `metadata` may stand
-        alone or in the options. `progress` is told how many bytes came from another repository. Raises NotFound, Gone,
+        alone or in the options. `progress` gets the bytes that came from another repository. Raises NotFound, Gone,
         PreconditionFailed, and Invalid for a copy onto itself that changes nothing."""
         from lochan.versioning.copy import copy
         from lochan.versioning.transfer import transfer
@@ -243,15 +243,7 @@ class WritableRef(Ref):
             theirs = full_name(source, other)
             if other is target:
                 made = copy(
-                    target,
-                    theirs,
-                    path,
-                    name,
-                    to,
-                    actor=actor,
-                    options=changes,
-                    check=check,
-                    check_source=check_source,
+                    target, theirs, path, name, to, actor=actor, options=changes, check=check, check_source=check_source
                 )
             else:
                 made = transfer(
@@ -273,7 +265,7 @@ class WritableRef(Ref):
         self, source: NamedRef, prefix: str, to: str, *, key: str = "", progress: Progress | None = None
     ) -> FolderResult:
         """Every object of `source` whose path begins with the prefix. Within a repository it is one event and no byte
-        is moved, and `progress` is told of files; from another one they are staged in batches, and it is told of bytes.
+        is moved, and `progress` counts files; from another one they are staged in batches, and it counts bytes.
         Raises NotFound where there is none, Gone."""
         from lochan.versioning.copy import copy_folder
         from lochan.versioning.transfer import transfer_folder

@@ -4,21 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.options import notes, time
-from lochan.cli.output.records import (
-    SHORT,
-    counted,
-    format_option,
-    json_text,
-    printable,
-    show_answer,
-    show_record,
-    size,
-    title,
-)
-from lochan.cli.prompt import confirm, yes_option
-from lochan.cli.request_key import request_key
+from lochan.cli.options import confirm, notes, time, yes_option
+from lochan.cli.output.records import SHORT, counted, json_text, printable, show_answer, show_record, size, title
 from lochan.cli.target import Target, branch_uri, optional_uri, work_on
+from lochan.cli.verb import verb
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -26,16 +15,10 @@ if TYPE_CHECKING:
     from lochan.api.results import PoolSummary
 
 
-@click.command("status")
+@verb("status", "lochan status demo@main")
 @click.argument("branch", metavar="[REPO[@BRANCH]]", required=False)
-@format_option
 def status_command(branch: str | None, form: str) -> None:
-    """Show the head of a branch and what a commit would change; for a pool, what the branch holds.
-
-    \b
-    Example:
-      lochan status demo@main
-    """
+    """Show the head of a branch and what a commit would change; for a pool, what the branch holds."""
 
     async def work(target: Target) -> None:
         if await target.is_pool():
@@ -80,7 +63,7 @@ def _show_table(branch: str, head: str, staged: "Table") -> None:
     echo_columns(["STAGED", "SIZE", "PATH"], staged.select(["kind", "size", "path"]), {"size": size_cells})
 
 
-@click.command("commit")
+@verb("commit", "lochan commit demo@main -m 'new prices'", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("paths", nargs=-1, metavar="[PATH-OR-GLOB]...")
 @click.option("-m", "--message", required=True, help="The commit message.")
@@ -95,8 +78,6 @@ def _show_table(branch: str, head: str, staged: "Table") -> None:
 @click.option("--allow-empty", is_flag=True, help="Commit even if nothing changes.")
 @click.option("--author", default="", metavar="NAME", help="The author. Default: you.")
 @click.option("--date", metavar="TIME", help="The date of the commit, in ISO 8601. Default: now.")
-@request_key
-@format_option
 def commit_command(
     branch: str,
     paths: tuple[str, ...],
@@ -110,10 +91,6 @@ def commit_command(
     """Commit what is staged on a branch: all of it, or only what matches the given paths and globs.
 
     In a glob, * and ? stay within a folder and ** goes across folders. What does not match stays staged.
-
-    \b
-    Example:
-      lochan commit demo@main -m 'new prices'
     """
     from lochan.api.options import CommitOptions
 
@@ -126,20 +103,14 @@ def commit_command(
     show_answer(made, form, f"committed {made['id'][:SHORT]}: {printable(title(message))}")
 
 
-@click.command("reset")
+@verb("reset", "lochan reset demo@main", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("--hard", "target", metavar="REF", help="Also move the branch to that commit.")
 @yes_option
-@request_key
-@format_option
 def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None:
     """Drop what is staged on a branch. With --hard, also move the branch to REF.
 
     On a terminal it asks first; a script must give --yes.
-
-    \b
-    Example:
-      lochan reset demo@main
     """
     uri = branch_uri(branch)
     if not yes:

@@ -1,7 +1,7 @@
 """The one error boundary of the command line: a mistake or a failure becomes a line or two on stderr and an exit code.
 
-A bug still shows its traceback, for whoever fixes it. Commands in hints can be pasted: they name the repository at hand
-and the same lake as the command that failed. If a name was not found, the message offers one that is near.
+A bug still shows its traceback, so that it can be fixed. Commands in hints can be pasted: they name the repository at
+hand and the same lake as the command that failed. If a name was not found, the message suggests a similar one.
 """
 
 import os
@@ -45,7 +45,7 @@ def error_boundary(ctx: click.Context) -> Iterator[None]:
 
 
 def print_message(message: str, hint: str = "", place: str = "") -> None:
-    """`lochan: message` on stderr, place and hint on lines of their own; nothing in any can command the terminal."""
+    """Prints `lochan: message` on stderr, with place and hint on separate lines, and no control characters."""
     from lochan.cli.output.records import printable
 
     click.echo(f"lochan: {printable(message)}", err=True)
@@ -72,7 +72,7 @@ def code_of(error: LochanError) -> int:
 
 
 def _say_how_to_repeat(ctx: click.Context) -> None:
-    """Where nobody can tell whether the change was made."""
+    """If it is unknown whether the change was made."""
     key = key_of(ctx)
     if key is not None and key.used:
         click.echo(
@@ -91,13 +91,13 @@ def _first(group: ExceptionGroup[Exception]) -> LochanError:
 
 
 def forget_stdout() -> None:
-    """Whoever read our output has left; what Python still holds back must not fail again when it exits."""
+    """The reader of our output has left. What Python still holds back must not fail again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # --- hints -----------------------------------------------------------------------------------------------------------
 def about_repository(repository: str) -> None:
-    """From now on this command is about that repository or pool."""
+    """Notes the repository or pool that this command is about."""
     ctx = click.get_current_context(silent=True)
     if ctx is not None:
         ctx.meta[_META] = repository
@@ -111,7 +111,7 @@ def _pasteable(error: LochanError, ctx: click.Context) -> str:
 
 
 def _message(error: LochanError) -> str:
-    """With a name that is near to the one that was not found."""
+    """With a name that is similar to the one that was not found."""
     if not isinstance(error, NotFound) or not error.name or error.among is None:
         return error.message
     from lochan.config.settings import did_you_mean
@@ -120,7 +120,7 @@ def _message(error: LochanError) -> str:
 
 
 def _global_options(ctx: click.Context) -> list[str]:
-    """Those that decide which lake it is."""
+    """The options that decide which lake it is."""
     from shlex import quote
 
     given = flags(ctx)

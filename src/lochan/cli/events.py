@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.output.records import cell, format_option, instant, show_line
+from lochan.cli.output.records import cell, instant, show_line
+from lochan.cli.verb import verb
 
 if TYPE_CHECKING:
     from lochan.api.lake import EventLine, Lake
@@ -13,13 +14,12 @@ _LIMIT = 100
 _LAKE = "_lake"
 
 
-@click.command("events")
+@verb("events", "lochan events demo -n 5")
 @click.argument("repository", metavar="[REPO]", required=False)
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help=f"The last N events.  [default: {_LIMIT}]")
 @click.option("--all", "everything", is_flag=True, help="All events from the beginning.")
 @click.option("--after", type=click.IntRange(min=0), metavar="N", help="Events of the repository after record N.")
 @click.option("--follow", is_flag=True, help="Wait for new events until interrupted.")
-@format_option
 def events_command(
     repository: str | None, limit: int | None, everything: bool, after: int | None, follow: bool, form: str
 ) -> None:
@@ -27,10 +27,6 @@ def events_command(
 
     REPO may be _lake, for repositories, users and permissions. With -f json, each event is one JSON object on a line of
     its own.
-
-    \b
-    Example:
-      lochan events demo -n 5
     """
     from lochan.cli.session import on_lake
 
@@ -51,7 +47,7 @@ async def _print(
     follow: bool,
     form: str,
 ) -> None:
-    """After a record, or with `follow`, the limit ends the list; otherwise it says how many to begin with."""
+    """After a record, or with `follow`, the limit ends the list; otherwise it is the number of events at the start."""
     count = 0
     names = await _names(lake)
     async for event in lake.events(repository, last=last, after=after, follow=follow):
@@ -68,7 +64,7 @@ async def _print(
 
 
 async def _names(lake: "Lake") -> dict[str, str]:
-    """Of repositories, by their ids."""
+    """The names of repositories, by their ids."""
     return {each.id: each.name async for each in lake.repositories()}
 
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import SHORT, counted, format_option, show_answer, show_record, show_records, size_cell
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import SHORT, counted, show_answer, show_record, show_records, size_cell
 from lochan.cli.target import Target, repository_uri, work_on
 from lochan.errors import Invalid
 
@@ -40,18 +39,12 @@ grace_option = click.option(
 )
 
 
-@group.command("plan")
+@group.verb("plan", "lochan gc plan demo --dry-run")
 @repository_argument
 @grace_option
 @click.option("--dry-run", is_flag=True, help="Only show what nothing names now. This needs no earlier plan.")
-@format_option
 def plan_command(repository: str, grace_hours: float, dry_run: bool, form: str) -> None:
-    """List the files of a repository that nothing names any more. Nothing is deleted yet.
-
-    \b
-    Example:
-      lochan gc plan demo --dry-run
-    """
+    """List the files of a repository that nothing names any more. Nothing is deleted yet."""
 
     async def work(target: Target) -> "PlanResult":
         gc = target.repository.gc
@@ -60,19 +53,14 @@ def plan_command(repository: str, grace_hours: float, dry_run: bool, form: str) 
     _show_plan(work_on(repository_uri(repository), work), form)
 
 
-@group.command("sweep")
+@group.verb("sweep", "lochan gc sweep demo")
 @repository_argument
 @grace_option
 @click.option("--confirm", "confirmed", is_flag=True, help="Also if more than half of the repository's bytes go.")
-@format_option
 def sweep_command(repository: str, grace_hours: float, confirmed: bool, form: str) -> None:
     """Delete the files that the plan lists.
 
     Everything that is alive is marked once more before. If the sweep is interrupted, run it again.
-
-    \b
-    Example:
-      lochan gc sweep demo
     """
     uri = repository_uri(repository)
     made = work_on(uri, lambda target: target.repository.gc.sweep(grace_hours, confirmed=confirmed))
@@ -80,31 +68,19 @@ def sweep_command(repository: str, grace_hours: float, confirmed: bool, form: st
     show_answer(made.as_json(), form, text)
 
 
-@group.command("abandon")
+@group.verb("abandon", "lochan gc abandon demo")
 @repository_argument
-@format_option
 def abandon_command(repository: str, form: str) -> None:
-    """Give up the plan that is under way. A later plan lists its files again.
-
-    \b
-    Example:
-      lochan gc abandon demo
-    """
+    """Give up the plan that is under way. A later plan lists its files again."""
     number = work_on(repository_uri(repository), lambda target: target.repository.gc.abandon())
     show_answer({"plan": number}, form, f"abandoned plan {number}")
 
 
-@group.command("report")
+@group.verb("report", "lochan gc report demo")
 @repository_argument
 @grace_option
-@format_option
 def report_command(repository: str, grace_hours: float, form: str) -> None:
-    """Show where the garbage collection of a repository stands.
-
-    \b
-    Example:
-      lochan gc report demo
-    """
+    """Show where the garbage collection of a repository stands."""
     found = work_on(repository_uri(repository), lambda target: target.repository.gc.status(grace_hours))
     record = found.as_json()
     if form != "json" and found.swept is not None:
@@ -112,30 +88,18 @@ def report_command(repository: str, grace_hours: float, form: str) -> None:
     show_record(record, form)
 
 
-@group.command("expire")
+@group.verb("expire", "lochan gc expire demo")
 @repository_argument
-@format_option
 def expire_command(repository: str, form: str) -> None:
-    """Let expire what the rules no longer keep: old commits, deleted branches, unused address tokens.
-
-    \b
-    Example:
-      lochan gc expire demo
-    """
+    """Let expire what the rules no longer keep: old commits, deleted branches, unused address tokens."""
     _show_expired(work_on(repository_uri(repository), lambda target: target.repository.gc.expire()), form, "expired")
 
 
-@group.command("run")
+@group.verb("run", "lochan gc run demo")
 @repository_argument
 @grace_option
-@format_option
 def run_command(repository: str, grace_hours: float, form: str) -> None:
-    """Do what is due: sweep the last plan, let commits expire, plan again.
-
-    \b
-    Example:
-      lochan gc run demo
-    """
+    """Do what is due: sweep the last plan, let commits expire, plan again."""
     made = work_on(repository_uri(repository), lambda target: target.repository.gc.run(grace_hours))
     if form == "json":
         show_record(made.as_json(), form)
@@ -151,11 +115,12 @@ def run_command(repository: str, grace_hours: float, form: str) -> None:
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
-@group.group("rules", cls=LazyGroup)
+@click.group("rules", cls=LazyGroup)
 def rules_group() -> None:
     """Say how long commits are kept."""
 
 
+group.add_command(rules_group)
 keep_option = click.option(
     "--keep",
     "kept",
@@ -172,16 +137,10 @@ undo_option = click.option(
 )
 
 
-@rules_group.command("show")
+@rules_group.verb("show", "lochan gc rules show demo")
 @repository_argument
-@format_option
 def show_command(repository: str, form: str) -> None:
-    """Show the rules of a repository.
-
-    \b
-    Example:
-      lochan gc rules show demo
-    """
+    """Show the rules of a repository."""
     found = work_on(repository_uri(repository), lambda target: target.repository.gc.rules())
     if form == "json":
         show_record(found.as_json(), form)
@@ -192,36 +151,25 @@ def show_command(repository: str, form: str) -> None:
     )
 
 
-@rules_group.command("set")
+@rules_group.verb(
+    "set", "lochan gc rules set demo --keep main=forever --keep 'tmp-*=7d' --keep '*=90d,100'", changes=True
+)
 @repository_argument
 @keep_option
 @undo_option
-@request_key
-@format_option
 def set_command(repository: str, kept: tuple[str, ...], undo_days: float, form: str) -> None:
-    """Replace the rules of a repository. Branches that no rule matches keep their whole history.
-
-    \b
-    Example:
-      lochan gc rules set demo --keep main=forever --keep 'tmp-*=7d' --keep '*=90d,100'
-    """
+    """Replace the rules of a repository. Branches that no rule matches keep their whole history."""
     rules = [_rule(each) for each in kept]
     made = work_on(repository_uri(repository), lambda target: target.repository.gc.set_rules(rules, undo_days))
     show_answer(made.as_json(), form, f"set {counted(len(rules), 'rule')}")
 
 
-@rules_group.command("check")
+@rules_group.verb("check", "lochan gc rules check demo --keep '*=90d'")
 @repository_argument
 @keep_option
 @undo_option
-@format_option
 def check_command(repository: str, kept: tuple[str, ...], undo_days: float, form: str) -> None:
-    """Show what rules would let expire now, without setting them. Without --keep: the rules that are set.
-
-    \b
-    Example:
-      lochan gc rules check demo --keep '*=90d'
-    """
+    """Show what rules would let expire now, without setting them. Without --keep: the rules that are set."""
     rules = [_rule(each) for each in kept] or None
     found = work_on(repository_uri(repository), lambda target: target.repository.gc.check_rules(rules, undo_days))
     _show_expired(found, form, "would expire")

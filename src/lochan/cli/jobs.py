@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import cell, echo_table, format_option, show_record, show_records, size
+from lochan.cli.output.records import cell, echo_table, show_record, show_records, size
+from lochan.cli.verb import format_option
 
 if TYPE_CHECKING:
     from lochan.api.jobs import JobInfo
     from lochan.api.lake import Lake
 
 
-@click.group("jobs", cls=LazyGroup, invoke_without_command=True)
-@format_option
+@click.group("jobs", cls=LazyGroup, invoke_without_command=True, params=[format_option()])
 @click.pass_context
 def group(ctx: click.Context, form: str) -> None:
     """Show jobs on Spark: what they work on, their progress, how they ended. Without a verb, it lists them."""
@@ -24,7 +24,7 @@ def group(ctx: click.Context, form: str) -> None:
 _LIMIT = 20
 
 
-@group.command("list")
+@group.verb("list", "lochan jobs list -n 5")
 @click.option(
     "-n",
     "--limit",
@@ -34,15 +34,10 @@ _LIMIT = 20
     metavar="N",
     help="How many jobs, at most.",
 )
-@format_option
 def list_command(limit: int, form: str) -> None:
     """List the newest N jobs, the newest first.
 
     A running job that has not reported for a minute is lost: its process was killed.
-
-    \b
-    Example:
-      lochan jobs list -n 5
     """
     list_jobs(limit, form)
 
@@ -59,16 +54,10 @@ def list_jobs(limit: int, form: str) -> None:
     show_records(records, form, columns=("id", "kind", "about", "state", "progress", "rows", "started", "user"))
 
 
-@group.command("show")
+@group.verb("show", "lochan jobs show 2abc")
 @click.argument("id", metavar="ID")
-@format_option
 def show_command(id: str, form: str) -> None:
-    """Show a job by its id, or by the beginning of it.
-
-    \b
-    Example:
-      lochan jobs show 2abc
-    """
+    """Show a job by its id, or by the beginning of it."""
     from lochan.cli.session import on_lake
 
     found = on_lake(lambda lake: lake.job(id))
@@ -91,7 +80,7 @@ def _print(job: "JobInfo") -> None:
 
 
 def _readable(record: dict[str, Any]) -> dict[str, Any]:
-    """For people: progress in one word, and nothing that says nothing."""
+    """For people: progress in one word, without empty fields."""
     rest = {key: value for key, value in record.items() if key not in _PARTS}
     return {**rest, "progress": _progress(record), "written": _written(record)}
 

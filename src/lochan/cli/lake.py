@@ -7,9 +7,10 @@ import click
 from lochan.cli import exit_codes
 from lochan.cli.error_boundary import about_repository
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import cell, echo_table, format_option, printable, show_record, show_records
+from lochan.cli.output.records import cell, echo_table, printable, show_record, show_records
 from lochan.cli.repo import show_repositories
 from lochan.cli.target import optional_uri, ref_uri
+from lochan.cli.verb import verb
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
@@ -17,18 +18,13 @@ if TYPE_CHECKING:
     from lochan.api.lake import Lake
 
 
-@click.command("init")
+@verb("init", "lochan init s3://bucket/lake")
 @click.argument("location", metavar="[PATH-OR-URL]", required=False)
-@format_option
 def init_command(location: str | None, form: str) -> None:
     """Create a lake in a folder or on an object store.
 
     Without PATH-OR-URL the lake is created where --lake, LOCHAN_LAKE or the configuration says, or else in the folder
     .lochan here. Commands in this folder and below it find that one by themselves.
-
-    \b
-    Example:
-      lochan init s3://bucket/lake
     """
     from lochan.cli.session import configuration, run
     from lochan.connection import create_lake, new_lake_place
@@ -53,7 +49,7 @@ def init_command(location: str | None, form: str) -> None:
 
 
 def _is_found(url: str) -> bool:
-    """Whether a command without --lake would come to this lake. What is configured otherwise may name none at all."""
+    """Whether a command without --lake would use this lake. The configuration may name none at all."""
     from lochan.cli.session import configuration
     from lochan.connection import lake_place
 
@@ -63,36 +59,25 @@ def _is_found(url: str) -> bool:
         return False
 
 
-@click.command("ls")
+@verb("ls", "lochan ls")
 @click.argument("name", metavar="[REPO]", required=False)
-@format_option
 def ls_command(name: str | None, form: str) -> None:
-    """List repositories and pools, or the branches of one.
-
-    \b
-    Example:
-      lochan ls
-    """
+    """List repositories and pools, or the branches of one."""
     if name is None:
         show_repositories(form)
     else:
-        from lochan.cli.branch import show_branches
+        from lochan.cli.refs import show_branches
 
         show_branches(name, form)
 
 
-@click.command("use")
+@verb("use", "lochan use logs@main")
 @click.argument("pool", metavar="[POOL[@REF]]", required=False)
 @click.option("--clear", is_flag=True, help="Use no pool from now on.")
-@format_option
 def use_command(pool: str | None, clear: bool, form: str) -> None:
     """Choose the pool for verbs and queries that name none. Without POOL, show the one in use.
 
     The choice is remembered for this lake and this user. LOCHAN_POOL in the environment takes precedence.
-
-    \b
-    Example:
-      lochan use logs@main
     """
     from lochan.cli import user_state
     from lochan.cli.session import configuration, on_lake
@@ -128,16 +113,11 @@ def config_group() -> None:
     """Show the configuration."""
 
 
-@config_group.command("show")
-@format_option
+@config_group.verb("show", "lochan config show")
 def config_show_command(form: str) -> None:
     """Show every setting, its value and where that came from.
 
     The setting `lake` shows the lake that commands use here, and how it was found. Secrets are masked.
-
-    \b
-    Example:
-      lochan config show
     """
     from lochan.cli.session import configuration
     from lochan.connection import lake_place
@@ -154,18 +134,13 @@ def config_show_command(form: str) -> None:
 # `lochan doctor`: whether this machine and this store can carry a lake.
 
 
-@click.command("doctor")
+@verb("doctor", "lochan doctor")
 @click.option("--spark", is_flag=True, help="Also start Spark on one core and run a small job (about ten seconds).")
-@format_option
 def doctor_command(spark: bool, form: str) -> None:
     """Check versions, disks, store and lake. For each problem it says what to do.
 
     The store is tested for what everything depends on: several writers race to create one object. If two of them win,
     the store is refused, with exit code 5.
-
-    \b
-    Example:
-      lochan doctor
     """
     import msgspec
 

@@ -1,18 +1,20 @@
-"""A click group whose verbs are imported when they are called, and which takes the global options in any place."""
+"""A click group that imports its verbs when they are called, and takes the global options in any place."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 import click
+
+from lochan.cli.verb import Declare, verb
 
 Verbs = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 
 
 class LazyGroup(click.Group):
     """`verbs` maps each verb to where its command is, as "module:attribute"; or, under titles for the help, several
-    such. A module that holds all verbs of its group adds them with `@group.command(…)` instead."""
+    such. A module that holds all verbs of its group adds them with `@group.verb(…)` instead."""
 
     def __init__(self, *args: Any, verbs: Verbs | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -21,6 +23,16 @@ class LazyGroup(click.Group):
         plain = {verb: each for verb, each in given.items() if isinstance(each, str)}
         self._places = {**plain, **{verb: place for each in self._sections.values() for verb, place in each.items()}}
         self.params.extend(global_options())
+
+    def verb(self, name: str, *examples: str, changes: bool = False, form: bool = True) -> Declare:
+        """Declares a verb of this group."""
+
+        def add(function: Callable[..., object]) -> click.Command:
+            command = verb(name, *examples, changes=changes, form=form)(function)
+            self.add_command(command)
+            return command
+
+        return add
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*self._places, *self.commands})
@@ -67,13 +79,13 @@ def _nearest(verb: str, known: list[str]) -> str:
 
 
 def summary(command: click.Command | None) -> str:
-    """What it does, in one line: the beginning of its help, up to where that goes into detail."""
+    """What it does, in one line: the first sentence of its help."""
     text = " ".join((command.help if command and command.help else "").partition("\n\n")[0].split())
     return re.split(r"[.:;](?= |$)| \(", text, maxsplit=1)[0]
 
 
 def _take_global_options(command: click.Command) -> None:
-    """The same options again, left out of the verb's help; a command that was taken once has them."""
+    """Adds the global options, hidden from the verb's help, unless the command has them already."""
     taken = {name for parameter in command.params for name in parameter.opts}
     command.params.extend(option for option in global_options(hidden=True) if taken.isdisjoint(option.opts))
 
@@ -85,7 +97,7 @@ _META = "lochan.flags"
 
 
 class Flags:
-    """What was given on the command line; None or empty where nothing was."""
+    """The global options of the command line. None or empty: not given."""
 
     def __init__(self) -> None:
         self.config: str | None = None

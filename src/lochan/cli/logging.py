@@ -1,4 +1,4 @@
-"""Logging as the configuration asks: text or JSON lines, at a level, to a file or to the stream the command names."""
+"""Logging by the configuration: text or JSON lines, at a level, to a file or to the stream that the command names."""
 
 import logging
 import os
@@ -87,7 +87,7 @@ def _handler(config: Config, stream: TextIO) -> logging.Handler:
 
     class PrivateFileHandler(WatchedFileHandler):
         """A log tells who asked for what: a file that it makes is for its owner alone. One that is there stays as it
-        is, for whoever made it may want others to read it."""
+        is, because its owner may want others to read it."""
 
         def _open(self) -> TextIOWrapper:
             file = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)

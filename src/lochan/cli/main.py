@@ -1,4 +1,4 @@
-"""Where the `lochan` command begins and ends. The command itself is in `root.py`."""
+"""The entry point of the `lochan` command. The command itself is in `root.py`."""
 
 import gc
 import io
@@ -11,7 +11,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 200_000  # a query makes half as many while it is
 
 def main() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    from lochan.cli import without_pandas
+    from lochan import without_pandas
     from lochan.cli.root import cli
     from lochan.store import scratch
 

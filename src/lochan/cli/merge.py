@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.output.records import SHORT, counted, format_option, printable, show_answer, show_record, size
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import SHORT, counted, printable, show_answer, show_record, size
 from lochan.cli.target import Target, branch_uri, ref_uri, work_on
+from lochan.cli.verb import verb
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _commit_staged_option = click.option(
 STRATEGIES = ("default", "source-wins", "dest-wins")
 
 
-@click.command("merge")
+@verb("merge", "lochan merge demo@dev demo@main", changes=True)
 @click.argument("source", metavar="REPO@SOURCE")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("-m", "--message", default="", help="The message of the merge commit. Default: one that names both.")
@@ -50,8 +50,6 @@ STRATEGIES = ("default", "source-wins", "dest-wins")
     "--commit-staged", metavar="MESSAGE", help="First commit what is staged on the branch, with this message."
 )
 @click.option("--leave-staged", is_flag=True, help="Ignore what is staged on the source. Default: refuse to merge.")
-@request_key
-@format_option
 def merge_command(
     source: str,
     branch: str,
@@ -68,10 +66,6 @@ def merge_command(
 
     If both changed the same path, the conflicts are listed (base, ours for the branch, theirs for the source), nothing
     is changed, and the exit code is 4.
-
-    \b
-    Example:
-      lochan merge demo@dev demo@main
     """
     into, from_ = branch_uri(branch), ref_uri(source)
     if into.repository != from_.repository:
@@ -127,18 +121,12 @@ def _by_prefix(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-@click.command("rebase")
+@verb("rebase", "lochan rebase demo@dev demo@main", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("onto", metavar="REPO@ONTO")
-@request_key
-@format_option
 def rebase_command(branch: str, onto: str, form: str) -> None:
     """Replay the commits of a branch on top of another ref. These are the commits that BRANCH has and ONTO does not
     have; BRANCH is moved there.
-
-    \b
-    Example:
-      lochan rebase demo@dev demo@main
     """
     one, other = branch_uri(branch), ref_uri(onto)
     if one.repository != other.repository:
@@ -160,39 +148,25 @@ def rebase_command(branch: str, onto: str, form: str) -> None:
     work_on(one, work)
 
 
-@click.command("cherry-pick")
+@verb("cherry-pick", "lochan cherry-pick demo@main dev~1", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("ref")
 @click.option("-m", "--message", default="", help="The message of the new commit. Default: that of REF.")
 @_parent_option
 @_commit_staged_option
-@request_key
-@format_option
 def cherry_pick_command(branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str) -> None:
-    """Apply what the commit REF changed to a branch, as a new commit.
-
-    \b
-    Example:
-      lochan cherry-pick demo@main dev~1
-    """
+    """Apply what the commit REF changed to a branch, as a new commit."""
     _replay("picked", "cherry_pick", branch, ref, message, parent, commit_staged, form)
 
 
-@click.command("revert")
+@verb("revert", "lochan revert demo@main main~1", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("ref")
 @click.option("-m", "--message", default="", help="The message of the new commit. Default: one that names REF.")
 @_parent_option
 @_commit_staged_option
-@request_key
-@format_option
 def revert_command(branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str) -> None:
-    """Undo what the commit REF changed, with a new commit.
-
-    \b
-    Example:
-      lochan revert demo@main main~1
-    """
+    """Undo what the commit REF changed, with a new commit."""
     _replay("reverted", "revert", branch, ref, message, parent, commit_staged, form)
 
 

@@ -1,12 +1,14 @@
-"""Options that many commands share: of a commit, and of work on rows; and the texts of options as values."""
+"""Options that many commands share, and the values of their texts."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from lochan.errors import Invalid
+from lochan.cli.output.records import printable
+from lochan.errors import Invalid, Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,8 +26,7 @@ def time(option: str, text: str | None) -> "datetime | None":
         return parse_time(text)
     except Invalid:
         raise Invalid(
-            f"{option} {text!r}: not a time",
-            hint="write it as 2026-11-01, 2026-11-01T10:00Z, yesterday or 2 hours ago",
+            f"{option} {text!r}: not a time", hint="write it as 2026-11-01, 2026-11-01T10:00Z, yesterday or 2 hours ago"
         ) from None
 
 
@@ -70,7 +71,7 @@ def seconds(option: str, text: str) -> float:
     return found
 
 
-# Options for work on rows: which engine does it, where, how much it may use; and those of a query.
+# Options for work on rows: the engine, where it runs, how much it may use; and those of a query.
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -132,7 +133,7 @@ def _with_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
     return command
 
 
-# What a commit is to say, as options: for every verb that makes one by itself.
+# Options of a commit, for every verb that makes one by itself.
 
 
 _COMMIT_OPTIONS = (
@@ -174,3 +175,22 @@ def _object(text: str) -> dict[str, Any]:
         raise Invalid(f"--meta {text[:80]!r}: not JSON ({error})", hint="such as --meta '{\"run\": 17}'") from None
     assert isinstance(found, dict), "what begins with a brace is an object"
     return found
+
+
+# Confirmation before something is removed for good.
+
+
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+
+
+def confirm(question: str, undone: str) -> None:
+    """Raises Refused unless the user confirms at a terminal; `undone` says what did not happen then. Do not call it
+    in an event loop, which would take the first Ctrl-C for itself."""
+    if not is_terminal():
+        raise Refused(f"{undone}: nobody confirmed it", hint="give --yes to go on without being asked")
+    if not click.confirm(printable(question)):
+        raise Refused(f"{undone}: the answer was no")
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty()

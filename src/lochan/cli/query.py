@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.options import JobOptions, query_options
-from lochan.cli.output.records import counted, format_option, printable, show_record, size
-from lochan.cli.request_key import changes_nothing, request_key
-from lochan.cli.without_pandas import without_pandas
+from lochan.cli.output.records import counted, printable, show_record, size
+from lochan.cli.request_key import changes_nothing
+from lochan.cli.verb import verb
 from lochan.errors import Invalid, NotFound
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
@@ -20,26 +21,25 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "ndjson", "csv", "parquet", "arrow", "text")
 
 
-@click.command("query")
+@verb(
+    "query",
+    "lochan query 'from logs | status >= 500 | count() by host'",
+    'lochan query "select host, count(*) from logs where status >= 500 group by host"',
+    "lochan query @report.zql",
+    "lochan query - < report.sql",
+    changes=True,
+    form=False,
+)
 @click.argument("text", metavar="[QUERY]", required=False)
 @click.option("-I", "--include", type=click.Path(dir_okay=False), metavar="FILE", help="Read the query from FILE.")
 @click.option("-f", "--format", "form", type=click.Choice(FORMATS), help="A table on a terminal, else NDJSON.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rows to FILE.")
 @click.option("--stats", is_flag=True, help="Print on stderr what was read, what was skipped, and why.")
 @query_options
-@request_key
 def query_command(
     text: str | None, include: str | None, form: str | None, output: str | None, stats: bool, **options: object
 ) -> None:
-    """Run QUERY, in the pipe language or SQL.
-
-    \b
-    Examples:
-      lochan query 'from logs | status >= 500 | count() by host'
-      lochan query "select host, count(*) from logs where status >= 500 group by host"
-      lochan query @report.zql
-      lochan query - < report.sql
-    """
+    """Run QUERY, in the pipe language or SQL."""
     run_query(query_text(text, include), form, output, stats, JobOptions(**options))  # type: ignore[arg-type]
 
 
@@ -103,23 +103,17 @@ _VERBS = {
 }
 
 
-@click.command("sql")
+@verb("sql", "lochan sql 'select host, count(*) from logs group by host'", changes=True, form=False)
 @click.argument("text", metavar="[QUERY]", required=False)
 @click.option("-I", "--include", type=click.Path(dir_okay=False), metavar="FILE", help="Read the query from FILE.")
 @click.option("-f", "--format", "form", type=click.Choice(FORMATS), help="A table on a terminal, else NDJSON.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rows to FILE.")
 @click.option("--stats", is_flag=True, help="Print on stderr what was read, what was skipped, and why.")
 @query_options
-@request_key
 def sql_command(
     text: str | None, include: str | None, form: str | None, output: str | None, stats: bool, **options: object
 ) -> None:
-    """Run the SQL query QUERY, which begins with `select` or `with`. `lochan query` accepts it as well.
-
-    \b
-    Example:
-      lochan sql 'select host, count(*) from logs group by host'
-    """
+    """Run the SQL query QUERY, which begins with `select` or `with`. `lochan query` accepts it as well."""
     query = query_text(text, include)
     word = (query.split(None, 1) or [""])[0].lower()
     if word and word not in ("select", "with"):
@@ -128,18 +122,12 @@ def sql_command(
     run_query(query, form, output, stats, JobOptions(**options))  # type: ignore[arg-type]
 
 
-@click.command("explain")
+@verb("explain", "lochan explain 'from logs | status >= 500'")
 @click.argument("text", metavar="[QUERY]", required=False)
 @click.option("-I", "--include", type=click.Path(dir_okay=False), metavar="FILE", help="Read the query from FILE.")
 @query_options
-@format_option
 def explain_command(text: str | None, include: str | None, form: str, **options: object) -> None:
-    """Show what QUERY would read: which objects are left out and why, the scans, and the SQL that the engine gets.
-
-    \b
-    Example:
-      lochan explain 'from logs | status >= 500'
-    """
+    """Show what QUERY would read: which objects are left out and why, the scans, and the SQL that the engine gets."""
     from lochan.cli.session import configuration, on_lake
     from lochan.cli.user_state import find_in_use
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options import notes
-from lochan.cli.output.records import all_records, format_option, printable, show_answer, show_record, show_records
-from lochan.cli.prompt import confirm, yes_option
-from lochan.cli.request_key import is_repeated, request_key
+from lochan.cli.options import confirm, notes, yes_option
+from lochan.cli.output.records import all_records, printable, show_answer, show_record, show_records
+from lochan.cli.request_key import is_repeated
 from lochan.cli.target import repository_uri
+from lochan.cli.verb import verb
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
@@ -22,22 +22,15 @@ def group() -> None:
     """Create, list, show, protect and delete repositories."""
 
 
-@group.command("create")
+@group.verb("create", "lochan repo create demo", changes=True)
 @click.argument("name")
 @click.option("--kind", type=click.Choice(["files", "pool"]), default="files", show_default=True, help="What it holds.")
 @click.option(
     "--default-branch", default="main", show_default=True, metavar="BRANCH", help="The name of its first branch."
 )
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata; may be repeated.")
-@request_key
-@format_option
 def create_command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...], form: str) -> None:
-    """Create the repository NAME.
-
-    \b
-    Example:
-      lochan repo create demo
-    """
+    """Create the repository NAME."""
     from lochan.cli.session import on_lake
 
     pairs = notes(metadata)
@@ -50,15 +43,9 @@ def create_command(name: str, kind: str, default_branch: str, metadata: tuple[st
     show_answer(made.as_json(), form, f"created repository {printable(made.name)}")
 
 
-@group.command("list")
-@format_option
+@group.verb("list", "lochan repo list")
 def list_command(form: str) -> None:
-    """List the repositories of the lake, by name.
-
-    \b
-    Example:
-      lochan repo list
-    """
+    """List the repositories of the lake, by name."""
     show_repositories(form)
 
 
@@ -69,16 +56,10 @@ def show_repositories(form: str) -> None:
     show_records(records, form, columns=("name", "kind", "default_branch", "created", "created_by"))
 
 
-@group.command("show")
+@group.verb("show", "lochan repo show demo")
 @click.argument("name", metavar="REPO")
-@format_option
 def show_command(name: str, form: str) -> None:
-    """Show the repository REPO.
-
-    \b
-    Example:
-      lochan repo show demo
-    """
+    """Show the repository REPO."""
     from lochan.cli.target import work_on
 
     async def work(target: "Target") -> dict[str, Any]:
@@ -88,18 +69,11 @@ def show_command(name: str, form: str) -> None:
     show_record(work_on(repository_uri(name), work, reads=True), form)
 
 
-@group.command("read-only")
+@group.verb("read-only", "lochan repo read-only demo", changes=True)
 @click.argument("name", metavar="REPO")
 @click.option("--on/--off", "on", default=True, help="Make it read-only, or writable again. Default: --on.")
-@request_key
-@format_option
 def read_only_command(name: str, on: bool, form: str) -> None:
-    """Make the repository REPO read-only: every change of its branches, tags and objects is refused.
-
-    \b
-    Example:
-      lochan repo read-only demo
-    """
+    """Make the repository REPO read-only: every change of its branches, tags and objects is refused."""
     from lochan.cli.target import work_on
 
     uri = repository_uri(name)
@@ -111,19 +85,13 @@ def read_only_command(name: str, on: bool, form: str) -> None:
     )
 
 
-@group.command("delete")
+@group.verb("delete", "lochan repo delete demo", changes=True)
 @click.argument("name", metavar="REPO")
 @yes_option
-@request_key
-@format_option
 def delete_command(name: str, yes: bool, form: str) -> None:
     """Delete the repository REPO: its branches, tags and history.
 
     On a terminal it asks first; a script must give --yes.
-
-    \b
-    Example:
-      lochan repo delete demo
     """
     from lochan.cli.session import on_lake
 
@@ -134,25 +102,18 @@ def delete_command(name: str, yes: bool, form: str) -> None:
         await lake.repository(name).delete()
 
     if not yes and not is_repeated(click.get_current_context()):
-        on_lake(look, reads=True)  # so that nobody is asked about a name that is not there
+        on_lake(look, reads=True)  # so that nobody has to confirm a name that does not exist
     if not yes:
         confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
     on_lake(delete)
     show_answer({"deleted": name}, form, f"deleted repository {printable(name)}")
 
 
-@click.command("rename")
+@verb("rename", "lochan rename logs web-logs", changes=True)
 @click.argument("name", metavar="REPO")
 @click.argument("to")
-@request_key
-@format_option
 def rename_command(name: str, to: str, form: str) -> None:
-    """Rename the pool or repository REPO to TO. Its contents and its history stay the same.
-
-    \b
-    Example:
-      lochan rename logs web-logs
-    """
+    """Rename the pool or repository REPO to TO. Its contents and its history stay the same."""
     from lochan.cli.session import on_lake
 
     on_lake(lambda lake: lake.repository(name).rename(to))

@@ -1,47 +1,35 @@
 """`--request-key` of every command that changes something: asked again with the same key, it is done once (rule J8).
 
-A command without it draws a key of its own, and says it where nobody can tell whether the change was made.
+Without it, a command makes a new key, and prints it if it is unknown whether the change was made.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from lochan.connection import Actor
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 OPTION = "--request-key"
 _META = "lochan.request_key"
-# How a command answers and what it may use make no other request of it.
+# The form of the answer and the limits do not make it another request.
 _IGNORED = {"form", "yes", "engine", "master", "memory", "output", "resume", "stats"}
 
 
 class RequestKey:
     def __init__(self, given: str) -> None:
         self.given = given
-        self.used = ""  # once the lake was, or may have been, asked for a change
+        self.used = ""  # set when a change may have been sent to the lake
 
     @property
     def is_given(self) -> bool:
         return bool(self.given)
 
 
-def request_key(command: F) -> F:
-    """For commands that change something. `--key` is the same, where that does not mean what rows are sorted by."""
-    return _option(OPTION, "--key")(command)
-
-
-def request_key_beside_sort_key(command: F) -> F:
-    return _option(OPTION)(command)
-
-
-def _option(*names: str) -> Callable[[F], F]:
-    return click.option(
-        *names,
-        "request_key",
+def key_option(*, alias: bool) -> click.Option:
+    """For commands that change something. `--key` is an alias, where that does not mean what rows are sorted by."""
+    return click.Option(
+        [OPTION, *(["--key"] if alias else []), "request_key"],
         metavar="KEY",
         callback=_take,
         expose_value=False,
@@ -74,7 +62,7 @@ def command_actor(ctx: click.Context, actor: "Actor") -> "Actor":
 
 
 def changes_nothing(ctx: click.Context) -> None:
-    """For a command of which only some calls change something."""
+    """For a call that changes nothing, of a command that can."""
     ctx.meta.pop(_META, None)
 
 

@@ -13,7 +13,7 @@ from lochan import __version__
 from lochan.cli import exit_codes
 from lochan.cli.error_boundary import error_boundary, forget_stdout
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.without_pandas import without_pandas
+from lochan.without_pandas import without_pandas
 
 VERBS = {
     "The lake": {
@@ -28,8 +28,8 @@ VERBS = {
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",
-        "branch": "lochan.cli.branch:group",
-        "tag": "lochan.cli.tag:group",
+        "branch": "lochan.cli.refs:branches",
+        "tag": "lochan.cli.refs:tags",
         "rename": "lochan.cli.repo:rename_command",
         "workspace": "lochan.cli.workspace:group",
     },
@@ -102,11 +102,11 @@ class _Root(LazyGroup):
         return super().main(*args, **kwargs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`lochan help log` is what `lochan log --help` is."""
+        """`lochan help log` is the same as `lochan log --help`."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Where `--help` and `--version` are answered."""
+        """Answers `--help` and `--version`."""
         try:
             return super().make_context(*args, **kwargs)
         except BrokenPipeError:

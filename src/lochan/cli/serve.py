@@ -7,6 +7,7 @@ import click
 
 from lochan.cli.pool.manage import policy
 from lochan.cli.session import configuration, open_engine_lake, run
+from lochan.cli.verb import verb
 from lochan.config.load import Config
 from lochan.connection import probe_store
 from lochan.errors import Invalid, Refused
@@ -22,7 +23,7 @@ _SPARK_LEAST_MIB = 512  # a JVM with less does not even start Spark
 ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCESS_KEY"
 
 
-@click.command("serve")
+@verb("serve", "lochan serve", form=False)
 @click.option("--s3-listen", metavar="HOST:PORT", help="Where the S3 gateway listens [default: 127.0.0.1:8000].")
 @click.option("--flat-listen", metavar="HOST:PORT", help="Where the flat S3 gateway listens. Default: nowhere.")
 @click.option("--api-listen", metavar="HOST:PORT", help="Where the API and the page listen [default: 127.0.0.1:8001].")
@@ -54,10 +55,6 @@ def serve_command(
     """Serve the lake over HTTP: S3 on one address, the API and the page on another.
 
     The first start on a lake creates an administrator and prints its keys, once.
-
-    \b
-    Example:
-      lochan serve
     """
     _check_installed()
     from lochan.server.serve import serve

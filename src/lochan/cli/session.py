@@ -1,4 +1,4 @@
-"""A command's way to its lake: what was configured, the event loop, and the lake's verbs, under the command's key."""
+"""Opens the lake of a command: its configuration, the event loop, and the lake's verbs, under the command's key."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def configuration(lake: str | None = None) -> Config:
-    """All that was configured; `lake` is one that the verb itself was given."""
+    """The whole configuration. `lake` is the one that the verb itself was given."""
     from lochan import connection
 
     given = flags(click.get_current_context())
@@ -28,7 +28,7 @@ def configuration(lake: str | None = None) -> Config:
 
 
 def on_lake(work: Callable[["Lake"], Awaitable[T]], *, reads: bool = False, counted: bool = False) -> T:
-    """Does the work of a command on the lake that it means. `reads`: it changes nothing, see `read`."""
+    """Does the work of a command on its lake. `reads`: it changes nothing, see `read`."""
     config = configuration()
 
     async def opened() -> T:
@@ -50,7 +50,7 @@ async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["
 
 
 async def lasting_lake(config: Config) -> "Lake":
-    """For several requests, one after the other; to be closed by the caller."""
+    """For several requests, one after the other. The caller closes it."""
     return lake_verbs(config, await opened_lake(config), actor(config))
 
 
@@ -85,7 +85,7 @@ def actor(config: Config) -> "Actor":
 
 
 async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = False) -> "OpenLake":
-    """To be closed by the caller: a server has it open as long as it runs, which is `lasting`."""
+    """The caller closes it. `lasting`: it stays open for long, as in a server."""
     from lochan.connection import open_lake
 
     return await open_lake(config, lasting=lasting, counted=counted, alarm=_log(config))
@@ -93,7 +93,7 @@ async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = 
 
 @asynccontextmanager
 async def open_engine_lake(config: Config, *, counted: bool = False) -> AsyncIterator["OpenLake"]:
-    """Below its verbs."""
+    """The lake itself, without its verbs."""
     lake = await opened_lake(config, counted=counted)
     try:
         yield lake

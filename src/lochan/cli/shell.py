@@ -9,8 +9,9 @@ import click
 
 from lochan.cli.options import JobOptions, query_options
 from lochan.cli.query import FORMATS
-from lochan.cli.without_pandas import without_pandas
+from lochan.cli.verb import verb
 from lochan.errors import LochanError
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
@@ -27,17 +28,13 @@ A query goes on in the next line while a bracket or a quote is open, and behind 
 \\f FORMAT   print rows as table, json, ndjson, csv or text"""
 
 
-@click.command("shell")
+@verb("shell", "lochan shell", form=False)
 @click.option("-f", "--format", "form", type=click.Choice(_SHOWN), help="A table on a terminal, else NDJSON.")
 @query_options
 def shell_command(form: str | None, **options: object) -> None:
     """Run queries as they are typed. In a pipe, it reads them from standard input, one per line.
 
     \\q leaves, and \\h shows the other commands. The tab key completes pools, fields and operators.
-
-    \b
-    Example:
-      lochan shell
     """
     import asyncio
 
@@ -73,7 +70,7 @@ class Shell:
     ) -> None:
         self._lake = lake
         self._engine = engine
-        self._pool = pool  # that is meant where a query names none
+        self._pool = pool  # the one to read if a query names none
         self._run = run
         self._form = form
         self._stats = False
@@ -81,7 +78,7 @@ class Shell:
         self.code = 0  # of the last mistake
 
     def answer(self, text: str) -> bool:
-        """False: that was all."""
+        """False: the shell ends."""
         from lochan.cli.error_boundary import code_of, print_error, print_message
 
         if text.startswith("\\"):
@@ -96,7 +93,7 @@ class Shell:
         return True
 
     def complete(self, line: str, word: str) -> list[str]:
-        """What the word at the end of the line may become."""
+        """Completions of the word at the end of the line."""
 
         try:
             return candidates(line, word, self._pools, self._fields_of)
@@ -147,7 +144,7 @@ _SOURCE = re.compile(r"\bfrom\s+([\w.-]+)")
 
 
 def candidates(line: str, word: str, pools: Callable[[], list[str]], fields: Callable[[str], list[str]]) -> list[str]:
-    """`line` is what stands before the word."""
+    """`line` is the text before the word."""
     before = line.rstrip()
     if before.endswith(("from", "from,")) or re.search(r"\bfrom\s[^|]*,$", before):
         return _beginning(word, pools())

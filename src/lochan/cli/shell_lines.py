@@ -1,4 +1,4 @@
-"""Lines that are typed, or come in a pipe, as whole queries; with a history and completion where somebody types."""
+"""Reads whole queries, from a terminal with history and completion, or from a pipe."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ Complete = Callable[[str, str], list[str]]
 
 
 def questions(complete: Complete | None) -> Iterator[str]:
-    """Each query, or command that begins with a backslash, when it is whole."""
+    """Each complete query, or command that begins with a backslash."""
     remember = _set_up(complete) if complete is not None else None
     text = ""
     while True:
@@ -37,7 +37,7 @@ def questions(complete: Complete | None) -> Iterator[str]:
 
 
 def is_open(text: str) -> bool:
-    """Whether the query goes on in the next line."""
+    """Whether the query continues on the next line."""
     if text.lstrip().startswith("\\"):
         return False
     quote, depth, escaped = "", 0, False
@@ -72,7 +72,7 @@ def _line(prompt: str, *, typed: bool) -> str | None:
 
 
 def _set_up(complete: Complete) -> Callable[[], None] | None:
-    """What is to be called after each line, so that the history has it however this process ends."""
+    """Returns a function to call after each line, so that the history has it however this process ends."""
     try:
         import readline
     except ImportError:

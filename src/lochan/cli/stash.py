@@ -3,9 +3,8 @@
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import SHORT, all_records, format_option, printable, show_answer, show_records
-from lochan.cli.prompt import confirm, yes_option
-from lochan.cli.request_key import request_key
+from lochan.cli.options import confirm, yes_option
+from lochan.cli.output.records import SHORT, all_records, printable, show_answer, show_records
 from lochan.cli.target import branch_uri, work_on
 
 
@@ -14,33 +13,20 @@ def group() -> None:
     """Put aside what is staged on a branch, and bring it back."""
 
 
-@group.command("push")
+@group.verb("push", "lochan stash push demo@main", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("-m", "--message", default="", help="A description of the stash.")
-@request_key
-@format_option
 def push_command(branch: str, message: str, form: str) -> None:
-    """Put aside everything that is staged on a branch.
-
-    \b
-    Example:
-      lochan stash push demo@main
-    """
+    """Put aside everything that is staged on a branch."""
     uri = branch_uri(branch)
     id = work_on(uri, lambda target: target.branch.stash(message))
     show_answer({"id": id}, form, f"stashed what was staged on {printable(str(uri))} as {id}")
 
 
-@group.command("list")
+@group.verb("list", "lochan stash list demo")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@format_option
 def list_command(branch: str, form: str) -> None:
-    """List the stashes of a repository or a branch. The newest comes first.
-
-    \b
-    Example:
-      lochan stash list demo
-    """
+    """List the stashes of a repository or a branch. The newest comes first."""
     uri = branch_uri(branch)
     records = work_on(uri, lambda target: all_records(target.repository.stashes(uri.ref)), reads=True)
     if form != "json":
@@ -48,39 +34,27 @@ def list_command(branch: str, form: str) -> None:
     show_records(records, form, columns=("id", "branch", "head", "changes", "date", "user", "message"))
 
 
-@group.command("pop")
+@group.verb("pop", "lochan stash pop demo@main", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("stash", required=False, default="")
-@request_key
-@format_option
 def pop_command(branch: str, stash: str, form: str) -> None:
     """Stage the changes of a stash on a branch again: of the one named, or of the branch's newest.
 
     Nothing else may be staged there. If the branch has changed at a stashed path since, it is refused (exit code 4).
-
-    \b
-    Example:
-      lochan stash pop demo@main
     """
     uri = branch_uri(branch)
     id = work_on(uri, lambda target: target.branch.pop_stash(stash)).id
     show_answer({"id": id}, form, f"staged again on {printable(str(uri))} what was stashed as {id}")
 
 
-@group.command("drop")
+@group.verb("drop", "lochan stash drop demo@main", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("stash", required=False, default="")
 @yes_option
-@request_key
-@format_option
 def drop_command(branch: str, stash: str, yes: bool, form: str) -> None:
     """Drop a stash: the one named, or the branch's newest.
 
     On a terminal it asks first; a script must give --yes.
-
-    \b
-    Example:
-      lochan stash drop demo@main
     """
     uri = branch_uri(branch)
     if not yes:

@@ -1,7 +1,7 @@
 """What the word that is being typed may become: a repository or pool, its branches and tags, the paths there; a user, a
 policy, a setting; a file of this machine. An argument's metavar tells which.
 
-Whoever presses a key waits for this, and is told nothing of what goes wrong: then there are no suggestions.
+The user has pressed a key and waits. If something goes wrong, there are no suggestions, and no message.
 """
 
 import re
@@ -30,7 +30,7 @@ _PATHS_OF = ("log", "diff")  # whose --path and --prefix are of objects; those o
 
 
 def add_suggestions(command: click.Command) -> None:
-    """What to suggest for the arguments and options of a verb, where that is more than the parser knows."""
+    """Adds suggestions to the arguments and options of a verb where the parser has none."""
     for parameter in command.params:
         if isinstance(parameter.type, click.types.StringParamType):
             parameter.type = _type_of(command, parameter) or parameter.type
@@ -63,7 +63,7 @@ class _Suggested(click.ParamType[str]):
         try:
             with ctx:
                 found = list(self._suggest(ctx, incomplete))
-        except Exception:  # whatever it is, nobody has asked for anything yet
+        except Exception:  # no message is wanted: the command was not entered yet
             return []
         return [each for each in found if each.value.startswith(incomplete) and printable(each.value) == each.value]
 
@@ -88,7 +88,7 @@ class _Uri(NamedTuple):
             items = [Item(each, PART if self.refs or self.paths else "plain") for each in names]
             return [*items, *(await self._refs(lake, name) if self.refs and name in names else [])]
 
-        return _asked(find)
+        return _find_on_lake(find)
 
     async def _refs(self, lake: "Lake", name: str) -> list[Item]:
         return [Item(f"{name}@{ref}", PART if self.paths else "plain") for ref in await _names(lake, name)]
@@ -102,32 +102,32 @@ def _refs(ctx: click.Context, _: str) -> list[Item]:
     async def find(lake: "Lake") -> list[Item]:
         return [Item(each) for each in await _names(lake, (await _at_hand(ctx, lake))[0])]
 
-    return _asked(find)
+    return _find_on_lake(find)
 
 
 def _paths(ctx: click.Context, text: str) -> list[Item]:
     async def find(lake: "Lake") -> list[Item]:
         return await _objects(lake, *await _at_hand(ctx, lake), text)
 
-    return _asked(find)
+    return _find_on_lake(find)
 
 
 def _users(_: click.Context, __: str) -> list[Item]:
     async def find(lake: "Lake") -> list[Item]:
         return [Item(each.name) async for each in lake.access.users()]
 
-    return _asked(find)
+    return _find_on_lake(find)
 
 
 def _policies(_: click.Context, __: str) -> list[Item]:
     async def find(lake: "Lake") -> list[Item]:
         return [Item(each.name) async for each in lake.access.policies()]
 
-    return _asked(find)
+    return _find_on_lake(find)
 
 
 def _keys(_: click.Context, __: str) -> list[Item]:
-    """Of settings; the value is theirs who type."""
+    """Names of settings. The user types the value."""
     from lochan.config.settings import BY_NAME
 
     return [Item(f"{name}=", PART) for name in BY_NAME]
@@ -165,7 +165,7 @@ async def _objects(lake: "Lake", repository: str, ref: str, prefix: str) -> list
     return [*(Item(each, PART) for each in page.prefixes), *(Item(each.path) for each in page.objects)]
 
 
-def _asked(find: Find) -> list[Item]:
+def _find_on_lake(find: Find) -> list[Item]:
     import os
     import signal
 

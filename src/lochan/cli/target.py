@@ -1,4 +1,4 @@
-"""What a command works on: the part of `repo@ref/path` that each verb takes, and its handles in an open lake."""
+"""The target of a command: the part of `repo@ref/path` that each verb takes, and its handles in an open lake."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -69,7 +69,7 @@ def work_on(
 
     async def opened(lake: "Lake") -> T:
         target = Target(lake, uri or in_use(configuration(), lake.id))
-        await target.repository.show()  # what is not there is told before anything else
+        await target.repository.show()  # a missing repository is reported before anything else
         about_repository(target.uri.repository)
         try:
             return await work(target)
@@ -85,7 +85,7 @@ def work_on(
 
 
 async def _neighbours(target: Target, missing: str) -> list[str]:
-    """Paths and folders that could have been meant where an object is missing, or a whole folder."""
+    """Similar paths and folders, if an object or a whole folder is missing."""
     names: list[str] = []
     with suppress(LochanError):
         folder = missing[: missing.rstrip("/").rfind("/") + 1]
@@ -98,7 +98,7 @@ async def _neighbours(target: Target, missing: str) -> list[str]:
 
 
 def optional_uri(parse: Callable[[str], Uri], text: str | None) -> Uri | None:
-    """What may be left out where a pool is in use."""
+    """A target that may be left out if a pool is in use."""
     return None if text is None else parse(text)
 
 
@@ -118,12 +118,12 @@ def ref_uri(text: str) -> Uri:
 
 
 def branch_uri(text: str) -> Uri:
-    """A place to be changed, and so a branch itself, not something behind it; without a path."""
+    """A branch to be changed: not a commit before it, and without a path."""
     return on_branch(ref_uri(text))
 
 
 def named_uri(text: str) -> Uri:
-    """A branch or a tag that is to be made or deleted: it must be said which."""
+    """A branch or a tag to be created or deleted: the name is required."""
     uri = branch_uri(text)
     if not uri.ref:
         raise Invalid(f"{text!r}: the name after the @ is missing", hint="such as demo@dev")
@@ -144,7 +144,7 @@ def staged_uri(text: str) -> Uri:
 
 
 def folder(path: str) -> str:
-    """The prefix of everything in it; of an empty path, all there is."""
+    """The prefix of everything in this folder. For an empty path, of everything."""
     return path if not path or path.endswith("/") else f"{path}/"
 
 

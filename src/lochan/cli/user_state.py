@@ -1,4 +1,4 @@
-"""What commands remember for a user, in files of the user's own: the pool in use, and more."""
+"""What commands remember for a user, in the user's own files: the pool in use, and more."""
 
 import os
 from pathlib import Path
@@ -41,7 +41,7 @@ def forget(lake_id: str) -> None:
 
 
 def write_file(file: Path, text: str) -> None:
-    """Whole or not at all, and for its owner alone."""
+    """Writes the whole file or nothing, readable only by its owner."""
     make_folder(file.parent)
     new = file.with_suffix(f".{os.getpid()}")
     new.write_text(text)

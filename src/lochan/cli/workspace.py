@@ -6,19 +6,8 @@ from typing import Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options import notes
-from lochan.cli.output.records import (
-    SHORT,
-    all_records,
-    format_option,
-    printable,
-    show_answer,
-    show_record,
-    show_records,
-    title,
-)
-from lochan.cli.prompt import confirm, yes_option
-from lochan.cli.request_key import request_key
+from lochan.cli.options import confirm, notes, yes_option
+from lochan.cli.output.records import SHORT, all_records, printable, show_answer, show_record, show_records, title
 from lochan.cli.target import Target, Uri, branch_uri, prefix_uri, repository_uri, work_on
 from lochan.errors import Invalid
 
@@ -28,19 +17,12 @@ def group() -> None:
     """Private layers over a branch: written as plain files, committed once, or dropped."""
 
 
-@group.command("create")
+@group.verb("create", "lochan workspace create demo@main", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("--note", default="", help="A note about its purpose.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only its id.")
-@request_key
-@format_option
 def create_command(branch: str, note: str, quiet: bool, form: str) -> None:
-    """Open a workspace on the head of a branch. It prints the name of the workspace, and where its files go.
-
-    \b
-    Example:
-      lochan workspace create demo@main
-    """
+    """Open a workspace on the head of a branch. It prints the name of the workspace, and where its files go."""
     uri = branch_uri(branch)
 
     async def work(target: Target) -> dict[str, Any]:
@@ -58,16 +40,10 @@ def create_command(branch: str, note: str, quiet: bool, form: str) -> None:
         click.echo(f"files go to {printable(record['path'])}")
 
 
-@group.command("list")
+@group.verb("list", "lochan workspace list demo")
 @click.argument("branch", metavar="REPO[@BRANCH]")
-@format_option
 def list_command(branch: str, form: str) -> None:
-    """List the open workspaces of a repository or a branch. The oldest comes first.
-
-    \b
-    Example:
-      lochan workspace list demo
-    """
+    """List the open workspaces of a repository or a branch. The oldest comes first."""
     uri = branch_uri(branch)
     records = work_on(uri, lambda target: all_records(target.repository.workspaces(uri.ref)))
     if form != "json":
@@ -75,17 +51,11 @@ def list_command(branch: str, form: str) -> None:
     show_records(records, form, columns=("id", "branch", "fork", "date", "user", "note"))
 
 
-@group.command("show")
+@group.verb("show", "lochan workspace show demo 17-9f3a6c21")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
-@format_option
 def show_command(repository: str, id: str, form: str) -> None:
-    """Show a workspace: its branch, the commit that it was opened on, what was added, where its files go.
-
-    \b
-    Example:
-      lochan workspace show demo 17-9f3a6c21
-    """
+    """Show a workspace: its branch, the commit that it was opened on, what was added, where its files go."""
     uri, workspace = workspace_uri(repository, id)
 
     async def work(target: Target) -> dict[str, Any]:
@@ -99,17 +69,12 @@ def show_command(repository: str, id: str, form: str) -> None:
     show_record(record, form)
 
 
-@group.command("path")
+@group.verb("path", "lochan workspace path demo@main+17-9f3a6c21/data/a.csv")
 @click.argument("where", metavar="REPO@BRANCH+ID[/PATH]")
-@format_option
 def path_command(where: str, form: str) -> None:
     """Print where the file or folder at PATH is stored: a path on this machine, or a URL.
 
     Any program that can write there will do. Folders on a local disk are not created for you.
-
-    \b
-    Example:
-      lochan workspace path demo@main+17-9f3a6c21/data/a.csv
     """
     uri = prefix_uri(where)
     if "+" not in uri.ref:
@@ -122,19 +87,13 @@ def path_command(where: str, form: str) -> None:
         click.echo(place)  # as it is: it is given to another program
 
 
-@group.command("diff")
+@group.verb("diff", "lochan workspace diff demo 17-9f3a6c21")
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin with PREFIX.")
 @click.option("--added", is_flag=True, help="Only what matches the globs that were added.")
-@format_option
 def diff_command(repository: str, id: str, prefix: str, added: bool, form: str) -> None:
-    """Show what a workspace changes. It is compared with the commit that it was opened on, and shows what was added.
-
-    \b
-    Example:
-      lochan workspace diff demo 17-9f3a6c21
-    """
+    """Show what a workspace changes. It is compared with the commit that it was opened on, and shows what was added."""
     uri, workspace = workspace_uri(repository, id)
 
     async def work(target: Target) -> None:
@@ -148,20 +107,14 @@ def diff_command(repository: str, id: str, prefix: str, added: bool, form: str) 
     work_on(uri, work)
 
 
-@group.command("add")
+@group.verb("add", "lochan workspace add demo 17-9f3a6c21 'data/*.csv'", changes=True)
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @click.argument("globs", nargs=-1, required=True, metavar="GLOB...")
-@request_key
-@format_option
 def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> None:
     """Choose what will be committed: whatever matches one of the globs, now or when it is written.
 
     In a glob, * and ? stay within a folder and ** goes across folders.
-
-    \b
-    Example:
-      lochan workspace add demo 17-9f3a6c21 'data/*.csv'
     """
     uri, workspace = workspace_uri(repository, id)
 
@@ -172,21 +125,15 @@ def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> 
     show_answer({"added": added}, form, f"to be committed: {printable(' '.join(added))}")
 
 
-@group.command("revert")
+@group.verb("revert", "lochan workspace revert demo 17-9f3a6c21 'data/*.csv'", changes=True)
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @click.argument("globs", nargs=-1, metavar="[GLOB]...")
 @yes_option
-@request_key
-@format_option
 def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: str) -> None:
     """Undo what matches one of the globs, or everything: files are hidden, and deletions forgotten.
 
     On a terminal it asks first; a script must give --yes.
-
-    \b
-    Example:
-      lochan workspace revert demo 17-9f3a6c21 'data/*.csv'
     """
     uri, workspace = workspace_uri(repository, id)
     if not yes:
@@ -205,7 +152,7 @@ def _globs_text(globs: tuple[str, ...]) -> str:
     return " ".join(globs) if globs else "everything"
 
 
-@group.command("commit")
+@group.verb("commit", "lochan workspace commit demo 17-9f3a6c21 --all -m 'new prices'", changes=True)
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @click.option("-m", "--message", required=True, help="The commit message.")
@@ -218,8 +165,6 @@ def _globs_text(globs: tuple[str, ...]) -> str:
     metavar="KEY=VALUE",
     help="Metadata of the commit; may be repeated.",
 )
-@request_key
-@format_option
 def commit_command(
     repository: str, id: str, message: str, everything: bool, metadata: tuple[str, ...], form: str
 ) -> None:
@@ -227,10 +172,6 @@ def commit_command(
 
     If the branch has changed the same paths since, they are listed and nothing is committed. What is not committed is
     dropped with the workspace.
-
-    \b
-    Example:
-      lochan workspace commit demo 17-9f3a6c21 --all -m 'new prices'
     """
     uri, workspace = workspace_uri(repository, id)
     pairs = notes(metadata)
@@ -248,20 +189,14 @@ def commit_command(
     show_answer(made, form, f"committed {made['id'][:SHORT]}: {printable(title(message))}")
 
 
-@group.command("drop")
+@group.verb("drop", "lochan workspace drop demo 17-9f3a6c21", changes=True)
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @yes_option
-@request_key
-@format_option
 def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
     """Drop a workspace with all changes in it. Garbage collection removes its files.
 
     On a terminal it asks first; a script must give --yes.
-
-    \b
-    Example:
-      lochan workspace drop demo 17-9f3a6c21
     """
     uri, workspace = workspace_uri(repository, id)
     if not yes:
@@ -272,7 +207,7 @@ def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
 
 
 def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
-    """The two words by which a workspace is named; the second may be written as in a ref, `main+17-9f3a6c21`."""
+    """The two words that name a workspace. The second may be written as in a ref, `main+17-9f3a6c21`."""
     from lochan.api.workspace import workspace_id
 
     try:
@@ -280,7 +215,6 @@ def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
     except Invalid as error:
         if error.hint.startswith("a branch, a plus"):
             raise Invalid(
-                f"{id!r} is not the id of a workspace",
-                hint=f"`lochan workspace list {quote(repository)}` lists them",
+                f"{id!r} is not the id of a workspace", hint=f"`lochan workspace list {quote(repository)}` lists them"
             ) from None
         raise

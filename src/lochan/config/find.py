@@ -1,6 +1,6 @@
 """Where the lake, its cache and the user's own state are, if they are not named; and who the user is.
 
-Pure, but for looking whether a file exists and for asking the system for the user.
+Pure, except that it checks whether files exist and asks the system for the user.
 """
 
 import os
@@ -84,9 +84,9 @@ _TYPES = {"memory": "memory", "s3": "s3", "gs": "gs", "az": "azure"}  # by the l
 def _check_type(config: Config, lake: str) -> None:
     """A file whose `lake` and `blockstore.type` name different stores is a mistake."""
     kind = config.settings.blockstore.type
-    meant = _TYPES[lake.partition("://")[0]] if "://" in lake else "local"
+    expected = _TYPES[lake.partition("://")[0]] if "://" in lake else "local"
     here = config.source("blockstore.type")
-    if config.is_set("blockstore.type") and here.layer == config.source("lake").layer and kind != meant:
+    if config.is_set("blockstore.type") and here.layer == config.source("lake").layer and kind != expected:
         raise Invalid(
             f"{here.text}: blockstore.type is {kind}, but the lake is {config.shown('lake')}",
             hint="leave out blockstore.type: the lake's URL says what it is",

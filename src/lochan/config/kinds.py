@@ -125,7 +125,7 @@ SCHEMES = ("memory", "s3", "gs", "az")
 
 
 def _largest_unit(value: float, units: Mapping[str, float]) -> str:
-    """In the largest unit of which it is a whole number: `10GB`, `1GiB`, `1h`."""
+    """In the largest unit that divides it: `10GB`, `1GiB`, `1h`."""
     whole = [(size, unit) for unit, size in units.items() if value and value % size == 0]
     size, unit = max(whole, default=(1, ""))
     return f"{value / size:.0f}{unit}"

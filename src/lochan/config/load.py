@@ -71,7 +71,7 @@ class Config:
         return self.source(key).layer is not ConfigLayer.DEFAULT
 
     def without_secrets(self) -> "Config":
-        """For other processes: whoever opens a store there is given what opens it."""
+        """For other processes, which get what opens the store."""
         secrets = {key: value for key, value in self._values.items() if BY_NAME[key].kind.secret}
         unset = {key: value._replace(value=None, written="") for key, value in secrets.items()}
         return Config({**self._values, **unset})

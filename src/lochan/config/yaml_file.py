@@ -1,7 +1,7 @@
 """A YAML file as the nodes it is made of, which know their lines, and a configuration file as lines: name, text and
 place of each value. It imports yaml.
 
-Nothing is constructed into objects: a value's type is for its reader to say, and never YAML's guess.
+Nothing is constructed into objects: the reader of a value decides its type, never YAML's guess.
 """
 
 from collections.abc import Iterator

@@ -8,7 +8,8 @@ from lochan.engines.choice import engine_of_query
 from lochan.engines.duckdb.run import WorkFolders
 from lochan.engines.query_context import QueryContext
 from lochan.engines.run_query import RunOptions, prepare_query
-from lochan.pools.shape import OBJECT, Path
+from lochan.pools.kinds import OBJECT
+from lochan.pools.shape import Path
 from lochan.query.prepare import Prepared
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans

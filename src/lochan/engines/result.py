@@ -93,13 +93,7 @@ class Result:
         """The result that replaces this one once its rows were used: a row that describes it."""
         done = iter([batch])
         return Result(
-            row,
-            done,
-            self.stats,
-            warnings=self.warnings,
-            cancel=self.cancel,
-            close=self._close,
-            boot=self._boot,
+            row, done, self.stats, warnings=self.warnings, cancel=self.cancel, close=self._close, boot=self._boot
         )
 
     def rows(self) -> Iterator[Any]:

@@ -23,7 +23,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, listener_of, tell_of
 from lochan.errors import Invalid, Refused
 from lochan.formats.record import Actor
-from lochan.pools.shape import INT, OBJECT, STRING
+from lochan.pools.kinds import INT, OBJECT, STRING
 from lochan.query import ast
 from lochan.query.checkpoint import checked_by
 from lochan.query.output.columns import Column
@@ -216,10 +216,10 @@ async def _load_result(at: QueryContext, into: ast.Load, result: Result, actor: 
     finally:
         result.close()
         await repository.close()
-    return _told(result, [loaded.commit, about.name, branch, loaded.rows])
+    return _summary(result, [loaded.commit, about.name, branch, loaded.rows])
 
 
-def _told(done: Result, values: list[str | int]) -> Result:
+def _summary(done: Result, values: list[str | int]) -> Result:
     members = tuple((name, Column({kind: name})) for name, kind in _FIELDS.items())
     batch = pa.RecordBatch.from_pylist([dict(zip(_FIELDS, values, strict=True))])
     return done.replaced(Column({OBJECT: ""}, members=members), batch)

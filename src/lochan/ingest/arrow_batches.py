@@ -85,7 +85,7 @@ def _longest(column: pa.Array) -> int:
     if pa.types.is_dictionary(type):
         return _longest_text(column.dictionary)
     if pa.types.is_string_view(type) or pa.types.is_binary_view(type):
-        # Each view takes 16 bytes, of which the first four are its length.
+        # Each view takes 16 bytes. The first four are its length.
         lengths = np.frombuffer(column.buffers()[1], dtype=np.int32)[::4][column.offset :][: len(column)]
         return int(lengths.max(initial=0))
     if pa.types.is_struct(type):

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from lochan.ingest.channel import Channel
+from lochan.without_pandas import hide_pandas
 
 STATUS: Final = struct.Struct("<i")  # as waitpid returns it
 _CHANNEL_FD = 3
@@ -35,16 +36,8 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 Job = Callable[[Channel], None]
 
 
-class _WithoutPandas(importlib.abc.MetaPathFinder):
-    """Hides pandas. Arrow would import it at the first value, which takes each decoder a third of a second."""
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError(name=fullname)
-
-
 def main() -> None:
-    sys.meta_path.insert(0, _WithoutPandas())
+    hide_pandas()
     control, module = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
     decoder = importlib.import_module(module)
     decoder.prepare()

@@ -24,9 +24,10 @@ import pyarrow.compute as pc
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path
 from lochan.pools.json_row import Row
+from lochan.pools.kinds import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING
 from lochan.pools.layout import Layout, Member, is_typed, lay_out
 from lochan.pools.nullable_shapes import has_column
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, kind_of
+from lochan.pools.shape import Array, Maybe, Object, Type, kind_of
 from lochan.pools.times import format_of, rendered
 
 BATCH_ROWS = 65_536

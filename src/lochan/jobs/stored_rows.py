@@ -16,8 +16,9 @@ from lochan.formats.pool_settings import Path
 from lochan.pools.decode import rows
 from lochan.pools.forms import Form
 from lochan.pools.json_row import Row
+from lochan.pools.kinds import TIME
 from lochan.pools.layout import SHAPE_COLUMN
-from lochan.pools.shape import TIME, Array, Object, Type, kind_of, sure
+from lochan.pools.shape import Array, Object, Type, kind_of, sure
 
 _NATIVE, _DAY = f"{TIME}:native", f"{TIME}:YYYY-MM-DD"
 

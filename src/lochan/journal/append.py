@@ -60,7 +60,7 @@ class Appender:
     async def _try(self, sealed: SealedRecord) -> bool | None:
         """One put and what follows from its answer. None: still open."""
         number = sealed.record.number
-        asked = self._tail.now()
+        sent = self._tail.now()
         created = False
         fp("append.before_put")
         try:
@@ -73,16 +73,16 @@ class Appender:
             pass
         fp("append.after_put")
         try:
-            return await self._look(sealed, created, asked)
+            return await self._look(sealed, created, sent)
         except (DiskFull, Mistake) as error:  # the put was sent, and only looking is refused: that decides nothing (J2)
             raise Unknown(f"record {number} cannot be read back: {error}") from error
 
-    async def _look(self, sealed: SealedRecord, created: bool, asked: float) -> bool | None:
+    async def _look(self, sealed: SealedRecord, created: bool, sent: float) -> bool | None:
         """Whether our record is decided at that number. None: still open."""
         number = sealed.record.number
         data = None if created else await self._slots.read(number)
         # J5: whatever the slot contains, the segment decides if there is one.
-        segment = await self._tail.segment_unless_trusted(number, asked, self._rules.writer_trust_s)
+        segment = await self._tail.segment_unless_trusted(number, sent, self._rules.writer_trust_s)
         if segment is not None:
             if number >= segment.first + len(segment.records):
                 raise ends_early(segment, number, self._slots.name)

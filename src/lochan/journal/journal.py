@@ -3,7 +3,9 @@ own."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,11 +19,12 @@ from lochan.journal.state import Chain, Schema, State
 from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store
 
-if TYPE_CHECKING:  # what only a writer needs is loaded when something is written
+if TYPE_CHECKING:
     import asyncio
 
     from lochan.journal.group import AppendRequest, GroupCommit
     from lochan.journal.trim import Trimmer, TrimResult
+
 
 CHECKPOINT_EVERY = 256
 _FOLLOW_PAUSE_S = 0.25
@@ -212,3 +215,43 @@ class Journal:
             await self.trim()
         finally:
             self._trimming, self._trimmed_at = False, self._clock.boot()
+
+
+class ProbeBatch:
+    """One probe of the journals for all requests of an event loop that have arrived by the time it is sent (rule A1).
+
+        loop turns    request request request ▏look▏answer answer answer ▏request …
+                         └───────┴───────┴── have arrived before the look was sent
+
+    A look is a few system calls, at each of which the interpreter changes threads. One for each request would take as
+    long as all the rest.
+    """
+
+    def __init__(self) -> None:
+        self._next: asyncio.Future[None] | None = None
+        self._journals: set[Journal] = set()
+
+    async def wait(self, *journals: Journal) -> None:
+        """Returns when these have been looked at. Whether that was enough, their tails tell: `anchor.sent` is later
+        than what the caller's clock showed before."""
+        if self._next is None:
+            loop = asyncio.get_running_loop()
+            self._next = loop.create_future()
+            loop.call_soon(self._look)
+        self._journals.update(journals)
+        try:
+            await self._next
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Another who waited was cancelled, and the look with it. Its tails tell.
+
+    def _look(self) -> None:
+        looked, self._next = self._next, None
+        journals, self._journals = self._journals, set()
+        for journal in journals:
+            with suppress(LochanError):  # the next caller that waits for the answer gets the error
+                journal.tail.glance()
+        if looked is not None and not looked.done():
+            looked.set_result(None)

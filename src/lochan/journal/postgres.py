@@ -323,7 +323,7 @@ def _name(options: dict[str, Any]) -> str:
 
 
 def _shut(line: int) -> None:
-    """Ends the connection, so that whoever waits for an answer learns that none will come."""
+    """Ends the connection, so that a caller that waits for an answer learns that none will come."""
     with suppress(OSError), socket.socket(fileno=os.dup(line)) as copy:
         copy.shutdown(socket.SHUT_RDWR)
 

@@ -46,7 +46,7 @@ class JournalRules:
         return True
 
     def may_trust_slot(
-        self, number: int, *, aged: bool, trust_s: float, anchor: "Anchor", asked: float, answered: float
+        self, number: int, *, aged: bool, trust_s: float, anchor: "Anchor", sent: float, answered: float
     ) -> bool:
         """J6: the segment read may be skipped if the answer came soon after the *sending* of an absent probe that J5
         confirmed: a slot that was absent then cannot have been trimmed since, because nothing is trimmed before it is a
@@ -60,15 +60,15 @@ class JournalRules:
         ago."""
         return anchor.number <= number
 
-    def anchor_of_absent(self, number: int, *, asked: float, answered: float) -> "Anchor":
+    def anchor_of_absent(self, number: int, *, sent: float, answered: float) -> "Anchor":
         """An absent answer is as old as its question."""
-        return Anchor(number, asked)
+        return Anchor(number, sent)
 
-    def anchor_of_unconfirmed(self, anchor: "Anchor", number: int, asked: float) -> "Anchor":
+    def anchor_of_unconfirmed(self, anchor: "Anchor", number: int, sent: float) -> "Anchor":
         """An absent answer without confirmation by the segment renews nothing."""
         return anchor
 
-    def anchor_of_present(self, anchor: "Anchor", number: int, asked: float) -> "Anchor":
+    def anchor_of_present(self, anchor: "Anchor", number: int, sent: float) -> "Anchor":
         """A present answer renews nothing: the slot after it may have been trimmed long ago."""
         return anchor
 

@@ -62,10 +62,10 @@ class JournalTail(Generic[F]):
         return. False proves nothing."""
         if not self._looked_ahead or self._turns.running:
             return False
-        asked, number = self.now(), self.next
+        sent, number = self.now(), self.next
         if not self._slots.ends_at(number):
             return False
-        self.renew(self._rules.anchor_of_absent(number, asked=asked, answered=self.now()))
+        self.renew(self._rules.anchor_of_absent(number, sent=sent, answered=self.now()))
         return True
 
     def renew(self, anchor: Anchor) -> None:
@@ -83,23 +83,23 @@ class JournalTail(Generic[F]):
             return True
         to_group_end = self._slots.group - self.next % self._slots.group
         count = min(self._window, to_group_end, *(() if until is None else (until - self.next + 1,)))
-        asked, first = self.now(), self.next
+        sent, first = self.now(), self.next
         answers = await self._slots.read_many(first, count)
         if None in answers:
-            self.renew(self._rules.anchor_of_unconfirmed(self.anchor, first, asked))
-        segment = await self.segment_unless_trusted(first, asked, self._rules.reader_trust_s)
+            self.renew(self._rules.anchor_of_unconfirmed(self.anchor, first, sent))
+        segment = await self.segment_unless_trusted(first, sent, self._rules.reader_trust_s)
         if segment is not None:
             self._fold_segment(segment, first, until)
             return False
         for number, data in enumerate(answers, first):
             if data is None:
-                self.renew(self._rules.anchor_of_absent(number, asked=asked, answered=self.now()))
+                self.renew(self._rules.anchor_of_absent(number, sent=sent, answered=self.now()))
                 self._window = 1
                 await self._check_gap(number)
                 return True
             if not self._fold_slot(number, data):
                 return False
-        self.renew(self._rules.anchor_of_present(self.anchor, self.next, asked))
+        self.renew(self._rules.anchor_of_present(self.anchor, self.next, sent))
         self._window = min(self._window * 2, _WINDOW_MAX)
         return False
 
@@ -122,11 +122,11 @@ class JournalTail(Generic[F]):
                 hint="restore it from a copy of the lake; nothing was changed",
             )
 
-    async def segment_unless_trusted(self, number: int, asked: float, trust_s: float) -> Segment | None:
+    async def segment_unless_trusted(self, number: int, sent: float, trust_s: float) -> Segment | None:
         """J5: the segment that decides about slot `number` and later ones in its group, if there is one. J6: not read
         while the slot's answer can be trusted."""
         trusted = self._rules.may_trust_slot(
-            number, aged=self._slots.aged, trust_s=trust_s, anchor=self.anchor, asked=asked, answered=self.now()
+            number, aged=self._slots.aged, trust_s=trust_s, anchor=self.anchor, sent=sent, answered=self.now()
         )
         if trusted or not self._rules.consults_segments():
             return None

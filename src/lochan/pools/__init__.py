@@ -1,6 +1,7 @@
 """Pools: repositories whose entries are data objects, Parquet files sorted by the pool's key.
 
     settings        the options of a pool: keys, order of nulls, target size
+    kinds           what a value is, and the order of values of different kinds
     shape           the names and kinds of a row's fields, in order
     layout          which Parquet columns hold the rows of several shapes
     facts           what an entry knows of its object: key span, rows, shapes, statistics

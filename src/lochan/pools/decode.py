@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from lochan.pools import times
 from lochan.pools.json_row import read_value
+from lochan.pools.kinds import JSON, NULL, TIME
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, Member
-from lochan.pools.shape import JSON, NULL, TEXT_TIME, TIME, Maybe, Object, Type, kind_of, sure
+from lochan.pools.shape import TEXT_TIME, Maybe, Object, Type, kind_of, sure
 
 Row = dict[str, Any]
 Column = Callable[[str], pa.Array]  # by its physical name

@@ -12,30 +12,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from lochan.pools.facts import Facts
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, STRING, TIME
 from lochan.pools.layout import BODY_COLUMN, Alternate, Column, DecimalColumn, Layout, Member, columns
-from lochan.pools.shape import (
-    ARRAY,
-    BOOL,
-    DECIMAL,
-    FLOAT,
-    INT,
-    JSON,
-    NULL,
-    OBJECT,
-    ORIGINAL,
-    STRING,
-    TEXT_TIME,
-    TIME,
-    Array,
-    Leaf,
-    Maybe,
-    Object,
-    Path,
-    Type,
-    kind_of,
-    sure,
-    type_at,
-)
+from lochan.pools.shape import TEXT_TIME, Array, Leaf, Maybe, Object, Path, Type, kind_of, sure, type_at
 
 Ids = frozenset[int]
 # The kinds in rows of unknown shape: their objects and lists are text.

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from lochan.errors import Corrupt, Invalid
 from lochan.formats.pool_settings import PoolKey, PoolSettings, path_text
-from lochan.pools.shape import BOOL, INT, JSON, STRING, TIME
+from lochan.pools.kinds import BOOL, INT, JSON, STRING, TIME
 
 BYTES_MAX = 256  # of each end of a span
 _NULL_LEAST, _BOOL, _NUMBER, _TIME, _STRING, _JSON, _NULL_GREATEST = 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0xF0
@@ -55,9 +55,6 @@ class Span(NamedTuple):
 
     low: bytes
     high: bytes
-
-    def meets(self, other: "Span") -> bool:
-        return self.low <= other.high and other.low <= self.high
 
 
 def encode(values: Sequence[Any], settings: PoolSettings) -> bytes:

@@ -25,27 +25,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, SCALARS, STRING, TIME
 from lochan.pools.nullable_shapes import joined
-from lochan.pools.shape import (
-    ARRAY,
-    BOOL,
-    DECIMAL,
-    FLOAT,
-    INT,
-    JSON,
-    NULL,
-    OBJECT,
-    SCALARS,
-    STRING,
-    TEXT_TIME,
-    TIME,
-    Array,
-    Object,
-    Type,
-    kind_of,
-    sure,
-    unify,
-)
+from lochan.pools.shape import TEXT_TIME, Array, Object, Type, kind_of, sure, unify
 
 SHAPE_COLUMN, BODY_COLUMN = "_shape", "_body"
 COLUMNS_MAX = SHAPES_MAX = 1_000  # beyond these, writing and reading cost more than text

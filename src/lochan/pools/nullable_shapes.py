@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from lochan.pools.shape import NULL, Maybe, Object, Type, encode, sure
+from lochan.pools.kinds import NULL
+from lochan.pools.shape import Maybe, Object, Type, encode, sure
 
 
 def joined(shapes: Iterable[Object]) -> dict[Object, Object]:

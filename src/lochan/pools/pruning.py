@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools import keys
+from lochan.pools.kinds import TIME
 from lochan.pools.row_tests import All, Compare, Either, IsNull, Missing, OneOf, Scalar, Test
-from lochan.pools.shape import TIME, Path
+from lochan.pools.shape import Path
 from lochan.pools.snapshot import Indices, Snapshot
 from lochan.pools.tree_pruning import Within, is_anywhere
 

@@ -26,13 +26,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-NULL, BOOL, INT, FLOAT, STRING, TIME, JSON = "null", "bool", "int", "float", "string", "time", "json"
-OBJECT, ARRAY = "object", "array"
-DECIMAL = "decimal"  # not a kind of a shape
-ORIGINAL = "original"  # nor is this: the text of a time, if it is kept beside it
-TEXT_TIME = f"{TIME}:text"  # the type of such a time
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, SCALARS, STRING, TIME
+
+TEXT_TIME = f"{TIME}:text"  # the type of a time whose text is kept beside it
 _WITH_MORE = (f"{TIME}:", f"{DECIMAL}:")  # prefixes of types that are more than their kind
-SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
 DEPTH_MAX = 32  # deeper values are kept as text; engines refuse far deeper ones
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -91,10 +88,10 @@ def type_at(type: Type, path: Iterable[str]) -> Type | None:
     return type
 
 
-def is_told(type: Type) -> bool:
+def decides_nulls(type: Type) -> bool:
     """Whether the type alone tells which fields are null."""
     if isinstance(type, Object):
-        return all(is_told(each) for _, each in type.fields)
+        return all(decides_nulls(each) for _, each in type.fields)
     return not isinstance(type, Maybe)
 
 

@@ -18,8 +18,9 @@ from lochan.formats import bloom
 from lochan.formats.pool_settings import path_text
 from lochan.pools.facts import ColumnFacts
 from lochan.pools.forms import Form
+from lochan.pools.kinds import DECIMAL, FLOAT, INT, NULL, SCALARS, STRING, TIME
 from lochan.pools.row_tests import All, Compare, Either, Has, IsNull, Missing, OneOf, Test, Unlike, Valued
-from lochan.pools.shape import DECIMAL, FLOAT, INT, NULL, SCALARS, STRING, TIME, Leaf, Path, kind_of
+from lochan.pools.shape import Leaf, Path, kind_of
 
 Judged = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

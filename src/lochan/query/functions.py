@@ -73,7 +73,6 @@ FUNCTIONS: dict[str, Signature] = {
 
 CONDITIONS = ("has", "missing", "is", "is_error", "grep", "cidr_match", "bool")  # they give true or false
 
-CASTS = ("int64", "float64", "string", "time", "duration", "bool", "ip")
 
 AGGREGATES: dict[str, Signature] = {
     "count": Signature("count([e])", 0, 1, "the number of rows, or of those where e is neither missing nor null"),

@@ -24,7 +24,8 @@ from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import NULL, Leaf, Object, Path, Type
+from lochan.pools.kinds import NULL
+from lochan.pools.shape import Leaf, Object, Path, Type
 
 
 class Digits(NamedTuple):
@@ -84,7 +85,7 @@ class Source(Protocol):
 
     @property
     def text_shapes(self) -> Collection[int]:
-        """Of the shapes, those that only rows have which are text."""
+        """The shapes that only rows kept as text have."""
 
     @property
     def key(self) -> Path | None:

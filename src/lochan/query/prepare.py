@@ -41,7 +41,7 @@ async def prepare(
     ref: str = "",
 ) -> Prepared:
     """`current` is the source that a query without `from` means, `pool` or `pool@branch`; `ref` is where sources are
-    read that name none. Raises QueryError. What it opens is closed by whoever closes `opening`."""
+    read that name none. Raises QueryError. Closing `opening` closes what it opens."""
     try:
         read = _read(text, current, now)
     except RecursionError:

@@ -35,8 +35,7 @@ from lochan.errors import LochanError
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:
-    from lochan.api.wrappers.records import AuditLine
-    from lochan.api.wrappers.stack import Caller
+    from lochan.api.wrappers.records import AuditLine, Caller
 
 Row = TypeVar("Row")
 
@@ -44,7 +43,7 @@ FOLDER: Final = "_lake/usage"
 FILE_ROWS: Final = 20_000
 WAITING_ROWS_MAX: Final = 200_000  # some 60 MB at the worst paths
 _LINES_EVERY_S, _LINES_FULL, _LINES_WAITING_MAX = 1.0, 1_000, 20_000
-_LAST_S = 10.0  # what the last rows have, when the process is told to stop
+_LAST_S = 10.0  # how long the last rows may take, when the process has to stop
 _MICROSECONDS = 1_000_000
 _encoder = msgspec.json.Encoder()
 _log, _requests, _audit = (logging.getLogger(f"lochan.{name}") for name in ("server", "access", "audit"))
@@ -154,7 +153,7 @@ class AccessLog:
         self.close = self._gathered.close
 
     async def _write(self, lines: Sequence[AccessLine]) -> None:
-        """One record for all of them; in a thread, for whoever reads the other end of a pipe may be slow. The text is
+        """One record for all of them; in a thread, because the reader of a pipe may be slow. The text is
         made here: two threads that take turns at the interpreter lose more by it than one has to do."""
         if _requests.isEnabledFor(logging.INFO):
             await asyncio.to_thread(_requests.info, "%s", "\n".join([self._line(line) for line in lines]))

@@ -10,10 +10,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import logging
-import sys
-from collections.abc import Awaitable, Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from lochan.api.options import EngineOptions
@@ -44,7 +41,7 @@ async def keep_expiring(session: Session, clock: Clock, ids: Ids, days: float) -
 
 
 async def keep_trimming(session: Session, clock: Clock, ids: Ids) -> None:
-    """Trims the journals, until it is cancelled. Whoever writes to a journal trims it behind itself; here the rest is
+    """Trims the journals, until it is cancelled. A writer of a journal trims it too; here the rest is
     done: in a bucket slots may go only when they are a day old, and then perhaps nobody writes any more."""
     await _repeat("trim the journals", clock, ids, _EVERY_S, lambda: _trim(session))
 
@@ -126,28 +123,3 @@ def _of_glibc(name: str) -> Callable[..., int] | None:
     except (AttributeError, OSError):
         return None
     return found
-
-
-def arrow_without_pandas() -> None:
-    """Arrow asks whether a list is one of pandas' kinds, and imports pandas for that where it is installed: 50 MB, and
-    a quarter of a second in which nobody is answered. Told once that there is no pandas, it believes that; whoever
-    imports pandas themselves still gets it."""
-    if "pandas" in sys.modules:
-        return
-    absent = _Absent()
-    sys.meta_path.insert(0, absent)
-    try:
-        import pyarrow as pa
-
-        pa.array([0])
-    finally:
-        sys.meta_path.remove(absent)
-
-
-class _Absent:
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name == "pandas":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return None

@@ -1,4 +1,4 @@
-"""What a server tells of itself to Prometheus. Every process counts for itself, in files that one of them adds up.
+"""What a server reports to Prometheus. Every process counts for itself, in files that one of them adds up.
 
 An answer is counted in plain numbers, which go to the files together, some times a second: a count in a file takes
 longer than finding the object.
@@ -76,7 +76,7 @@ class Metrics:
 
 
 def exposition() -> bytes:
-    """Of all processes, in Prometheus' text form."""
+    """The metrics of all processes, in Prometheus' text form."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
 

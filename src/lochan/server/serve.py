@@ -18,9 +18,9 @@ from lochan.errors import Refused, Transient
 from lochan.server.metrics import use_folder
 from lochan.server.settings import Listener
 
-STOP_S = 25  # what a worker has for the requests it is answering when it is told to stop
+STOP_S = 25  # how long a worker may take to finish its requests when it has to stop
 _BUFFER_BYTES = 512 << 10  # what is read at once of a body; and a request head may have, Granian answers 431 to more
-_H2_HEAD_BYTES = 64 << 10  # 16 MB unless told
+_H2_HEAD_BYTES = 64 << 10  # 16 MB by default
 _H2_STREAMS = 100
 _FILES_BESIDE = 512  # what a process has open beside its connections
 _NO_LOG_OF_ITS_OWN: Final = {"loggers": {"_granian": {"handlers": [], "propagate": True}}}
@@ -108,7 +108,7 @@ def _accepts(listener: Listener) -> bool:
 
 
 def listen(listener: Listener) -> None:
-    """Until it is told to stop. The first thing a new process does."""
+    """Runs until it has to stop. The first thing a new process does."""
     from granian import Granian
     from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
     from granian.http import HTTP1Settings, HTTP2Settings
@@ -128,7 +128,7 @@ def listen(listener: Listener) -> None:
         http=HTTPModes.http1 if s3 else HTTPModes.auto,
         websockets=False,
         backlog=4096,
-        backpressure=_room_for(listener.limits.connections),  # who may stay is for `connections.py` to say
+        backpressure=_room_for(listener.limits.connections),  # `connections.py` decides who may stay
         http1_settings=HTTP1Settings(header_read_timeout=round(head_s * 1_000), max_buffer_size=_BUFFER_BYTES),
         http2_settings=HTTP2Settings(max_headers_size=_H2_HEAD_BYTES, max_concurrent_streams=_H2_STREAMS),
         log_level=LogLevels.warning,

@@ -1,4 +1,4 @@
-"""The settings of a server. Whoever starts it has read the configuration and the environment."""
+"""The settings of a server. Its starter has read the configuration and the environment."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -107,7 +107,7 @@ def restored(first: int, last: int, placed: Iterable[tuple[int, Change]]) -> Inl
 
 
 def weight(change: Change) -> int:
-    """About the size of a change in bytes. Called at every put, of which few have metadata."""
+    """About the size of a change in bytes. Called at every put; few puts have metadata."""
     if isinstance(change, Tombstone):
         return len(change.path) + 8
     size = len(change.path) + 96

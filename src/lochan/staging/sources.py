@@ -202,7 +202,7 @@ class SelectedRows(NamedTuple):
         return [next(each[owner]) for owner in self.owners.tolist()]
 
     def table(self) -> pa.Table:
-        """Of ENTRY_SCHEMA."""
+        """Rows of ENTRY_SCHEMA."""
         if not len(self.rows):
             return _NO_ROWS
         if len(self.sources) == 1:

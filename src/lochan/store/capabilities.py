@@ -5,7 +5,6 @@ changes what a store does, so it hides the capabilities of the store inside, exc
 
     local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, WriterProcess
     S3, Azure      Tagging
-    a cache        Forgetting
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
@@ -40,12 +39,6 @@ class Tagging(Protocol):
 
     def tagged(self, tags: Mapping[str, str]) -> Store:
         """The same store, but objects that are put through the result (`put`, `put_stream`) have these tags."""
-
-
-@runtime_checkable
-class Forgetting(Protocol):
-    def forget(self, path: str) -> None:
-        """The next read asks the store again, because the copy of this object was wrong."""
 
 
 @runtime_checkable

@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import TypeVar
 
 from lochan.errors import Corrupt, FutureFormat, Gone, NotFound
-from lochan.store.capabilities import Forgetting, capability
 from lochan.store.protocol import Store
 
 READS_MAX = 8
@@ -32,13 +31,8 @@ class ReadDoubt:
         return not is_known and len(self._digests) < READS_MAX
 
 
-async def read_checked(
-    read: Callable[[], Awaitable[bytes]],
-    decode: Callable[[bytes], Awaitable[T]],
-    forget: Callable[[], None] = lambda: None,
-) -> T:
-    """The result of `decode` for the bytes. Raises what `decode` raises for the last attempt. `forget` is called after
-    wrong bytes, for a cache."""
+async def read_checked(read: Callable[[], Awaitable[bytes]], decode: Callable[[bytes], Awaitable[T]]) -> T:
+    """The result of `decode` for the bytes. Raises what `decode` raises for the last attempt."""
     doubt = ReadDoubt()
     while True:
         data = await read()
@@ -47,18 +41,11 @@ async def read_checked(
         except (Corrupt, FutureFormat):  # a flipped bit in the version looks like either
             if not doubt.again(data):
                 raise
-        forget()
 
 
 async def get_checked(store: Store, path: str, decode: Callable[[bytes], Awaitable[T]]) -> T:
     """`read_checked` for an object."""
-
-    def forget() -> None:
-        cache = capability(store, Forgetting)
-        if cache is not None:
-            cache.forget(path)
-
-    return await read_checked(lambda: store.get(path), decode, forget)
+    return await read_checked(lambda: store.get(path), decode)
 
 
 @contextmanager

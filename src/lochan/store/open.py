@@ -1,13 +1,8 @@
 """Opening a store: from a URL or a `StoreLocation` to a store, and from a store to the stack of wrappers the lake uses:
 
-    cache      answers for objects that never change
-    retry      repeats what may be repeated
-    counting   counts each attempt
-    faults     fails on purpose, in tests
-    latency    waits on purpose, in tests and benchmarks
-    the store  as `open_store` returned it
-
-Each wrapper is there only on request, except the retry, which is always there.
+retry      repeats what may be repeated
+counting   counts each attempt, on request
+the store  as `open_store` returned it
 """
 
 import os
@@ -24,7 +19,6 @@ from lochan.store.retry import DEADLINE_S, RetryStore, nothing_is_immutable
 
 if TYPE_CHECKING:
     from lochan.store.counts import RequestCounts
-    from lochan.store.faults import Chooser
 
 
 _NONE: Mapping[str, str] = {}
@@ -88,31 +82,14 @@ def stack(
     immutable: Callable[[str], bool] = nothing_is_immutable,
     retry_s: float = DEADLINE_S,
     counts: "RequestCounts | None" = None,
-    choose: "Chooser | None" = None,
-    delay: Callable[[str], float] | None = None,
-    cache_folder: str = "",
-    cache_bytes_max: int = 0,
 ) -> Store:
-    """`immutable` tells which paths are written once, for the cache and for resuming a broken stream."""
-    # Imported where they are used: a short command should not pay for wrappers that it does without.
-    if delay is not None:
-        from lochan.store.faults import LatencyStore
-
-        store = LatencyStore(store, clock, delay)
-    if choose is not None:
-        from lochan.store.faults import FaultStore
-
-        store = FaultStore(store, clock, choose)
+    """`immutable` tells which paths are written once, for resuming a broken stream."""
     if counts is not None:
+        # Imported where it is used: a short command should not pay for a wrapper that it does without.
         from lochan.store.counts import CountingStore
 
         store = CountingStore(store, counts)
-    store = RetryStore(store, clock, ids, deadline_s=retry_s, immutable=immutable)
-    if cache_folder and cache_bytes_max:
-        from lochan.store.cache import CacheStore
-
-        store = CacheStore(store, cache_folder, cache_bytes_max, clock, immutable)
-    return store
+    return RetryStore(store, clock, ids, deadline_s=retry_s, immutable=immutable)
 
 
 _PROFILE = ("profile", "credentials_file")

@@ -21,7 +21,7 @@ _PATIENCE_S = 30.0
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
     url: str
-    rounds: int  # races in which one creator was told that it won
+    rounds: int  # races in which the store confirmed one creator
     skew_s: float  # the store's clock minus ours; 0 if no difference can be measured
     latency_s: float  # of a create, the median
 

@@ -1,4 +1,4 @@
-"""Folders for files that a process needs temporarily. Whoever creates one removes it.
+"""Folders for files that a process needs temporarily. The process that creates one removes it.
 
 A killed command cannot. So all folders of a command are in one folder, with a lock that ends with the process, however
 it ends. The next command that creates a folder removes those whose lock nobody holds. Process ids would not work: those
@@ -54,7 +54,7 @@ def place() -> str | None:
 
 
 def _lock(folder: str) -> int:
-    """The lock file gets its name after it is locked: whoever finds it unlocked knows that its holder is gone."""
+    """The lock file gets its name after it is locked: if it is found unlocked, its holder is gone."""
     import fcntl
     from pathlib import Path
 

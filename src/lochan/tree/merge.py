@@ -222,8 +222,8 @@ def _mixed(
     untouched = _same(base, in_base, ours, in_ours)
     clash = ~alike & ~untouched
     decided = strategy.decide(paths)
-    asked = np.flatnonzero(clash & (decided != SOURCE) & (decided != DEST) & (decided != BASE))
-    conflicts = _conflicts(paths, asked, (base, in_base), (ours, in_ours), (theirs, in_theirs))
+    undecided = np.flatnonzero(clash & (decided != SOURCE) & (decided != DEST) & (decided != BASE))
+    conflicts = _conflicts(paths, undecided, (base, in_base), (ours, in_ours), (theirs, in_theirs))
     take, undo = ~alike & (untouched | (decided == SOURCE)), clash & (decided == BASE)
     change = take | undo
     if not change.any():

@@ -4,7 +4,7 @@
 again, and it is Corrupt if the same bytes come back (`store/checked_reads.py`).
 
 The local copy of a range that was just written is made behind the answer, because nobody who waits for a commit needs
-it. Whoever asks for a copy that is being made waits for it.
+it. A caller that needs a copy that is being made waits for it.
 
     written ──> waiting ──> being made ──> on the disk       one at a time, and none while a tree is put together,
                    └──────────^  somebody asks for it        unless more of them wait than may be held

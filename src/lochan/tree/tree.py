@@ -6,7 +6,7 @@ in this range or in another one, and the ranges in between are not opened.
 """
 
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
@@ -52,11 +52,6 @@ class Tree:
         rows = await self._load(self.ranges[at])
         row = rows.find(key)
         return None if row < 0 else rows.entry(row)
-
-    async def get_many(self, paths: Iterable[str]) -> dict[str, Entry]:
-        """The paths that exist, in path order. For up to thousands: it looks up path by path."""
-        found = {path: await self.get(path) for path in sorted(set(paths))}
-        return {path: entry for path, entry in found.items() if entry is not None}
 
     async def has_many(self, paths: pa.StringArray) -> Mask:
         """For each path, whether it exists. REQUIRES: they ascend."""

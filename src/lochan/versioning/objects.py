@@ -42,7 +42,7 @@ class SizedBody(Protocol):
 
     @property
     def checksums(self) -> Mapping[str, str | None]:
-        """To be computed on the way, and compared where a value is given."""
+        """Computed while the body passes, and compared if a value is given."""
 
     async def whole(self) -> bytes: ...
 
@@ -80,7 +80,7 @@ async def put(
     check: Check | None = None,
 ) -> Entry:
     """Durable and visible to everybody when it returns. What is known of the body besides its bytes is kept in an
-    entry; in a workspace a body of which nothing is known is a plain file."""
+    entry; in a workspace an unknown body is a plain file."""
     check_key(path)
     if check is not None:
         check(await find(repository, branch, path))  # before the bytes are sent, and again when it is staged

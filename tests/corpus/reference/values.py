@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from lochan.pools.kind_order import PLACES
+from lochan.pools.kinds import PLACES
 
 
 class _Mark:

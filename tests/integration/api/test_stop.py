@@ -32,7 +32,7 @@ def test_what_runs_at_the_end(impatient: LochanServer, tmp_path: Path) -> None:
     assert len(client.query(FIRST).rows) == 2
     stands_still(client)
     with client.begun(ENDLESS) as taken, closing(client.sent(LONG)) as long:
-        running(client, LONG)  # one that has not begun would be told that the server stops
+        running(client, LONG)  # one that has not begun would get the error that the server stops
         begun = time.monotonic()
         impatient.process.send_signal(signal.SIGTERM)
         with pytest.raises(http.client.IncompleteRead):

@@ -54,7 +54,7 @@ def test_what_was_put_comes_back(s3: Any, bucket: str) -> None:
     s3.delete_object(Bucket=bucket, Key="main/data/a.csv")
     refused("NoSuchKey", s3.get_object, Bucket=bucket, Key="main/data/a.csv")
     assert refused("404", s3.head_object, Bucket=bucket, Key="main/data/a.csv")
-    s3.delete_object(Bucket=bucket, Key="main/data/a.csv")  # what is not there counts as deleted
+    s3.delete_object(Bucket=bucket, Key="main/data/a.csv")  # a missing key counts as deleted
 
 
 def test_buckets_are_repositories(server: LochanServer, s3: Any, bucket: str) -> None:

@@ -1,5 +1,5 @@
 """The same clients over TLS, where most of them sign their bodies in another way: in chunks with a checksum behind
-them, or not at all. Each is told of the certificate and writes and reads the same small tree."""
+them, or not at all. Each gets the certificate, and writes and reads the same small tree."""
 
 import subprocess
 import sys

@@ -180,7 +180,7 @@ def test_what_others_wrote_cannot_break_an_answer(server: LochanServer, s3: Any,
         )
         if name != "ResponseExpires":
             answer = urllib3.request("GET", link)
-            # boto3 signs links by version 2 unless told, which cannot cover a line break.
+            # By default boto3 signs links by version 2, which cannot cover a line break.
             assert (answer.status, "x-evil" in answer.headers) == (403, False), answer.headers
     link = s3.generate_presigned_url(
         "get_object", {"Bucket": bucket, "Key": "main/a", "ResponseContentDisposition": 'attachment; filename="ü"'}

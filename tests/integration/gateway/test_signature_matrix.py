@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.auth import HmacV1Auth
 
-from lochan.access.actions import ACTIONS
-from lochan.server.gateway.operations import configuration
+from lochan.access.policy import ACTIONS
+from lochan.server.gateway.operations import buckets as configuration
 from lochan.server.gateway.routes import ROUTES
 from tests.integration.gateway.wire import FORMS, Answer, Sent, Wire, signed, unsigned
 from tests.servers.lochan import LochanServer

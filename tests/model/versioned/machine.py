@@ -12,7 +12,6 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from lochan.store.faults import StoreFault
 from lochan.store.threads import Threads
 from tests.model.versioned.linearize import SentRequest, linearized, predicted, works
 from tests.model.versioned.places import CALM, LAKES, Place, Storm, at_once
@@ -20,6 +19,7 @@ from tests.model.versioned.reader import LakeReader, check_moment, check_readers
 from tests.model.versioned.requests import NAMES, PREFIXES, Request, draw
 from tests.model.versioned.state import State
 from tests.model.versioned.verbs import UNKNOWN, play
+from tests.store_faults import StoreFault
 
 _IN_STORMS = ("(injected)", "did not say whether")  # a checkpoint or a compaction failed, and will be tried again
 _lake = st.integers(0, LAKES - 1)

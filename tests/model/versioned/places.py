@@ -13,7 +13,6 @@ from lochan.ids import Ids
 from lochan.journal.journal import Settings
 from lochan.journal.open import Journals
 from lochan.lake import LAKE_JOURNAL, Lake, LakeOptions
-from lochan.store.faults import FITTING, StoreFault
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack
 from lochan.store.protocol import Store
@@ -23,6 +22,7 @@ from lochan.versioning.repositories import Repositories
 from lochan.versioning.upkeep import StagingUpkeep
 from tests.model.versioned.requests import FOLDERS, Request
 from tests.model.versioned.verbs import ANN, TINY, play
+from tests.store_faults import FITTING, FaultStore, LatencyStore, StoreFault
 
 LAKES = 3
 _DAY_S = 86_400.0
@@ -89,7 +89,7 @@ class Weather:
             return None
         self.storm = self.storm._replace(appends=False, length=left - 1)
         if fault is StoreFault.HIDDEN and verb != "list":
-            return None  # whoever asks for a file by its name finds it: that much a store must promise
+            return None  # a store must promise at least that a file is found by its name
         if fault is StoreFault.CORRUPT and ("/data/" in path or "/workspaces/" in path):
             return None  # of bytes that others wrote there is nothing yet to compare them with
         if fault in FITTING[verb]:
@@ -148,14 +148,9 @@ class Place:
             await self._lakes[number].close()
 
     async def _opened(self, number: int) -> Lake:
-        store: Store = stack(
-            self._store,
-            clock=self.clock,
-            ids=self._ids,
-            retry_s=_RETRY_S,
-            choose=self.weather[number].choose,
-            delay=lambda verb: 0.0001,
-        )
+        slow = LatencyStore(self._store, self.clock, lambda verb: 0.0001)
+        faulty = FaultStore(slow, self.clock, self.weather[number].choose)
+        store: Store = stack(faulty, clock=self.clock, ids=self._ids, retry_s=_RETRY_S)
         file = lake_file.decode(await store.get(lake_file.PATH), store.url)
         journals = Journals(store, file, "", self.clock, self._ids, _SETTINGS, self._alarm, group=_GROUP)
         own = await journals.open(LAKE_JOURNAL, (Repositories, AccessState))

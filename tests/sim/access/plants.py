@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lochan.access import freshness
-from lochan.access.freshness import Freshness
+from lochan.access import open_access as freshness
+from lochan.access.open_access import Freshness
 from lochan.journal.rules import Anchor
 from tests.sim.plants import Plant, ShortDay
 
@@ -20,7 +20,7 @@ def _trusting(journal: Any, clock: Any) -> Freshness:
 
 
 class _AtItsAnswer(ShortDay):
-    def anchor_of_absent(self, number: int, *, asked: float, answered: float) -> Anchor:
+    def anchor_of_absent(self, number: int, *, sent: float, answered: float) -> Anchor:
         return Anchor(number, answered)
 
 

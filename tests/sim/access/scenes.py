@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from lochan.access import freshness
+from lochan.access import open_access as freshness
 from lochan.access.state import AccessState
 from lochan.errors import LochanError, Transient
 from lochan.formats.lake_events import AdminCreated, KeyCreated, KeyRevoked, UserCreated
@@ -38,7 +38,7 @@ class Gate:
     plant: Plant
     bucket: bool
     moment: int = 0  # counts what people can tell apart
-    revoked: float = inf  # the moment at which somebody was told that the key is revoked
+    revoked: float = inf  # the moment when a client got the answer that the key is revoked
     opened: list[Journal] = field(default_factory=list)
 
     async def open(self, machine: Machine) -> Journal:

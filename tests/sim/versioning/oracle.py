@@ -1,4 +1,4 @@
-"""The oracle of a repository: what really happened, by the store's own history, against what everybody was told.
+"""The oracle of a repository: what really happened, by the store's own history, against what clients were answered.
 
 Record n is what was first created in slot n. It is folded twice: by the code under test, and by the model, which knows
 what was asked for. After every record the two must agree, read from the true files:

@@ -12,7 +12,6 @@ from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
 from lochan.staging.compaction import CompactionLimits
 from lochan.staging.runs import Runs
-from lochan.store.faults import LatencyStore
 from lochan.store.protocol import Store
 from lochan.store.retry import RetryStore
 from lochan.store.threads import Threads
@@ -26,6 +25,7 @@ from tests.sim.machine import Machine
 from tests.sim.request import Request
 from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.view import View
+from tests.store_faults import LatencyStore
 
 ID = "repo"
 SMALL = RangeCut(2, 2, 4)  # so that a few paths make several ranges

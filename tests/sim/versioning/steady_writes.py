@@ -18,7 +18,7 @@ from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.place import WHOLE, Place
 from tests.sim.world import World
 
-# No crash, no fault and no jump but the one that a seed plants: what is promised, is promised to who goes on.
+# No crash, no fault and no jump, except the one that a seed plants: the promise is to clients that go on.
 BUDGETS = {**WALK_BUDGETS, "fault": 0, "jump": 0, "crash": 0, "stall": 0, "skew": 0, "stale": 0}
 MAX_STEPS = 20_000
 EVENTS_MAX = 1_000

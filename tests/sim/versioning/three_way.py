@@ -9,7 +9,7 @@ Changed = dict[str, str | None]  # path -> what it holds now; None: nothing
 
 
 class Clash(Exception):
-    """Both sides changed the same path, and not alike."""
+    """Both sides changed the same path in different ways."""
 
 
 def changes(before: Content, after: Content) -> Changed:

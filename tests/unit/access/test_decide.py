@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from lochan.access import resources
-from lochan.access.actions import ACTIONS
-from lochan.access.rights import explain, visible
+from lochan.access.policy import ACTIONS
+from lochan.access.rights import explain
 from lochan.access.state import AccessState
 from lochan.errors import Invalid, NotFound
 from lochan.formats.lake_events import PolicyAttached, PolicyDetached, Statement, UserCreated
-from lochan.versioning.repositories import Repository
 from tests.unit.access.place import access_with, allow, allowed, apply, deny
 
 MAIN = "repository/sales/branch/main"
@@ -197,13 +196,6 @@ def test_what_the_ready_policies_allow(policy: str, may: list[str], may_not: lis
         assert allowed(access, "bob", action, on[action.partition(":")[0]]), action
     for action in may_not:
         assert not allowed(access, "bob", action, on[action.partition(":")[0]]), action
-
-
-def test_only_what_may_be_listed_is_visible() -> None:
-    all = [Repository(f"id{name}", name, "files", "main", 0, "", {}) for name in ("sales", "staff", "web")]
-    access = access_with({"a": [allow("fs:ListRepositories", "repository/s*"), deny("*", "repository/staff")]})
-    assert [each.name for each in visible(access, "bob", all)] == ["sales"]
-    assert visible(access, "eve", all) == []
 
 
 def test_the_deciding_statement_is_returned() -> None:

@@ -11,8 +11,7 @@ from random import Random
 
 import pytest
 
-from lochan.access.freshness import ANSWER_S, TRUST_S, Freshness
-from lochan.access.open_access import OpenAccess
+from lochan.access.open_access import ANSWER_S, TRUST_S, Freshness, OpenAccess
 from lochan.access.policies import attach, detach
 from lochan.access.users import create_key, create_user, delete_user, find_key, revoke_key
 from lochan.errors import LochanError, NotFound, Transient
@@ -231,7 +230,7 @@ def test_under_steady_traffic_nobody_waits_for_a_probe() -> None:
 def test_on_a_disk_every_request_probes_and_nothing_waits(tmp_path: Path) -> None:
     async def work() -> None:
         LocalStore(str(tmp_path), create=True)
-        clock = Machine(Time())  # stands still: whoever slept would sleep for ever
+        clock = Machine(Time())  # stands still: a sleep would never end
         counts = RequestCounts()
         admin = (await Lake.create(LocalStore(str(tmp_path)), clock=clock)).open_access()
         await _user_with_key(admin)

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.actions import ACTIONS, READING, WRITING
 from lochan.access.policies import parse_statements, statement_rows
-from lochan.access.policy import BUILT_IN, PATTERNS_MAX, STATEMENTS_MAX, check_statements
+from lochan.access.policy import ACTIONS, BUILT_IN, PATTERNS_MAX, READING, STATEMENTS_MAX, WRITING, check_statements
 from lochan.access.users import check_key_id, check_name, check_secret
 from lochan.errors import Invalid
 from lochan.formats.lake_events import Statement

@@ -7,7 +7,7 @@ from typing import BinaryIO
 import pytest
 
 from lochan.api import upload
-from lochan.api.results import UploadResult
+from lochan.api.object_results import UploadResult
 from lochan.api.upload import UploadFile, upload_files
 from lochan.connection import connect
 from lochan.errors import Invalid, NotFound

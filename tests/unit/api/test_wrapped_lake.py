@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lochan.access.actions import ACTIONS
+from lochan.access.policy import ACTIONS
 from lochan.access.rights import Denied
 from lochan.api import blocking
 from lochan.api.lake import Lake
 from lochan.api.session import Session
 from lochan.api.verbs import VERBS, Kind
 from lochan.api.wrappers.proxy import Wrapped
-from lochan.api.wrappers.records import AuditLine, Use
-from lochan.api.wrappers.stack import Caller, serve_lake
+from lochan.api.wrappers.records import AuditLine, Caller, Use, serve_lake
 from lochan.errors import Dirty, Invalid, NotFound, Refused
 from lochan.formats.record import Actor
 from lochan.lake import Lake as OpenLake

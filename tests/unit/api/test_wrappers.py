@@ -26,8 +26,7 @@ from lochan.api.options import CommitOptions
 from lochan.api.session import Session
 from lochan.api.streams import FolderSource
 from lochan.api.verbs import VERBS, Kind
-from lochan.api.wrappers.records import AuditLine, Use
-from lochan.api.wrappers.stack import Caller, serve_lake
+from lochan.api.wrappers.records import AuditLine, Caller, Use, serve_lake
 from lochan.errors import Dirty, LochanError, NotFound, PreconditionFailed, Refused
 from lochan.formats.record import Actor
 from lochan.lake import Lake as OpenLake

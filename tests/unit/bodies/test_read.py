@@ -12,13 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lochan.clock import SystemClock
 from lochan.errors import Corrupt, Gone, Invalid, Transient
 from lochan.formats.entry import Block, Entry
-from lochan.store.cache import CacheStore
 from lochan.store.capabilities import Wrapper
 from lochan.store.counts import CountingStore, RequestCounts
-from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack
@@ -26,6 +23,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined
+from tests.store_faults import FaultStore, StoreFault
 from tests.unit.bodies.factories import bodies, in_blocks, sent
 from tests.unit.store.clocks import StillClock, counting_ids
 
@@ -171,19 +169,6 @@ def test_damage_on_the_way_is_read_again_or_told(damaged: int) -> None:
     run(play())
 
 
-def test_a_damaged_copy_in_the_cache_is_fetched_again(tmp_path: Path) -> None:
-    async def play() -> None:
-        store = MemoryStore()
-        entry = await in_blocks(store, [b"0123456789abcdef"])
-        faulty = FaultStore(store, StillClock(), _once(0, StoreFault.CORRUPT))
-        cache = CacheStore(faulty, str(tmp_path), 1 << 20, SystemClock(), lambda path: True)
-        assert await BodyReader(cache).read_all(entry) == b"0123456789abcdef"
-        assert await BodyReader(cache).read_all(entry) == b"0123456789abcdef"
-        assert len(faulty.shots) == 2
-
-    run(play())
-
-
 @pytest.mark.thorough
 @settings(deadline=None)
 @given(
@@ -214,9 +199,8 @@ def test_a_body_is_right_after_lost_answers_and_retries() -> None:
     async def play() -> None:
         inner = MemoryStore()
         faults = [StoreFault.LOST, StoreFault.UNAVAILABLE, StoreFault.TIMEOUT, None]
-        store = stack(
-            inner, clock=StillClock(), ids=counting_ids(), choose=lambda verb, path: faults.pop(0) if faults else None
-        )
+        faulty = FaultStore(inner, StillClock(), lambda verb, path: faults.pop(0) if faults else None)
+        store = stack(faulty, clock=StillClock(), ids=counting_ids())
         entry = await bodies(store).write("a", sent(b"1234"), mint=1)
         assert await BodyReader(store).read_all(entry) == b"1234"
         assert entry.blocks[0].sha256 == hashlib.sha256(b"1234").digest()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from copy import copy
-from pathlib import Path
 
 from lochan.store.capabilities import Wrapper
 from lochan.store.counts import RequestCounts
@@ -12,6 +11,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.bodies.body import ready
 from tests.run import run
 from tests.store_contract import MIB, chunks
+from tests.store_faults import FaultStore, LatencyStore
 from tests.unit.bodies.factories import bodies, sent
 from tests.unit.store.clocks import StillClock, counting_ids
 
@@ -38,18 +38,10 @@ class Tagged(Wrapper):
         return await super().put_stream(path, chunks)  # type: ignore[arg-type]
 
 
-def test_each_file_carries_its_own_path(tmp_path: Path) -> None:
+def test_each_file_carries_its_own_path() -> None:
     store, counts = Tagged(MemoryStore()), RequestCounts()
-    whole = stack(
-        store,
-        clock=StillClock(),
-        ids=counting_ids(),
-        counts=counts,
-        choose=lambda verb, path: None,
-        delay=lambda verb: 0.0,
-        cache_folder=str(tmp_path),
-        cache_bytes_max=MIB,
-    )
+    faulty = FaultStore(LatencyStore(store, StillClock(), lambda verb: 0.0), StillClock(), lambda verb, path: None)
+    whole = stack(faulty, clock=StillClock(), ids=counting_ids(), counts=counts)
 
     async def play() -> None:
         made = bodies(whole, tag_paths=True, block_bytes=5 * MIB)

@@ -11,7 +11,6 @@ from lochan import failpoints
 from lochan.errors import BadDigest, DiskFull, Invalid, Transient
 from lochan.formats.entry import Block, Entry
 from lochan.store.counts import CountingStore, RequestCounts
-from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
@@ -19,6 +18,7 @@ from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import MIB, paths
+from tests.store_faults import FaultStore, StoreFault
 from tests.unit.bodies.factories import NOW, REPOSITORY, bodies, sent
 from tests.unit.store.clocks import StillClock
 

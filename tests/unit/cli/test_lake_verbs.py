@@ -156,7 +156,7 @@ def test_a_repository_is_refused(words: tuple[str, ...], code: int, message: str
 @pytest.mark.parametrize("answer, code", [("y\n", 0), ("n\n", 5), ("\n", 5)])
 def test_on_a_terminal_it_asks(answer: str, code: int, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lochan("repo", "create", "demo-repo")
-    monkeypatch.setattr("lochan.cli.prompt.is_terminal", lambda: True)
+    monkeypatch.setattr("lochan.cli.options.is_terminal", lambda: True)
     result = lochan("repo", "delete", "demo-repo", stdin=answer)
     assert result.exit_code == code
     assert "Delete repository demo-repo with all its history?" in result.stdout

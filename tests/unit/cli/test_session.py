@@ -10,8 +10,8 @@ import pytest
 
 from lochan import __version__
 from lochan.cli.session import actor, read
+from lochan.config.credentials import store_options, with_options
 from lochan.config.load import Config, Flag, load
-from lochan.config.store_options import store_options, with_options
 
 AWS = {"AWS_ACCESS_KEY_ID": "env-id", "AWS_SECRET_ACCESS_KEY": "env-secret", "AWS_SESSION_TOKEN": "env-token"}
 

@@ -18,7 +18,6 @@ from lochan.errors import Transient
 from lochan.ids import Ids
 from lochan.jobs.compaction import compact
 from lochan.lake import CacheFolder, Lake, LakeOptions
-from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.branches import create_branch
@@ -28,6 +27,7 @@ from lochan.versioning.heads.moves import merge
 from lochan.versioning.objects import delete, put
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
+from tests.store_faults import FaultStore, StoreFault, by_odds
 from tests.unit.engines.lake import ANN, QueryLake
 from tests.unit.pools.place import once
 

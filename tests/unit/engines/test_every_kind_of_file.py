@@ -34,7 +34,7 @@ ID, NUMBER = "[0-9A-Za-z]{27}", r"\d{20}"
 @dataclass(frozen=True)
 class Kind:
     pattern: str
-    harmless: bool = False  # whoever finds it damaged does without it
+    harmless: bool = False  # if it is damaged, readers do without it
     by_content: bool = False  # its name tells what it holds, and bits of Parquet that hold nothing do not matter
 
     def __str__(self) -> str:

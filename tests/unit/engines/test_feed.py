@@ -11,8 +11,8 @@ import pytest
 
 import lochan
 from lochan.api.blocking import Lake
-from lochan.api.compaction import CompactOptions
 from lochan.api.frames import FeedOptions
+from lochan.api.upkeep import CompactOptions
 from lochan.errors import Corrupt, Gone, Refused
 from lochan.lake import Lake as OpenLake
 from lochan.store.local import LocalStore

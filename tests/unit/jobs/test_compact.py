@@ -36,7 +36,8 @@ from lochan.jobs.job_entries import all_entries
 from lochan.jobs.messages import PoolTarget, TaskMessage, together
 from lochan.pools.facts import Facts, ShapeFacts
 from lochan.pools.keys import bounds
-from lochan.pools.shape import INT, Object
+from lochan.pools.kinds import INT
+from lochan.pools.shape import Object
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake

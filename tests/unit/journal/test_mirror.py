@@ -310,7 +310,7 @@ def test_a_damaged_batch_is_mirrored_again() -> None:
 
 # --- behind a writer -------------------------------------------------------------------------------------------------
 class Refusing:
-    """A bucket that is not there for a while."""
+    """A bucket that cannot be reached for a while."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()

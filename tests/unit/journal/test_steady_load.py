@@ -171,7 +171,7 @@ def test_a_reader_whose_checkpoints_have_gone_reads_on() -> None:
         clock = Clock()
         store = MemoryStore(clock=clock)
         journal = await open_journal(store, clock, aged=False)
-        old = await open_journal(store, clock, aged=False)  # at the beginning, and never told of anything
+        old = await open_journal(store, clock, aged=False)  # opened at the beginning, and never refreshed
         async for _ in steady(journal, clock, 600, 1.0):
             pass
         reader = await open_journal(store, clock, aged=False)

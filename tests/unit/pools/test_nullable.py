@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 
 from lochan.pools.layout import SHAPES_MAX, lay_out
 from lochan.pools.nullable_shapes import has_column, is_ambiguous, joined
-from lochan.pools.shape import Array, Maybe, Object, Type, decode, encode, is_told, kind_of, shape_id, type_at, type_of
+from lochan.pools.shape import (
+    Array,
+    Maybe,
+    Object,
+    Type,
+    decides_nulls,
+    decode,
+    encode,
+    kind_of,
+    shape_id,
+    type_at,
+    type_of,
+)
 from tests.unit.pools.rows import ROWS
 
 
@@ -135,5 +147,5 @@ def test_what_is_asked_of_a_type() -> None:
     assert type_at(found, ("a", "b")) == "time:YYYY-MM-DD"
     assert type_at(found, ("a", "b", "c")) is None
     assert kind_of(found.fields[0][1]) == "object"
-    assert not is_told(found)
-    assert is_told(of(a=of(b="null")))
+    assert not decides_nulls(found)
+    assert decides_nulls(of(a=of(b="null")))

@@ -10,24 +10,9 @@ from sqlglot import exp
 
 from lochan.pools import times
 from lochan.pools.json_row import row_text
+from lochan.pools.kinds import ARRAY, FLOAT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.pools.layout import Alternate, Member, lay_out
-from lochan.pools.shape import (
-    ARRAY,
-    FLOAT,
-    JSON,
-    NULL,
-    OBJECT,
-    STRING,
-    TIME,
-    Array,
-    Leaf,
-    Object,
-    Path,
-    Type,
-    kind_of,
-    numbered,
-    type_of,
-)
+from lochan.pools.shape import Array, Leaf, Object, Path, Type, kind_of, numbered, type_of
 from lochan.query.compile.sql import moment, null_of, number, sql_type
 from lochan.query.dialects import duckdb, duckdb_text, render, spark, spark_words
 from lochan.query.dialects.neutral import neutral

@@ -7,7 +7,7 @@ import pytest
 
 _ALONE = """
 import sys
-from lochan.server.maintenance import arrow_without_pandas
+from lochan.without_pandas import arrow_without_pandas
 arrow_without_pandas()
 import pyarrow as pa
 pa.table({"path": pa.array(["a", "b"])})

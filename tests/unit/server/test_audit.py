@@ -5,8 +5,7 @@ import logging
 import pytest
 
 from lochan.access.rights import Denied
-from lochan.api.wrappers.records import AuditLine
-from lochan.api.wrappers.stack import Caller
+from lochan.api.wrappers.records import AuditLine, Caller
 from lochan.errors import NotFound
 from lochan.server.logs import log_call
 

@@ -10,10 +10,9 @@ from lochan.access.users import create_key, create_user, revoke_key
 from lochan.clock import SystemClock
 from lochan.lake import Lake
 from lochan.server.connections import ConnectionGuard
-from lochan.server.gateway.authentication import identify
+from lochan.server.gateway.authentication import claimed, identify
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import S3Request
-from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.settings import ClientLimits
 from lochan.store.counts import CountingStore, RequestCounts

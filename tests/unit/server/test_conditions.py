@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from lochan.api.conditions import NO_CONDITIONS, ConditionFailed, Conditions
-from lochan.server.gateway.conditions import (
+from lochan.server.gateway.object_headers import (
     COPY_PREFIX,
     failed_condition,
     failed_read,

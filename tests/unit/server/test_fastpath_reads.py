@@ -91,7 +91,7 @@ def test_requests_of_every_kind(tmp_path: Path, flat: bool) -> None:
 async def _requests_of_every_kind(folder: Path, flat: bool) -> None:
     world = await opened(folder, flat=flat)
     count, statuses = 0, set()
-    for who in world.people:  # each is known by sight from here on
+    for who in world.people:  # from here on the cache knows each of them
         await world.both(signed(who, "GET", "/bucket/main/small"))
     for asked in _corpus(world.people):
         statuses.add((await world.both(asked)).status)

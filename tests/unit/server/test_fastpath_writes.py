@@ -121,7 +121,7 @@ def test_writes_of_every_kind(tmp_path: Path, flat: bool) -> None:
 async def _writes_of_every_kind(folder: Path, flat: bool) -> None:
     world = await opened(folder, flat=flat)
     statuses = set()
-    for who in world.people:  # each is known by sight from here on
+    for who in world.people:  # from here on the cache knows each of them
         await world.both(signed(who, "PUT", "/bucket/main/small", body=BODY))
     asks = list(_corpus(world))
     repository = await world.lake.open_repository("bucket")

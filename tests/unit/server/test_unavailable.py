@@ -71,7 +71,7 @@ def test_a_disk_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_it_is_one_kind_at_every_door() -> None:
     error = Unavailable("the folder is gone")
-    assert isinstance(error, Refused)  # whoever asks whether something was refused is told so
+    assert isinstance(error, Refused)  # code that handles refusals handles it too
     assert status_of(error) == 503
     assert error_response(error).headers["retry-after"] == "1"
     assert BY_KIND[error.kind] == REFUSED

@@ -66,5 +66,5 @@ def new_runs(open_bytes_max: int = 1 << 30) -> tuple[Runs, RequestCounts]:
 
 
 def ref(id: str, level: int = 1, size: int = 1) -> RunRef:
-    """Names a run that is not there: for what only looks at the layers."""
+    """Names a run that does not exist, for tests of layers alone."""
     return RunRef(id, f"runs/{id}-1.parquet", level, size, 0, size, "a", "z", 1)

@@ -162,7 +162,7 @@ def test_folders_are_jumped_over() -> None:
     view = View(staged(runs, [entry(path) for path in paths[1::2]]), base, runs)
     assert run(view.list(delimiter="/")).prefixes == [f"{folder:02d}/" for folder in range(20)]
     assert view.cost.rows < 200
-    assert base.batches <= 40  # of 50: one batch tells of a folder, the next one is looked for behind it
+    assert base.batches <= 40  # of 50: one batch shows a folder, and the search goes on after it
 
 
 @pytest.mark.thorough

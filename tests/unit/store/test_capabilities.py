@@ -9,8 +9,7 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.store import capabilities
-from lochan.store.cache import CacheStore
-from lochan.store.capabilities import Forgetting, SmallReads, Stamps, Tagging, capability, tagged
+from lochan.store.capabilities import Stamps, Tagging, capability, tagged
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
@@ -45,12 +44,6 @@ def test_a_wrapper_hides_what_it_does_not_pass_on(disk: Store) -> None:
     assert [kind for kind in OF_A_DISK if capability(counting, kind)] == [Stamps]
     assert isinstance(capability(counting, Stamps), LocalStore)
     assert capability(CountingStore(patient, RequestCounts()), Stamps) is None
-
-
-def test_a_cache_forgets(tmp_path: Path) -> None:
-    cache = CacheStore(MemoryStore(), str(tmp_path / "cache"), 1 << 20, SystemClock(), lambda path: True)
-    assert capability(cache, Forgetting) is cache
-    assert capability(cache, SmallReads) is None
 
 
 def test_tags_go_where_a_store_takes_them() -> None:

@@ -4,10 +4,10 @@ import pytest
 
 from lochan.errors import AlreadyExists, DiskFull, Invalid, Refused, Unknown
 from lochan.store.capabilities import Wrapper
-from lochan.store.faults import FITTING, FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.retry import settle
 from tests.run import run
+from tests.store_faults import FITTING, FaultStore, StoreFault, by_odds
 from tests.unit.store.clocks import StillClock, counting_ids
 
 

@@ -6,15 +6,14 @@ import pytest
 
 from lochan.clock import SystemClock
 from lochan.ids import Ids
-from lochan.store.cache import CacheStore
 from lochan.store.counts import CountingStore, RequestCounts
-from lochan.store.faults import FaultStore, LatencyStore
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack
 from lochan.store.protocol import Store
 from lochan.store.retry import RetryStore
 from tests.store_contract import MIB, StoreContract
+from tests.store_faults import FaultStore, LatencyStore
 
 
 class OverMemory(StoreContract):
@@ -57,17 +56,6 @@ class TestFaultsThatNeverHappen(OverMemory):
         return FaultStore(MemoryStore(), SystemClock(), lambda verb, path: None)
 
 
-class TestCache(OverMemory):
-    """It may keep nothing here: the contract puts other bytes at the same paths, which immutable ones never see."""
-
-    @pytest.fixture(autouse=True)
-    def folder(self, tmp_path: Path) -> None:
-        self.root = tmp_path
-
-    def make_store(self) -> Store:
-        return CacheStore(MemoryStore(), str(self.root), 64 * MIB, SystemClock(), lambda path: True)
-
-
 class TestTheWholeStack(StoreContract):
     above = "refused"
 
@@ -76,14 +64,6 @@ class TestTheWholeStack(StoreContract):
         self.root = tmp_path
 
     def make_store(self) -> Store:
-        return stack(
-            LocalStore(str(self.root / "lake"), create=True),
-            clock=SystemClock(),
-            ids=Ids(),
-            immutable=lambda path: True,
-            counts=RequestCounts(),
-            choose=lambda verb, path: None,
-            delay=lambda verb: 0,
-            cache_folder=str(self.root / "cache"),
-            cache_bytes_max=64 * MIB,
-        )
+        slow = LatencyStore(LocalStore(str(self.root / "lake"), create=True), SystemClock(), lambda verb: 0)
+        faulty = FaultStore(slow, SystemClock(), lambda verb, path: None)
+        return stack(faulty, clock=SystemClock(), ids=Ids(), immutable=lambda path: True, counts=RequestCounts())

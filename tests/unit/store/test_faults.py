@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from lochan.errors import AlreadyExists, DiskFull, LochanError, NotFound, Transient
-from lochan.store.faults import FITTING, FaultStore, Shot, StoreFault, by_odds, replaying
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from tests.run import run
 from tests.store_contract import MIB, chunks, joined, paths
+from tests.store_faults import FITTING, FaultStore, Shot, StoreFault, by_odds, replaying
 from tests.unit.store.clocks import StillClock, counting_ids
 
 

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from lochan.access.encryption import PATH as KEY
@@ -14,9 +15,9 @@ from lochan.clock import SystemClock
 from lochan.config.load import load
 from lochan.errors import NotFound
 from lochan.lake import Lake
-from lochan.store.cache import CacheFiles
 from lochan.store.disk import make_private_folder
 from lochan.store.local import LocalStore
+from lochan.tree.cache import ArrowCache
 from tests.run import run
 from tests.store_contract import chunks
 
@@ -108,8 +109,8 @@ def test_a_folder_that_is_not_a_lake_stays_open(tmp_path: Path) -> None:
 
 
 def test_copies_in_the_cache(tmp_path: Path) -> None:
-    cache = CacheFiles(str(tmp_path / "home" / "cache"), 1 << 20, SystemClock())
-    cache.write("name", "0-9", b"0123456789")
+    cache = ArrowCache(str(tmp_path / "home" / "cache"), 1 << 20, SystemClock())
+    cache.keep("name", pa.record_batch({"path": ["a"]}))
     assert modes(tmp_path / "home") == PRIVATE
 
 

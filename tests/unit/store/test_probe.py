@@ -9,7 +9,6 @@ from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists, NotFound, Refused, Transient
 from lochan.ids import Ids
 from lochan.store.capabilities import Wrapper
-from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.probe import ProbeReport, probe
@@ -17,6 +16,7 @@ from lochan.store.protocol import Stat, Store
 from lochan.store.retry import RetryStore
 from tests.run import run
 from tests.store_contract import paths
+from tests.store_faults import FaultStore, StoreFault, by_odds
 from tests.unit.store.clocks import StillClock, counting_ids
 
 
@@ -64,7 +64,7 @@ class OverwritesAndDenies(Wrapper):
 
 
 class LastOneWins(Wrapper):
-    """Right one after another. Of several at once, the first is told that it succeeded, but the last one's bytes
+    """Right one after another. Of several at once, the first gets a success, but the last one's bytes
     stay."""
 
     def __init__(self, inner: Store) -> None:

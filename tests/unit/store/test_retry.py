@@ -6,12 +6,12 @@ import pytest
 
 from lochan.errors import AlreadyExists, DiskFull, NotFound, Transient
 from lochan.store.counts import CountingStore, RequestCounts
-from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from lochan.store.retry import RetryStore
 from tests.run import run
 from tests.store_contract import MIB, chunks, joined, paths
+from tests.store_faults import FaultStore, StoreFault, by_odds
 from tests.unit.store.clocks import StillClock, counting_ids
 
 CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {

@@ -128,3 +128,29 @@ def test_without_permission_there_is_no_copy_and_no_error(tmp_path: Path) -> Non
     used = cache(str(tmp_path / "cache"))
     used.keep("a", BATCH)
     assert used.open("a") is None
+
+
+def test_without_room_there_is_no_copy_and_no_error(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    cache(folder).keep("a", BATCH)
+    assert [each for each in Path(folder).rglob("*") if each.is_file()] == []
+
+
+def test_a_folder_removed_while_running(folder: str) -> None:
+    used = cache(folder)
+    used.keep("a", BATCH)
+    Path(folder).rename(f"{folder}-away")
+    assert used.open("a") is None
+    used.keep("a", BATCH)
+    assert used.open("a") == BATCH
+
+
+def test_several_processes_share_the_limit(folder: str) -> None:
+    users = [cache(folder, 8 * SIZE) for _ in range(4)]
+    for number in range(40):
+        users[number % 4].keep(str(number), BATCH)
+    kept = sum(each.stat().st_size for each in Path(folder).rglob("*.arrow"))
+    assert kept <= 8 * SIZE * (1 + 4 / 16)

@@ -152,7 +152,7 @@ def test_ranges_of_data_objects_tell_their_keys() -> None:
     assert metarange.decode(tree.data, tree.ref, "it") == (ref, REF)  # of files, as before
     data = ranges.encode(batch, ref.id)
     assert ranges.decode(data, ref, "it") == batch
-    untold = msgspec.structs.replace(ref, keys=None)  # from before they were told
+    untold = msgspec.structs.replace(ref, keys=None)  # as written before entries had them
     assert ranges.decode(data, untold, "it") == batch
     older = metarange.encode([untold], 12)
     assert older.ref.id == metarange.encode([ref], 12).ref.id

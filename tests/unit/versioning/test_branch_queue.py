@@ -119,7 +119,7 @@ def test_an_entry_left_by_a_living_writer_is_dropped_too(monkeypatch: pytest.Mon
         await one.submit(ANN, Turned("main", "forgotten", writer=other.journal.writer))
         alive = asyncio.create_task(_stay(other))
         async with asyncio.timeout(60):
-            while len((await one.refs())[0].branch("main").turns) < 2:  # noqa: ASYNC110 - told by the journal only
+            while len((await one.refs())[0].branch("main").turns) < 2:  # noqa: ASYNC110 - only the journal knows
                 await asyncio.sleep(0.01)
             await commit(one, "main", CommitRequest("behind both"), actor=ANN)
             await alive

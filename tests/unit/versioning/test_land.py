@@ -105,7 +105,7 @@ def test_a_request_that_fails_leaves_the_queue() -> None:
 
         task = asyncio.create_task(blocked())
         async with asyncio.timeout(20):
-            while len((await one.refs())[0].branch("main").turns) < 2:  # noqa: ASYNC110 - told by the journal only
+            while len((await one.refs())[0].branch("main").turns) < 2:  # noqa: ASYNC110 - only the journal knows
                 await asyncio.sleep(0.01)
         await write(one, "main", "b")  # now the merge must fail, as soon as it is its turn
         await one.submit(ANN, TurnOver("main", "first"))

@@ -6,10 +6,10 @@ from lochan.clock import SystemClock
 from lochan.errors import NotFound, Transient
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.memory import MemoryStore
 from lochan.versioning import links, objects
 from tests.run import run
+from tests.store_faults import FaultStore, StoreFault
 
 ANN = Actor("ann", "test", "here")
 

@@ -9,13 +9,13 @@ from lochan.errors import NotFound, Transient
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.memory import MemoryStore
 from lochan.versioning.bodies.body import ready
 from lochan.versioning.bodies.pack import Packing
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.resolve import resolve
 from tests.run import run
+from tests.store_faults import FaultStore, StoreFault
 from tests.unit.store.clocks import StillClock
 
 ADA, BOB = Actor("ada", "tests", "here"), Actor("bob", "tests", "there")

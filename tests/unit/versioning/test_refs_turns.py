@@ -13,7 +13,7 @@ def test_while_somebody_waits_only_the_first_moves_the_branch() -> None:
     story = Story()
     assert story.apply(Turned("main", "one")) == 0
     assert story.apply(Turned("main", "other")) == 1
-    assert story.apply(Turned("main", "one")) == 0  # told again: still there once
+    assert story.apply(Turned("main", "one")) == 0  # repeated: it is still there once
     story.refuses(story.move(after(FIRST)), NotYourTurn)
     story.refuses(story.move(after(FIRST), turn="other"), NotYourTurn)
     story.tell(story.move(after(FIRST), turn="one"))

@@ -39,7 +39,7 @@ Meanwhile = Callable[[int], Awaitable[None]]
 
 
 class Watched(Wrapper):
-    """Tells of each listing of a workspace's folder, before it is made: the first and the last of a commit."""
+    """Calls back before each listing of a workspace's folder: the first and the last of a commit."""
 
     def __init__(self) -> None:
         super().__init__(MemoryStore())

@@ -3,6 +3,5 @@
 proxy       a handle whose every verb goes through a layer
 resources   what a call is about, as policies name it
 guard       the layer that checks rights
-records     the layers that record use, and who did what
-stack       all of them around a lake, in their one order
+records     the layers that record use, and who did what; and all layers around a lake, in their one order
 """

@@ -40,7 +40,7 @@ class VerbCall:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """By name; a layer may replace one."""
+        """The arguments by name. A layer may replace one."""
         return self._bound.arguments
 
     def on(self, inner: Any) -> Any:

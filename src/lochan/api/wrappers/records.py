@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from lochan.api.results import ObjectInfo
-from lochan.api.wrappers.proxy import Passed, VerbCall
+from lochan.api.lake import Lake
+from lochan.api.object_results import ObjectInfo
+from lochan.api.wrappers.guard import RightsGuard
+from lochan.api.wrappers.proxy import Layer, Passed, VerbCall, Wrapped
 from lochan.api.wrappers.resources import SOURCES
 
 # Arguments that say what a call is about. Others may hold secrets, or bytes.
@@ -46,7 +48,7 @@ class AuditLine(NamedTuple):
 
 
 class Noted:
-    """Tells of every use. A query's sources are told of by its door, when its last row has gone out."""
+    """Records every use. The sources of a query are recorded by its door, when the last row has gone out."""
 
     def __init__(self, note: Callable[[Use], None]) -> None:
         self._note = note
@@ -73,7 +75,7 @@ class Noted:
 
 
 class Audited:
-    """Tells of every call, also of those that were denied."""
+    """Records every call, including those that were denied."""
 
     def __init__(self, write: Callable[[AuditLine], None]) -> None:
         self._write = write
@@ -107,3 +109,34 @@ def _place(call: VerbCall) -> tuple[str, str]:
 def _about(call: VerbCall) -> str:
     given = {name: call.arguments[name] for name in _NAMES if call.arguments.get(name)}
     return " ".join([repr(call.handle), *(f"{name}={value!r}" for name, value in given.items())])
+
+
+# The wrappers around a lake, in their one order: audit sees also what was denied, and nothing is called that was not
+# allowed.
+
+
+class Caller(NamedTuple):
+    """Who calls, by which program, from where."""
+
+    user: str
+    client: str
+    source: str
+    arrived: float  # by the boot clock, when the request came (A1)
+
+
+class ServedLake(NamedTuple):
+    lake: Lake
+    guard: RightsGuard
+
+
+def serve_lake(
+    lake: Lake, caller: Caller, note: Callable[[Use], None], audit: Callable[[AuditLine], None]
+) -> ServedLake:
+    """The lake as the caller may use it, in their name."""
+    session = lake._session.acting_as(caller.user, caller.client, caller.source)
+    guard = RightsGuard(session.lake.open_access(), caller.user, caller.arrived)
+    layers: tuple[Layer, ...] = (guard, Noted(note), Audited(audit))
+    found: object = Lake(session)
+    for layer in layers:
+        found = Wrapped(found, layer)
+    return ServedLake(cast(Lake, found), guard)

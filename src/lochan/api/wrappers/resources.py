@@ -30,7 +30,7 @@ class Right(NamedTuple):
 
 
 class AbsentRepository(Exception):
-    """A call is about a repository that is not there, so that nobody knows what its refs are."""
+    """A call is about a repository that does not exist, so its refs are unknown."""
 
     def __init__(self, name: str, error: NotFound) -> None:
         super().__init__(name)
@@ -39,7 +39,7 @@ class AbsentRepository(Exception):
 
 
 class CallResources:
-    """Of one call. Refs are resolved once."""
+    """The resources of one call. Refs are resolved once."""
 
     def __init__(self, call: VerbCall) -> None:
         self._call = call
@@ -94,7 +94,7 @@ class CallResources:
         return [getattr(each, field) for each in several] if field else several
 
     async def _argument_ref(self, argument: Any, *, elsewhere: bool) -> str:
-        """Of a name or a handle. Most verbs take the name of a handle for one of their own repository."""
+        """The resource of a name or a handle. For most verbs a name is one of their own repository."""
         if isinstance(argument, str):
             return await self.ref_resource(self._repository_name, argument)
         repository = argument.repository_name if elsewhere else self._repository_name
@@ -141,7 +141,7 @@ class CallResources:
         return resources.branch(repository.repository.name, over)
 
     async def journal(self, action: str, repository: str | None) -> list[Right]:
-        """Events name objects, so whoever reads them must be allowed to read all objects there."""
+        """Events name objects, so their readers must be allowed to read all objects there."""
         of_lake = Right("lake:ReadEvents", resources.LAKE)
         if repository is None:
             return [Right(action, "repository/", True), Right(_READ, "repository/", True), of_lake]
@@ -168,7 +168,7 @@ class CallResources:
             return [Right(action, resources.branch(repository.repository.name, branch)) for branch in over]
 
     async def owner(self, action: str, key_id: str) -> list[Right]:
-        """The user of an access key. One that is not there might be anybody's."""
+        """The user of an access key. An unknown key might be anybody's."""
         state = await self._session.lake.open_access().state()
         try:
             return [Right(action, resources.user(state.need_key(key_id).user))]

@@ -9,9 +9,9 @@ VERBS = {
     "attach": "lochan.cli.auth.policies:attach_command",
     "can": "lochan.cli.auth.policies:can_command",
     "detach": "lochan.cli.auth.policies:detach_command",
-    "keys": "lochan.cli.auth.keys:group",
+    "keys": "lochan.cli.auth.users:keys",
     "policies": "lochan.cli.auth.policies:group",
-    "users": "lochan.cli.auth.users:group",
+    "users": "lochan.cli.auth.users:users",
 }
 
 

@@ -8,17 +8,9 @@ import click
 
 from lochan.cli.exit_codes import REFUSED
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import (
-    all_records,
-    echo_table,
-    format_option,
-    printable,
-    show_answer,
-    show_record,
-    show_records,
-)
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import all_records, echo_table, printable, show_answer, show_record, show_records
 from lochan.cli.session import on_lake
+from lochan.cli.verb import verb
 
 if TYPE_CHECKING:
     from lochan.api.access import Decision
@@ -30,19 +22,13 @@ def group() -> None:
     """List, show, put and delete policies."""
 
 
-@group.command("put")
+@group.verb("put", "lochan auth policies put readers readers.yaml", changes=True)
 @click.argument("name")
 @click.argument("file")
-@request_key
-@format_option
 def put_command(name: str, file: str, form: str) -> None:
     """Create or replace the policy NAME from FILE, in JSON or YAML; - is standard input.
 
     If it replaces a policy, that changes for every user who has it.
-
-    \b
-    Example:
-      lochan auth policies put readers readers.yaml
     """
     text, source = _read(file)
 
@@ -64,15 +50,9 @@ def _read(file: str) -> tuple[bytes, str]:
         ) from None
 
 
-@group.command("list")
-@format_option
+@group.verb("list", "lochan auth policies list")
 def list_command(form: str) -> None:
-    """List the policies: first those that every lake has, then the lake's own.
-
-    \b
-    Example:
-      lochan auth policies list
-    """
+    """List the policies: first those that every lake has, then the lake's own."""
     records = on_lake(lambda lake: all_records(lake.access.policies()), reads=True)
     if form != "json":
         counted = ("attached_to", "statements")
@@ -80,16 +60,10 @@ def list_command(form: str) -> None:
     show_records(records, form, columns=("name", "ready", "statements", "attached_to", "changed", "changed_by"))
 
 
-@group.command("show")
+@group.verb("show", "lochan auth policies show Admin")
 @click.argument("name", metavar="POLICY")
-@format_option
 def show_command(name: str, form: str) -> None:
-    """Show the policy POLICY, statement by statement.
-
-    \b
-    Example:
-      lochan auth policies show Admin
-    """
+    """Show the policy POLICY, statement by statement."""
     record = on_lake(lambda lake: lake.access.policy(name), reads=True).as_json()
     if form == "json":
         show_record(record, form)
@@ -106,33 +80,19 @@ def show_command(name: str, form: str) -> None:
     )
 
 
-@group.command("delete")
+@group.verb("delete", "lochan auth policies delete readers", changes=True)
 @click.argument("name", metavar="POLICY")
-@request_key
-@format_option
 def delete_command(name: str, form: str) -> None:
-    """Delete the policy POLICY. This is refused while it is attached to a user.
-
-    \b
-    Example:
-      lochan auth policies delete readers
-    """
+    """Delete the policy POLICY. This is refused while it is attached to a user."""
     on_lake(lambda lake: lake.access.delete_policy(name))
     show_answer({"name": name}, form, f"deleted policy {printable(name)}")
 
 
-@click.command("attach")
+@verb("attach", "lochan auth attach ada Analyst", changes=True)
 @click.argument("user")
 @click.argument("policy")
-@request_key
-@format_option
 def attach_command(user: str, policy: str, form: str) -> None:
-    """Attach POLICY to USER.
-
-    \b
-    Example:
-      lochan auth attach ada Analyst
-    """
+    """Attach POLICY to USER."""
 
     async def work(lake: "Lake") -> list[str]:
         return list(await lake.access.attach(policy, user))
@@ -141,18 +101,11 @@ def attach_command(user: str, policy: str, form: str) -> None:
     show_answer({"user": user, "policies": policies}, form, f"attached {printable(policy)} to {printable(user)}")
 
 
-@click.command("detach")
+@verb("detach", "lochan auth detach ada Analyst", changes=True)
 @click.argument("user")
 @click.argument("policy")
-@request_key
-@format_option
 def detach_command(user: str, policy: str, form: str) -> None:
-    """Detach POLICY from USER. When the command ends, no server applies it any more.
-
-    \b
-    Example:
-      lochan auth detach ada Analyst
-    """
+    """Detach POLICY from USER. When the command ends, no server applies it any more."""
 
     async def work(lake: "Lake") -> list[str]:
         return list(await lake.access.detach(policy, user))
@@ -164,35 +117,24 @@ def detach_command(user: str, policy: str, form: str) -> None:
 # `lochan auth actions` and `can`: what a policy can allow, and whether a user may do something.
 
 
-@click.command("actions")
-@format_option
+@verb("actions", "lochan auth actions")
 def actions_command(form: str) -> None:
-    """List every action, and the resource that it applies to.
-
-    \b
-    Example:
-      lochan auth actions
-    """
+    """List every action, and the resource that it applies to."""
     from lochan.api.access import actions
 
     records = [each.as_json() for each in actions()]
     show_records(records, form, columns=("action", "resource", "what"))
 
 
-@click.command("can")
+@verb("can", "lochan auth can ada fs:ReadObject repository/demo/branch/main/object/a.csv")
 @click.argument("user")
 @click.argument("action")
 @click.argument("resource")
-@format_option
 @click.pass_context
 def can_command(ctx: click.Context, user: str, action: str, resource: str, form: str) -> None:
     """Tell whether USER may do ACTION on RESOURCE.
 
     The exit code is 0 for yes and 5 for no.
-
-    \b
-    Example:
-      lochan auth can ada fs:ReadObject repository/demo/branch/main/object/a.csv
     """
     decision = on_lake(lambda lake: lake.access.can(user, action, resource), reads=True)
     if form == "json":

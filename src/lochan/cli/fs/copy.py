@@ -6,13 +6,13 @@ import click
 
 from lochan.cli.output.objects import object_record
 from lochan.cli.output.progress import counted, progress
-from lochan.cli.output.records import format_option, printable, show_record, size
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import printable, show_record, size
 from lochan.cli.target import Target, Uri, folder, last_name, object_uri, prefix_uri, work_on, writable, writable_at
+from lochan.cli.verb import verb
 from lochan.errors import Invalid
 
 
-@click.command("cp")
+@verb("cp", "lochan fs cp -r demo@v1/data/ demo@main/data/", changes=True)
 @click.argument("source", metavar="REPO[@REF]/PATH")
 @click.argument("target", metavar="REPO[@BRANCH]/PATH")
 @click.option("-r", "--recursive", is_flag=True, help="Take all objects of the folder PATH to the target folder.")
@@ -20,8 +20,6 @@ from lochan.errors import Invalid
     "--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata instead of the source's; may be repeated."
 )
 @click.option("--content-type", metavar="TYPE", help="The content type, such as text/csv. Default: the source's.")
-@request_key
-@format_option
 def cp_command(
     source: str, target: str, recursive: bool, metadata: tuple[str, ...], content_type: str | None, form: str
 ) -> None:
@@ -29,10 +27,6 @@ def cp_command(
 
     Within a repository no bytes are copied, and a folder appears in one step. To another repository the bytes are
     copied. Copying an object onto itself changes its metadata or content type.
-
-    \b
-    Example:
-      lochan fs cp -r demo@v1/data/ demo@main/data/
     """
     from lochan.cli.options import notes
 
@@ -63,7 +57,7 @@ def cp_command(
 
 
 def target_uri(source: str, target: str) -> Uri:
-    """Where an object goes that keeps its name unless the target says another. Raises Invalid."""
+    """The target of an object, which keeps its name unless the target gives another. Raises Invalid."""
     one, other = object_uri(source), writable(prefix_uri(target))
     if not other.path or other.path.endswith("/"):
         other = other._replace(path=other.path + last_name(one.path))
@@ -89,20 +83,14 @@ def show_done(verb: str, one: Uri, other: Uri, record: dict[str, Any], recursive
     click.echo(f"{verb} {printable(str(one))} to {printable(str(other))}{how_many}")
 
 
-@click.command("mv")
+@verb("mv", "lochan fs mv demo@main/a.csv demo@main/data/a.csv", changes=True)
 @click.argument("source", metavar="REPO[@BRANCH]/PATH")
 @click.argument("target", metavar="REPO[@BRANCH]/PATH")
 @click.option("-r", "--recursive", is_flag=True, help="Take all objects of the folder PATH to the target folder.")
-@request_key
-@format_option
 def mv_command(source: str, target: str, recursive: bool, form: str) -> None:
     """Move an object, or with -r a folder, on one branch, in one step.
 
     A target that ends with a slash is a folder.
-
-    \b
-    Example:
-      lochan fs mv demo@main/a.csv demo@main/data/a.csv
     """
     one, other = folder_uris(source, target) if recursive else (object_uri(source), target_uri(source, target))
     writable(one)

@@ -6,13 +6,13 @@ import click
 
 from lochan.cli.options import notes
 from lochan.cli.output.objects import object_record
-from lochan.cli.output.records import format_option, printable, show_answer, show_record
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import printable, show_answer, show_record
 from lochan.cli.target import Target, object_uri, on_branch, work_on
+from lochan.cli.verb import verb
 from lochan.errors import Invalid
 
 
-@click.command("address")
+@verb("address", "lochan fs address demo@main/data/a.csv", changes=True)
 @click.argument("where", metavar="REPO[@BRANCH]/PATH")
 @click.option(
     "--expires",
@@ -22,30 +22,22 @@ from lochan.errors import Invalid
     metavar="HOURS",
     help="For how many hours the token is valid.",
 )
-@request_key
-@format_option
 def address_command(where: str, expires: float, form: str) -> None:
     """Get an address in the lake that another program can write bytes to.
 
     When the bytes are there, `lochan fs link --token TOKEN` makes them the object at PATH, once.
-
-    \b
-    Example:
-      lochan fs address demo@main/data/a.csv
     """
     uri = on_branch(object_uri(where))
     show_record(work_on(uri, lambda target: target.branch.address(uri.path, expires_s=expires * 3600)).as_json(), form)
 
 
-@click.command("link")
+@verb("link", "lochan fs link s3://bucket/a.csv demo@main/data/a.csv", changes=True)
 @click.argument("words", nargs=-1, required=True, metavar="[URL] REPO[@BRANCH]/PATH")
 @click.option("--token", metavar="TOKEN", help="The token from `lochan fs address`, instead of a URL.")
 @click.option("--size", type=click.IntRange(min=0), metavar="BYTES", help="With --token: the expected size.")
 @click.option("--checksum", metavar="MD5", help="With --token: the expected MD5, in hex.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the object; may be repeated.")
 @click.option("--content-type", metavar="TYPE", help="The content type, such as text/csv. Default: none.")
-@request_key
-@format_option
 def link_command(
     words: tuple[str, ...],
     token: str | None,
@@ -58,10 +50,6 @@ def link_command(
     """Link a file outside the lake as an object of a branch; with --token, link what was put at an address in the lake.
 
     No bytes are copied. The file must stay as it is: if it changes or disappears, the object cannot be read.
-
-    \b
-    Example:
-      lochan fs link s3://bucket/a.csv demo@main/data/a.csv
     """
     from lochan.api.local_files import place_url
 

@@ -11,22 +11,17 @@ from lochan.cli.error_boundary import print_message
 from lochan.cli.output.objects import object_record
 from lochan.cli.output.progress import progress
 from lochan.cli.output.record_stream import closing
-from lochan.cli.output.records import format_option, printable, show_record, show_records, size, size_cell
+from lochan.cli.output.records import printable, show_record, show_records, size, size_cell
 from lochan.cli.target import Target, object_uri, prefix_uri, work_on
+from lochan.cli.verb import verb
 from lochan.errors import NotFound, Refused
 
 
-@click.command("ls")
+@verb("ls", "lochan fs ls demo@main/data/")
 @click.argument("where", metavar="REPO[@REF][/PREFIX]")
 @click.option("-r", "--recursive", is_flag=True, help="List all objects, not only the next folders.")
-@format_option
 def ls_command(where: str, recursive: bool, form: str) -> None:
-    """List the objects whose paths begin with PREFIX. On a branch, this includes what is staged.
-
-    \b
-    Example:
-      lochan fs ls demo@main/data/
-    """
+    """List the objects whose paths begin with PREFIX. On a branch, this includes what is staged."""
     uri = prefix_uri(where)
 
     async def work(target: Target) -> None:
@@ -53,17 +48,11 @@ def _prefix_record(prefix: str) -> dict[str, Any]:
     return {"path": prefix, "type": "prefix", "size": None, "mtime": None}
 
 
-@click.command("stat")
+@verb("stat", "lochan fs stat demo@main/data/a.csv")
 @click.argument("where", metavar="REPO[@REF]/PATH")
 @click.option("--blocks", is_flag=True, help="Also show the files that hold its bytes.")
-@format_option
 def stat_command(where: str, blocks: bool, form: str) -> None:
-    """Show the details of an object.
-
-    \b
-    Example:
-      lochan fs stat demo@main/data/a.csv
-    """
+    """Show the details of an object."""
     uri = object_uri(where)
 
     async def work(target: Target) -> dict[str, Any]:
@@ -82,15 +71,10 @@ def stat_command(where: str, blocks: bool, form: str) -> None:
         show_records(found, form, columns=("offset", "size", "sha256", "address"))
 
 
-@click.command("cat")
+@verb("cat", "lochan fs cat demo@main/data/a.csv", form=False)
 @click.argument("where", metavar="REPO[@REF]/PATH")
 def cat_command(where: str) -> None:
-    """Write the bytes of an object to standard output.
-
-    \b
-    Example:
-      lochan fs cat demo@main/data/a.csv
-    """
+    """Write the bytes of an object to standard output."""
     uri = object_uri(where)
 
     async def work(target: Target) -> None:
@@ -103,21 +87,16 @@ def cat_command(where: str) -> None:
     work_on(uri, work)
 
 
-@click.command("download")
+@verb("download", "lochan fs download -r demo@main/data/ data")
 @click.argument("where", metavar="REPO[@REF]/PATH")
 @click.argument("target", default=".")
 @click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH, into the folder TARGET.")
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
-@format_option
 def download_command(where: str, target: str, recursive: bool, force: bool, form: str) -> None:
     """Download an object, or with -r all objects in a folder. Without TARGET, to the working folder.
 
     A file that is there already is not replaced; then nothing is written. With -r, objects that no file can be made of
     (`..`, an empty name, `a` beside `a/b`, a name that is too long) are left out and listed, and the exit code is 5.
-
-    \b
-    Example:
-      lochan fs download -r demo@main/data/ data
     """
     uri = prefix_uri(where) if recursive else object_uri(where)
 

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.error_boundary import print_message
-from lochan.cli.options import notes
+from lochan.cli.options import confirm, notes, yes_option
 from lochan.cli.output.progress import progress
-from lochan.cli.output.records import counted, format_option, printable, show_answer, show_record, size
-from lochan.cli.prompt import confirm, yes_option
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import counted, printable, show_answer, show_record, size
 from lochan.cli.target import Target, folder, object_uri, prefix_uri, work_on, writable
+from lochan.cli.verb import verb
 from lochan.errors import NotFound
 
 if TYPE_CHECKING:
-    from lochan.api.results import UploadResult
+    from lochan.api.object_results import UploadResult
 
 
-@click.command("upload")
+@verb("upload", "lochan fs upload -r data demo@main/data/", changes=True)
 @click.argument("source")
 @click.argument("target", metavar="REPO[@BRANCH][/PATH]")
 @click.option("-r", "--recursive", is_flag=True, help="SOURCE is a folder; all its files go into the folder PATH.")
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 )
 @click.option("--follow-links", is_flag=True, help="With -r: also follow links to folders and links out of SOURCE.")
 @click.option("--resume", is_flag=True, help="Skip files that are there already, unchanged. Default: send all.")
-@request_key
-@format_option
 def upload_command(
     source: str,
     target: str,
@@ -48,10 +45,6 @@ def upload_command(
 
     Eight files are sent at a time and staged in batches. After an interruption, --resume sends only what is missing: a
     file is skipped if the object there has the same size, MD5, type and metadata.
-
-    \b
-    Example:
-      lochan fs upload -r data demo@main/data/
     """
     from lochan.api.upload import upload_files
     from lochan.cli.session import configuration
@@ -82,20 +75,14 @@ def upload_command(
         click.echo(f"uploaded {what} ({size(done.bytes)}){there}")
 
 
-@click.command("rm")
+@verb("rm", "lochan fs rm -r demo@main/data/old/", changes=True)
 @click.argument("where", metavar="REPO[@BRANCH]/PATH")
 @click.option("-r", "--recursive", is_flag=True, help="Remove all objects in the folder PATH.")
 @yes_option
-@request_key
-@format_option
 def rm_command(where: str, recursive: bool, yes: bool, form: str) -> None:
     """Remove an object, or with -r a folder, from a branch.
 
     With -r it asks first on a terminal, and a script must give --yes. The whole folder is removed in one step.
-
-    \b
-    Example:
-      lochan fs rm -r demo@main/data/old/
     """
     uri = writable(prefix_uri(where) if recursive else object_uri(where))
     if recursive and not yes:

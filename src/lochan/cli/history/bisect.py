@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from lochan.cli.lazy_group import LazyGroup, flags
-from lochan.cli.output.records import SHORT, format_option, printable, show_answer, show_record, title
+from lochan.cli.output.records import SHORT, printable, show_answer, show_record, title
 from lochan.cli.target import Target, Uri, ref_uri, repository_uri, work_on
 from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound
 
@@ -28,17 +28,11 @@ def group() -> None:
     """Find the commit that broke something, with few tests."""
 
 
-@group.command("start")
+@group.verb("start", "lochan bisect start demo@v1 demo@main")
 @click.argument("good", metavar="REPO@GOOD")
 @click.argument("bad", metavar="REPO[@BAD]")
-@format_option
 def start_command(good: str, bad: str, form: str) -> None:
-    """Start with a good and a bad commit. It shows which commit to test first.
-
-    \b
-    Example:
-      lochan bisect start demo@v1 demo@main
-    """
+    """Start with a good and a bad commit. It shows which commit to test first."""
     one, other = _two_refs(good, bad)
 
     async def work(target: Target) -> None:
@@ -53,60 +47,37 @@ def start_command(good: str, bad: str, form: str) -> None:
     work_on(one, work)
 
 
-@group.command("good")
+@group.verb("good", "lochan bisect good demo")
 @click.argument("ref", metavar="REPO[@REF]")
-@format_option
 def good_command(ref: str, form: str) -> None:
-    """Mark a commit as good: the one under test, or the one that is named.
-
-    \b
-    Example:
-      lochan bisect good demo
-    """
+    """Mark a commit as good: the one under test, or the one that is named."""
     _mark(ref, "good", form)
 
 
-@group.command("bad")
+@group.verb("bad", "lochan bisect bad demo")
 @click.argument("ref", metavar="REPO[@REF]")
-@format_option
 def bad_command(ref: str, form: str) -> None:
-    """Mark a commit as bad: the one under test, or the one that is named.
-
-    \b
-    Example:
-      lochan bisect bad demo
-    """
+    """Mark a commit as bad: the one under test, or the one that is named."""
     _mark(ref, "bad", form)
 
 
-@group.command("skip")
+@group.verb("skip", "lochan bisect skip demo")
 @click.argument("ref", metavar="REPO[@REF]")
-@format_option
 def skip_command(ref: str, form: str) -> None:
-    """Mark a commit as one that cannot be tested: the one under test, or the one that is named.
-
-    \b
-    Example:
-      lochan bisect skip demo
-    """
+    """Mark a commit as one that cannot be tested: the one under test, or the one that is named."""
     _mark(ref, "skip", form)
 
 
-@group.command("run")
+@group.verb("run", "lochan bisect run demo@v1 demo@main -- ./check.sh")
 @click.argument("good", metavar="REPO@GOOD")
 @click.argument("bad", metavar="REPO[@BAD]")
 @click.argument("words", metavar="-- COMMAND…", nargs=-1, required=True, type=click.UNPROCESSED)
-@format_option
 def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
     """Run COMMAND on commits until the first bad one is found.
 
     In its environment, LOCHAN_BISECT_REF is the commit, and LOCHAN_BISECT_URI the repository with the commit. Its exit
     code marks the commit: 0 is good, 125 means that it cannot be tested, any other up to 127 is bad. A higher code ends
     the search.
-
-    \b
-    Example:
-      lochan bisect run demo@v1 demo@main -- ./check.sh
     """
     one, other = _two_refs(good, bad)
 
@@ -119,16 +90,10 @@ def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
     work_on(one, work)
 
 
-@group.command("reset")
+@group.verb("reset", "lochan bisect reset demo")
 @click.argument("repository", metavar="REPO")
-@format_option
 def reset_command(repository: str, form: str) -> None:
-    """End a bisection and forget its marks.
-
-    \b
-    Example:
-      lochan bisect reset demo
-    """
+    """End a bisection and forget its marks."""
 
     async def work(target: Target) -> bool:
         file = await _file(target)
@@ -275,7 +240,7 @@ def _keep(file: Path, marks: Marks, test: str) -> None:
 
 
 async def _file(target: Target) -> Path:
-    """By the repository's id, which no other has in any lake."""
+    """Named by the repository's id, which is unique in all lakes."""
     from lochan.connection import state_place
 
     return state_place() / "bisect" / f"{(await target.repository.show()).id}.json"

@@ -7,20 +7,21 @@ import click
 
 from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS, totals
-from lochan.cli.output.records import echo_table, format_option, printable, show_record, size_cell
+from lochan.cli.output.records import echo_table, printable, show_record, size_cell
 from lochan.cli.target import Target, Uri, prefix_uri, ref_uri, staged_uri, work_on
-from lochan.cli.without_pandas import without_pandas
+from lochan.cli.verb import verb
 from lochan.errors import Invalid
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
+    from lochan.api.object_results import ChangeCount
     from lochan.api.queries import RowChange, RowDiff
-    from lochan.api.results import ChangeCount
 
 
 Records = AsyncIterator[dict[str, Any]]
 
 
-@click.command("diff")
+@verb("diff", "lochan diff demo@main demo@dev")
 @click.argument("left", metavar="REPO[@LEFT][/PATH]")
 @click.argument("right", metavar="[REPO@RIGHT]", required=False)
 @click.option("--three-dot", is_flag=True, help="Only what the right ref has changed since the common ancestor.")
@@ -46,7 +47,6 @@ Records = AsyncIterator[dict[str, Any]]
 @click.option("--no-key", is_flag=True, help="With --rows: compare whole rows, whatever the pool's primary key.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="With --rows: how many to show. Default: 20.")
 @job_options
-@format_option
 def diff_command(
     left: str,
     right: str | None,
@@ -67,10 +67,6 @@ def diff_command(
 
     For a pool, it shows the data objects that only one side holds, with their rows, bytes and keys. With --rows it
     reads only these objects, and shows the rows that differ.
-
-    \b
-    Example:
-      lochan diff demo@main demo@dev
     """
     job = JobOptions(**options)  # type: ignore[arg-type]
     if rows:
@@ -137,7 +133,7 @@ def _wanted_key(keys: tuple[str, ...], no_key: bool) -> list[str] | None:
 
 
 async def _show_objects(target: Target, other: Uri | None, three_dot: bool, summary: bool, form: str) -> None:
-    """Of a pool: data objects, which lie in no folders."""
+    """For a pool: its data objects, which are not in folders."""
     from lochan.cli.output.record_stream import show_stream
 
     if other is None:

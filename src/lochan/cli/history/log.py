@@ -8,15 +8,16 @@ import click
 
 from lochan.cli.options import time
 from lochan.cli.output.record_stream import closing
-from lochan.cli.output.records import SHORT, format_option, printable, title
+from lochan.cli.output.records import SHORT, printable, title
 from lochan.cli.target import Target, optional_uri, ref_uri, work_on
+from lochan.cli.verb import verb
 
 if TYPE_CHECKING:
     from lochan.api.ref import Ref
     from lochan.api.results import Commit
 
 
-@click.command("log")
+@verb("log", "lochan log demo@main -n 5 --graph")
 @click.argument("ref", metavar="[REPO[@REF]]", required=False)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=None, metavar="N", help="At most N commits.")
 @click.option("--path", "paths", multiple=True, metavar="PATH", help="Only commits that changed PATH; may be repeated.")
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 @click.option("--oneline", is_flag=True, help="Only the id and the title of each.")
 @click.option("--first-parent", is_flag=True, help="Follow only the first parent of a merge.")
 @click.option("--graph", is_flag=True, help="Draw the graph of the commits beside them.")
-@format_option
 def log_command(
     ref: str | None,
     limit: int | None,
@@ -51,12 +51,7 @@ def log_command(
     graph: bool,
     form: str,
 ) -> None:
-    """Show the history of a ref, the newest commit first.
-
-    \b
-    Example:
-      lochan log demo@main -n 5 --graph
-    """
+    """Show the history of a ref, the newest commit first."""
     uri = optional_uri(ref_uri, ref)
     if graph and form == "json":
         raise click.UsageError("--graph does not go with JSON, where each commit names its parents.")

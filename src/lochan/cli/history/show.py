@@ -7,24 +7,20 @@ import click
 
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS
 from lochan.cli.output.record_stream import closing
-from lochan.cli.output.records import SHORT, format_option, printable, show_record, show_records, title
+from lochan.cli.output.records import SHORT, printable, show_record, show_records, title
 from lochan.cli.target import Target, optional_uri, prefix_uri, ref_uri, work_on
+from lochan.cli.verb import verb
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from lochan.api.results import Commit
 
 
-@click.command("show")
+@verb("show", "lochan show demo@main")
 @click.argument("ref", metavar="[REPO[@REF]]", required=False)
-@format_option
 def show_command(ref: str | None, form: str) -> None:
     """Show a commit and its differences from its first parent; for a pool, the data objects that were added and
     removed.
-
-    \b
-    Example:
-      lochan show demo@main
     """
 
     async def work(target: Target) -> None:
@@ -66,19 +62,11 @@ async def _differences(target: Target, commit: "Commit", is_pool: bool) -> Async
             yield change.as_json()
 
 
-_PAGE = 100_000  # each is a walk through history
-
-
-@click.command("blame")
+@verb("blame", "lochan blame demo@main/data/a.csv")
 @click.argument("uri", metavar="REPO[@REF]/PATH")
-@format_option
 def blame_command(uri: str, form: str) -> None:
-    """Show which commit last changed an object. If the path ends with a slash, show it for each object in that folder.
-
-    \b
-    Example:
-      lochan blame demo@main/data/a.csv
-    """
+    """Show which commit last changed an object. If the path ends with a slash, show it for each object in that
+    folder."""
     found = prefix_uri(uri)
 
     async def work(target: Target) -> None:
@@ -108,18 +96,12 @@ def _blame_record(path: str, commit: "Commit") -> dict[str, Any]:
     return {"path": path, "commit": commit.id, **{name: found[name] for name in ("date", "author", "message")}}
 
 
-@click.command("merge-base")
+@verb("merge-base", "lochan merge-base demo@main demo@dev")
 @click.argument("left", metavar="REPO[@LEFT]")
 @click.argument("right", metavar="REPO[@RIGHT]")
 @click.option("--all", "every", is_flag=True, help="Show all of them, if there are several.")
-@format_option
 def merge_base_command(left: str, right: str, every: bool, form: str) -> None:
-    """Show the best common ancestor of two refs. A merge compares both of them with it.
-
-    \b
-    Example:
-      lochan merge-base demo@main demo@dev
-    """
+    """Show the best common ancestor of two refs. A merge compares both of them with it."""
     one, other = ref_uri(left), ref_uri(right)
     if one.repository != other.repository:
         raise Invalid(f"{one} and {other} are in different repositories", hint="compare refs of one repository")

@@ -9,9 +9,9 @@ from lochan.api.local_files import place_url
 from lochan.cli.options import notes
 from lochan.cli.output.objects import listing_conflicts
 from lochan.cli.output.progress import counted
-from lochan.cli.output.records import SHORT, format_option, printable, show_record, size, size_cell
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import SHORT, printable, show_record, size, size_cell
 from lochan.cli.target import Target, Uri, folder, on_branch, prefix_uri, work_on
+from lochan.cli.verb import verb
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def places(verb: Callable[..., Any]) -> Callable[..., Any]:
     return verb
 
 
-@click.command("import")
+@verb("import", "lochan import s3://bucket/data/ demo@main/data/", changes=True)
 @click.argument("source", metavar="URL")
 @click.argument("target", metavar="REPO[@BRANCH][/PREFIX]")
 @click.option(
@@ -43,8 +43,6 @@ def places(verb: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("-m", "--message", default="", help="The commit message.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the commit; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
-@request_key
-@format_option
 def import_command(
     source: str,
     target: str,
@@ -59,10 +57,6 @@ def import_command(
 
     No bytes are copied: the files must stay where they are. Objects at the same paths are replaced, others stay. If
     such a path has uncommitted changes, it is listed, nothing is imported, and the exit code is 4.
-
-    \b
-    Example:
-      lochan import s3://bucket/data/ demo@main/data/
     """
     from lochan.api.options import CommitOptions
 
@@ -100,12 +94,10 @@ def _import_sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[
         yield ImportSource(place_url(url), folder(prefix))
 
 
-@click.command("commit")
+@verb("commit", "lochan ingest commit --from-path s3://bucket/data/ --to-path demo@main/data/ -m daily", changes=True)
 @places
 @click.option("-m", "--message", default="", help="The commit message.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the commit; may be repeated.")
-@request_key
-@format_option
 def commit_command(
     source: str, target: str, keep_removed: bool, message: str, metadata: tuple[str, ...], form: str
 ) -> None:
@@ -113,10 +105,6 @@ def commit_command(
 
     Files that were added, changed (by size and ETag) or removed at the source are added, changed and removed here. No
     bytes are copied. If nothing would change, the exit code is 6.
-
-    \b
-    Example:
-      lochan ingest commit --from-path s3://bucket/data/ --to-path demo@main/data/ -m daily
     """
     from lochan.api.options import CommitOptions
 
@@ -133,16 +121,10 @@ def commit_command(
     show_brought_in("ingest", work_on(uri, work), form)
 
 
-@click.command("diff")
+@verb("diff", "lochan ingest diff --from-path s3://bucket/data/ --to-path demo@main/data/")
 @places
-@format_option
 def diff_command(source: str, target: str, keep_removed: bool, form: str) -> None:
-    """Show what `ingest commit` would add, change and remove now.
-
-    \b
-    Example:
-      lochan ingest diff --from-path s3://bucket/data/ --to-path demo@main/data/
-    """
+    """Show what `ingest commit` would add, change and remove now."""
     uri = ingest_uri(target)
 
     async def work(at: Target) -> None:

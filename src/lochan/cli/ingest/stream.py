@@ -6,23 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lochan.cli.error_boundary import print_message
 from lochan.cli.options import notes, seconds, size_bytes
-from lochan.cli.output.records import format_option
-from lochan.cli.pool.load import FORMATS
+from lochan.cli.output.records import SHORT, counted, printable, show_line, size
+from lochan.cli.pool.load import FORMATS, say_unparsed
 from lochan.cli.target import Target, Uri, branch_uri, work_on
+from lochan.cli.verb import verb
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator
 
-    from lochan.api.streams import StreamOptions, StreamSource
+    from lochan.api.streams import StreamBatch, StreamOptions, StreamSource
 
 
 SOURCES = ("folder", "kafka", "rate", "socket")
 
 
-@click.command("stream")
+@verb("stream", "lochan ingest stream logs --from folder inbox")
 @click.argument("pool", metavar="POOL[@BRANCH]")
 @click.argument("place", required=False, metavar="[DIR|HOST:PORT]")
 @click.option("--from", "source", type=click.Choice(SOURCES), required=True, help="Where rows come from.")
@@ -84,7 +86,6 @@ SOURCES = ("folder", "kafka", "rate", "socket")
 @click.option(
     "--memory", default="512MiB", show_default=True, metavar="SIZE", help="The most memory that one task may use."
 )
-@format_option
 def stream_command(pool: str, place: str | None, source: str, form: str, **rest: Any) -> None:
     """Load rows into POOL as they arrive. There is a commit every few seconds, and each row is loaded once.
 
@@ -96,10 +97,6 @@ def stream_command(pool: str, place: str | None, source: str, form: str, **rest:
 
     It goes on until it is stopped (Ctrl-C or SIGTERM), when what was read has landed. Killed and started again, it goes
     on where it was.
-
-    \b
-    Example:
-      lochan ingest stream logs --from folder inbox
     """
     uri, request = branch_uri(pool), SimpleNamespace(source=source, place=place or "", **rest)
     _check(request)
@@ -141,8 +138,6 @@ def _check(request: SimpleNamespace) -> None:
 
 def _follow(uri: Uri, request: SimpleNamespace, form: str) -> None:
     import asyncio
-
-    from lochan.cli.output.stream_batches import BatchPrinter
 
     source = _source(request)
 
@@ -217,7 +212,7 @@ def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
 
 @contextmanager
 def _stop_requests() -> "Iterator[threading.Event]":
-    """Set when the user wants it to stop; whoever asks twice does not want to wait."""
+    """Set when the user stops it. A second Ctrl-C does not wait."""
     import asyncio
     import signal
     import threading
@@ -239,3 +234,53 @@ def _stop_requests() -> "Iterator[threading.Event]":
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
+
+
+# What `lochan ingest stream` prints: a line for each batch, and one at the end.
+
+
+class BatchPrinter:
+    """`keeps`: lines that are no rows are kept as rows of their own."""
+
+    def __init__(self, target: Uri, form: str, *, keeps: bool) -> None:
+        self._target = target
+        self._form = form
+        self._keeps = keeps
+        self._rows = self._commits = 0
+
+    def __call__(self, number: int, batch: "StreamBatch") -> None:
+        self._rows += batch.rows
+        self._commits += bool(batch.rows)
+        if self._form == "json":
+            show_line(_record(number, batch))
+            return
+        for fault in batch.first_faults:
+            print_message(str(fault), f"near {fault.near!r}" if fault.near else "")
+        if batch.faults:
+            done = "kept as rows with _error" if self._keeps else "left out"
+            print_message(f"{batch.faults:,} line{' was' if batch.faults == 1 else 's were'} no row, and {done}")
+        say_unparsed(batch.unparsed_times)
+        if batch.again:
+            click.echo(f"batch {number}: had landed before, commit {batch.commit[:SHORT]}")
+        elif batch.commit:
+            rows = f"{counted(batch.rows, 'row')}, {size(batch.size_bytes)}"
+            click.echo(f"batch {number}: {rows}, commit {batch.commit[:SHORT]}")
+
+    def end(self) -> None:
+        if self._form != "json":
+            many = f"{self._commits} commit{'' if self._commits == 1 else 's'}"
+            click.echo(f"stopped: {counted(self._rows, 'row')} into {printable(str(self._target))} by {many}")
+
+
+def _record(number: int, batch: "StreamBatch") -> dict[str, Any]:
+    return {
+        "batch": number,
+        "commit": batch.commit or None,
+        "rows": batch.rows,
+        "objects": batch.objects,
+        "bytes": batch.size_bytes,
+        "errors": batch.faults,
+        "first_errors": [str(fault) for fault in batch.first_faults],
+        "unparsed_times": batch.unparsed_times,
+        "again": batch.again,
+    }

@@ -1,5 +1,5 @@
 """Answers that are tables already, of millions of rows perhaps: written column by column, a page at a time. What is
-written is what `show_records` and `show_stream` write of the same rows one by one, but for white space in JSON."""
+written is what `show_records` and `show_stream` write of the same rows one by one, except for white space in JSON."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +96,7 @@ def _json(column: pa.Array) -> pa.Array:
 
 
 def _escaped(column: pa.Array, plain: pa.Array, escape: Callable[[str], str]) -> pa.Array:
-    """`plain`, but for those few that hold a character that must not be shown."""
+    """`plain`, except for the few that hold a character that must not be shown."""
     rows = np.flatnonzero(~pc.ascii_is_printable(column).to_numpy(zero_copy_only=False))
     rows = rows[pc.match_substring_regex(column.take(pa.array(rows)), _COMMANDING).to_numpy(zero_copy_only=False)]
     if not len(rows):

@@ -7,7 +7,7 @@
     *
     |_|/     behind lanes in between
 
-Knows ids only, so any order with children before their parents can be drawn.
+It needs only ids, so it can draw any order with children before their parents.
 """
 
 from collections.abc import Sequence

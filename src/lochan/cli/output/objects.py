@@ -1,4 +1,4 @@
-"""Objects, what differs between two commits, and conflicts, as the command line shows them; of a pool, with rows and
+"""Objects, differences between two commits, and conflicts, as the command line prints them; for a pool, with rows and
 keys. Conflicts are listed before the error says how many there are."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
@@ -9,7 +9,7 @@ from lochan.cli.output.records import cell, json_text, show_records, size, size_
 from lochan.errors import LochanError, PathsInTheWay
 
 if TYPE_CHECKING:
-    from lochan.api.results import ObjectInfo
+    from lochan.api.object_results import ObjectInfo
 
 
 COLUMNS = ("kind", "left", "right", "path")
@@ -56,7 +56,7 @@ _DIGITS = 8  # of a checksum, where a person compares three
 
 @asynccontextmanager
 async def listing_conflicts(form: str) -> AsyncIterator[None]:
-    from lochan.api.conflicts import has_conflicts
+    from lochan.api.object_results import has_conflicts
 
     try:
         yield
@@ -76,7 +76,7 @@ def _show_in_the_way(error: PathsInTheWay, form: str) -> None:
 
 
 async def _show(error: LochanError, form: str) -> None:
-    from lochan.api.conflicts import conflicts_of
+    from lochan.api.object_results import conflicts_of
     from lochan.cli.output.record_stream import as_records, show_stream
 
     await show_stream(as_records(conflicts_of(error)), form, columns=_COLUMNS, cells=dict.fromkeys(_COLUMNS[1:], _cell))

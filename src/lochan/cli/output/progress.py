@@ -1,4 +1,4 @@
-"""How far long work has come: a bar or a count, with a rate, on a terminal; nothing elsewhere."""
+"""The progress of long work: a bar or a count, with a rate, on a terminal; nothing elsewhere."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ Advance = Callable[[int], None]
 
 
 class Stage(Protocol):
-    """Of a job on Spark."""
+    """A stage of a job on Spark."""
 
     @property
     def done(self) -> int: ...
@@ -24,7 +24,8 @@ class Stage(Protocol):
 
 @contextmanager
 def progress(title: str, total_bytes: int | None, *, visible: bool) -> Iterator[Advance]:
-    """Gives a function to be told of each piece. On stderr, so that the answer can go elsewhere."""
+    """Yields a function to call with the size of each piece. It prints on stderr, so that the
+    answer can go elsewhere."""
     if not visible or not sys.stderr.isatty():
         yield lambda size_bytes: None
         return
@@ -44,7 +45,7 @@ def progress(title: str, total_bytes: int | None, *, visible: bool) -> Iterator[
 
 
 class StageBar:
-    """Spark's tasks, as far as they are known; it is there from the first word to the last, and leaves no trace."""
+    """A bar for Spark's tasks. It appears with the first report, and disappears at the end."""
 
     def __init__(self, title: str, *, visible: bool = True) -> None:
         self._title = title

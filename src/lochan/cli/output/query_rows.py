@@ -1,4 +1,4 @@
-"""The rows of a query on their way out, and what is said of it on stderr."""
+"""Writes the rows of a query, and its statistics on stderr."""
 
 import signal
 import sys
@@ -21,8 +21,7 @@ BINARY = ("parquet", "arrow")
 def write_result(
     result: "Result", form: str | None, output: str | None, *, before: Callable[[], None] = lambda: None
 ) -> None:
-    """All of it, as it comes; `before` is called when the first rows are there. Ctrl-C ends the query, not only the
-    wait for it."""
+    """Writes all rows while they come; `before` is called when the first are there. Ctrl-C ends the query itself."""
     form = form or _by_name(output) or ("table" if output is None and sys.stdout.isatty() else "ndjson")
     if form in BINARY and output is None and sys.stdout.isatty():
         raise Invalid(f"{form} is not for a terminal", hint="name a file with -o")
@@ -59,14 +58,14 @@ def show_stats(stats: "Stats") -> None:
 
 
 def _by_name(output: str | None) -> str | None:
-    """What the name of the file asks for."""
+    """The format that the file's name suggests."""
     endings = {".parquet": "parquet", ".arrow": "arrow", ".csv": "csv", ".json": "json", ".ndjson": "ndjson"}
     return None if output is None else endings.get(Path(output).suffix)
 
 
 @contextmanager
 def _sink(output: str | None) -> Iterator[IO[bytes]]:
-    """A file appears under its name when it is whole."""
+    """The file gets its name when it is complete."""
     if output is None:
         yield sys.stdout.buffer
         return

@@ -1,4 +1,4 @@
-"""Long answers, shown as they are found: a table in pages, or a JSON list written item by item."""
+"""Prints long answers while they come: a table in pages, or a JSON list item by item."""
 
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def closing(items: AsyncIterable[T]) -> AsyncIterator[AsyncIterable[T]]:
-    """Whoever stops early, as when the reader of our output has left, closes the source before the lake is closed."""
+    """Closes the source before the lake is closed, also when the reader of our output leaves early."""
     try:
         yield items
     finally:
@@ -39,7 +39,7 @@ async def as_records(results: AsyncIterable["Result"]) -> AsyncIterator[Record]:
 async def show_stream(
     records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
 ) -> int:
-    """How many there were. `cells` tells how a column is written for people, where that is not as in JSON."""
+    """Returns their number. `cells` says how a column is written for people, if not as in JSON."""
     async with closing(records):
         if form == "json":
             return await _show_json(records)
@@ -49,8 +49,7 @@ async def show_stream(
 async def show_lines(
     records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
 ) -> int:
-    """Like `show_stream`, for what is found slowly: every row is shown at once, in columns as wide as they were so far
-    at most."""
+    """Like `show_stream`, for rows that come slowly: each is printed at once, in columns as wide as so far."""
     async with closing(records):
         return await (_show_json(records) if form == "json" else _show_each(records, columns, cells or {}))
 

@@ -1,4 +1,4 @@
-"""What the user sees: tables on a terminal, aligned text in a pipe, JSON on request; nothing that commands a terminal.
+"""What the user sees: tables on a terminal, aligned text in a pipe, JSON on request; never control characters.
 
 A name may hold any character. Those that would move the cursor, colour the screen or turn the text around are written
 as escapes, in tables and in JSON alike.
@@ -20,16 +20,6 @@ Record = Mapping[str, Any]
 SHORT = 12  # digits of a commit's id, where a person reads it
 size = size_text
 
-format_option = click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="The output format.",
-)
-
 # Control characters, line and paragraph separators, those that change the direction of text, and halves of surrogate
 # pairs (which stand for bytes that are not UTF-8).
 _COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -44,7 +34,7 @@ async def all_records(found: "AsyncIterable[Result]") -> list[dict[str, Any]]:
 
 
 def show_records(records: Sequence[Record], form: str, *, columns: Sequence[str]) -> None:
-    """Many things of one sort: a table of `columns`, or a JSON list of all their fields."""
+    """Prints many records: a table of `columns`, or a JSON list with all fields."""
     if form == "json":
         _echo_json(list(records), indent=2)
     else:
@@ -52,7 +42,7 @@ def show_records(records: Sequence[Record], form: str, *, columns: Sequence[str]
 
 
 def show_record(record: Record, form: str) -> None:
-    """One thing: its fields line by line, or a JSON object."""
+    """Prints one record: its fields line by line, or a JSON object."""
     if form == "json":
         _echo_json(record, indent=2)
     elif sys.stdout.isatty():
@@ -66,7 +56,7 @@ def show_record(record: Record, form: str) -> None:
 
 
 def show_answer(record: Record, form: str, text: str) -> None:
-    """What a command has done: a JSON object on request, and a line for people otherwise."""
+    """Prints what a command has done: a JSON object on request, else a line for people."""
     if form == "json":
         show_record(record, form)
     else:
@@ -74,7 +64,7 @@ def show_answer(record: Record, form: str, text: str) -> None:
 
 
 def show_line(record: Record) -> None:
-    """One JSON object on one line, at once: an element of a stream."""
+    """Prints one JSON object on one line, at once: an element of a stream."""
     _echo_json(record, indent=None)
 
 
@@ -133,7 +123,7 @@ def json_text(value: object, *, indent: int | None) -> str:
 
 
 def echo_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bool = False) -> None:
-    """`begun`: it goes on with a table whose titles were shown."""
+    """`begun`: the table continues, and its titles were printed before."""
     if sys.stdout.isatty():
         from lochan.cli.output.terminal_table import echo_rows
 

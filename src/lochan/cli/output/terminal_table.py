@@ -1,4 +1,4 @@
-"""Tables on a terminal: no line is longer than that is wide, and nothing is left out. A cell that is too long goes on
+"""Tables on a terminal: no line is wider than the terminal, and nothing is left out. A cell that is too long goes on
 in the next line; where there are more columns than fit side by side, each row becomes a block of lines, a line a field.
 """
 
@@ -18,7 +18,7 @@ _GAP = 2
 
 
 def echo_rows(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bool = False) -> None:
-    """`begun`: it goes on with a table whose titles were shown."""
+    """`begun`: the table continues, and its titles were printed before."""
     console = _console()
     natural = [max(map(cell_len, column)) for column in zip(*([] if begun else [titles]), *rows, strict=True)]
     prose = [any(map(_has_words, column)) for column in zip(*rows, strict=True)] or [False] * len(natural)
@@ -30,7 +30,7 @@ def echo_rows(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bo
 
 
 def echo_fields(fields: Sequence[tuple[str, str]]) -> None:
-    """Of one record, a line each."""
+    """The fields of one record, a line each."""
     console = _console()
     names = max(cell_len(name) for name, _ in fields)
     rest = max(console.width - names - _GAP, 1)
@@ -38,7 +38,7 @@ def echo_fields(fields: Sequence[tuple[str, str]]) -> None:
 
 
 class TableLines:
-    """A table whose rows are shown one by one as they are found, in columns as wide as they were so far."""
+    """A table whose rows are printed one by one, in columns as wide as the widest so far."""
 
     def __init__(self, titles: Sequence[str]) -> None:
         self._titles = titles
@@ -59,7 +59,7 @@ class TableLines:
 
 
 def _console() -> Console:
-    """As wide as COLUMNS or the terminal says; rich would take any dumb terminal for one of 80 columns."""
+    """The width that COLUMNS or the terminal gives; rich would take 80 columns for any dumb terminal."""
     size = get_terminal_size()
     return Console(file=sys.stdout, width=size.columns, height=size.lines)
 

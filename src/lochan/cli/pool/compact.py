@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.options import JobOptions, commit_message, commit_options, job_options, time
-from lochan.cli.output.records import SHORT, counted, format_option, show_record, size
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import SHORT, counted, show_record, size
 from lochan.cli.target import Target, branch_uri, work_on
-from lochan.cli.without_pandas import without_pandas
+from lochan.cli.verb import verb
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
-    from lochan.api.compaction import Key
     from lochan.api.results import PoolInfo
+    from lochan.api.upkeep import Key
 
 
-@click.command("compact")
+@verb("compact", "lochan compact logs", changes=True)
 @click.argument("branch", metavar="POOL[@BRANCH]")
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--from", "low", metavar="KEY", help="Only objects with keys from this one on.")
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Only show what would be merged.")
 @job_options
 @commit_options
-@request_key
-@format_option
 def compact_command(
     branch: str,
     ids: tuple[str, ...],
@@ -50,10 +48,6 @@ def compact_command(
     and what overlaps them.
 
     The rows stay the same. Earlier commits still hold the objects as they were.
-
-    \b
-    Example:
-      lochan compact logs
     """
     from lochan.cli.output.progress import StageBar
 
@@ -64,7 +58,7 @@ def compact_command(
         without_pandas()
 
     async def work(target: Target) -> dict[str, Any]:
-        from lochan.api.compaction import CompactOptions
+        from lochan.api.upkeep import CompactOptions
 
         settings = (await target.pool.show()).pool
         bounds = [_literal(option, text, settings) for option, text in (("--from", low), ("--to", high))]

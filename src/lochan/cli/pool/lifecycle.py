@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options import commit_message, commit_options, notes
-from lochan.cli.output.records import SHORT, format_option, printable, show_answer, show_record
-from lochan.cli.prompt import confirm, yes_option
-from lochan.cli.request_key import is_repeated, request_key, request_key_beside_sort_key
+from lochan.cli.options import commit_message, commit_options, confirm, notes, yes_option
+from lochan.cli.output.records import SHORT, printable, show_answer, show_record
+from lochan.cli.request_key import is_repeated
 from lochan.cli.target import Target, branch_uri, work_on
+from lochan.cli.verb import verb
 from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lochan.api.results import RepositoryInfo
 
 
-@click.command("create")
+@verb("create", "lochan create logs --key ts:time", changes=True)
 @click.argument("name", metavar="POOL")
 @click.option(
     "--key",
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     "--default-branch", default="main", show_default=True, metavar="BRANCH", help="The name of its first branch."
 )
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata; may be repeated.")
-@request_key_beside_sort_key
-@format_option
 def create_command(
     name: str,
     keys: tuple[str, ...],
@@ -65,10 +63,6 @@ def create_command(
 
     Without a key the whole record is the key. A field is named by its path, such as client.address. A name that
     contains a dot goes in back-quotes.
-
-    \b
-    Example:
-      lochan create logs --key ts:time
     """
     from lochan.cli.options import size_bytes
     from lochan.cli.session import on_lake
@@ -96,13 +90,11 @@ def create_command(
         click.echo(f"created pool {printable(pool.name)}, sorted by {printable(', '.join(pool.pool.keys))}")
 
 
-@click.command("delete")
+@verb("delete", "lochan delete logs --where 'status < 400'", changes=True)
 @click.argument("branch", metavar="POOL[@BRANCH]")
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--where", metavar="EXPRESSION", help="Delete the rows for which this is true, such as 'status < 400'.")
 @commit_options
-@request_key
-@format_option
 def delete_command(
     branch: str,
     ids: tuple[str, ...],
@@ -117,10 +109,6 @@ def delete_command(
     enough if no other id begins with it.
 
     Earlier commits still hold them, and `lochan revert` brings them back.
-
-    \b
-    Example:
-      lochan delete logs --where 'status < 400'
     """
     if bool(ids) == (where is not None):
         raise click.UsageError("Give the ids of data objects, or --where.")
@@ -140,19 +128,13 @@ def delete_command(
     click.echo(f"deleted {count:,} {what}{'' if count == 1 else 's'}: {record['head'][:SHORT]}")
 
 
-@click.command("drop")
+@verb("drop", "lochan drop logs", changes=True)
 @click.argument("pool")
 @yes_option
-@request_key
-@format_option
 def drop_command(pool: str, yes: bool, form: str) -> None:
     """Drop a pool: its rows, its branches, tags and history.
 
     On a terminal it asks first; a script must give --yes.
-
-    \b
-    Example:
-      lochan drop logs
     """
     from lochan.cli.session import on_lake
 
@@ -171,7 +153,7 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
     async def drop(lake: "Lake") -> None:
         await lake.pool(pool).delete()
 
-    on_lake(look, reads=True)  # so that nobody is asked about a name that is not there
+    on_lake(look, reads=True)  # so that nobody has to confirm a name that does not exist
     if not yes:
         confirm(f"Drop pool {pool} with all its history?", f"pool {pool} was not dropped")
     on_lake(drop)

@@ -11,12 +11,12 @@ import click
 from lochan.cli.error_boundary import about_repository, print_message
 from lochan.cli.options import JobOptions, commit_message, commit_options, job_options
 from lochan.cli.output.progress import StageBar, progress
-from lochan.cli.output.records import SHORT, counted, format_option, printable, show_record, size
-from lochan.cli.request_key import request_key_beside_sort_key
+from lochan.cli.output.records import SHORT, counted, printable, show_record, size
 from lochan.cli.target import Uri, branch_uri, on_branch
 from lochan.cli.user_state import in_use
-from lochan.cli.without_pandas import without_pandas
+from lochan.cli.verb import verb
 from lochan.errors import NotFound
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def say_unparsed(counts: Mapping[str, int]) -> None:
 FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "xml", "lines")
 
 
-@click.command("load")
+@verb("load", "lochan load logs logs.ndjson", changes=True)
 @click.argument("pool", metavar="[POOL[@BRANCH]]")
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option(
@@ -74,8 +74,6 @@ FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "x
 )
 @job_options
 @click.option("--follow-links", is_flag=True, help="In a folder: also follow links to folders and links out of it.")
-@request_key_beside_sort_key
-@format_option
 def load_command(
     pool: str,
     sources: tuple[str, ...],
@@ -100,10 +98,6 @@ def load_command(
 
     If only one argument is given, it is a SOURCE, and rows go into the pool in use. All rows become one commit, or none
     are loaded. Each row keeps its own shape: its fields, their order and kinds.
-
-    \b
-    Example:
-      lochan load logs logs.ndjson
     """
     from lochan.api.load import LoadOptions
     from lochan.cli.options import size_bytes

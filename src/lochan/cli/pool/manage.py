@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.options import JobOptions, job_options
-from lochan.cli.output.records import cell, counted, format_option, show_line, size
-from lochan.cli.request_key import changes_nothing, is_repeated, request_key
+from lochan.cli.output.records import cell, counted, show_line, size
+from lochan.cli.request_key import changes_nothing, is_repeated
 from lochan.cli.target import repository_uri
+from lochan.cli.verb import verb
 from lochan.errors import Invalid, LochanError, Refused
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from lochan.config.load import Config
 
 
-@click.command("manage")
+@verb("manage", "lochan manage --once", changes=True)
 @click.argument("pools", nargs=-1, metavar="[POOL...]")
 @click.option(
     "--policy",
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     "--every", metavar="TIME", help="How long to wait between two rounds, such as 5m. Default: as the policy says."
 )
 @job_options
-@request_key
-@format_option
 def manage_command(
     pools: tuple[str, ...], file: str | None, once: bool, every: str | None, form: str, **options: str | None
 ) -> None:
@@ -40,10 +39,6 @@ def manage_command(
 
     It runs until it is stopped (Ctrl-C or SIGTERM), unless --once is given. With -f json, each branch is one JSON
     object on a line of its own.
-
-    \b
-    Example:
-      lochan manage --once
     """
     from lochan.cli.options import seconds
     from lochan.cli.session import configuration, on_lake
@@ -99,7 +94,7 @@ class _Rounds:
 
         def stop() -> None:
             nonlocal stopped
-            stopped = True  # somebody who waits for another's append may be told of that instead
+            stopped = True  # a request that waits for another's append may get this error instead
             if task is not None:
                 task.cancel()
 

@@ -35,10 +35,10 @@ from lochan.pools import times
 from lochan.pools.decode import ndjson
 from lochan.pools.forms import Form, Forms
 from lochan.pools.json_row import FAIL, Faults, read_value, row_text
+from lochan.pools.kinds import FLOAT, STRING, TIME
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
 from lochan.pools.merge import RowMerge
 from lochan.pools.nullable_shapes import is_ambiguous
-from lochan.pools.shape import FLOAT, STRING, TIME
 from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.compile import moments
 from lochan.query.dialects import render

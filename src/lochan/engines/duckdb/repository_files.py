@@ -46,8 +46,7 @@ async def read_files(
     if not found:
         name = repository.repository.name
         raise NotFound(
-            f"no file of {name}@{ref} matches {glob}",
-            hint=f"`lochan fs ls {quote(f'{name}@{ref}/')}` lists them",
+            f"no file of {name}@{ref} matches {glob}", hint=f"`lochan fs ls {quote(f'{name}@{ref}/')}` lists them"
         )
     await check([entry.path for entry in found])
     objects = await _objects(repository.reader, found, Path(work), limits)

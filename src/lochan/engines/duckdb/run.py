@@ -15,8 +15,9 @@ from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import STANDARD, Limits, in_time
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import LochanError
+from lochan.pools.kinds import ARRAY, INT
 from lochan.pools.layout import SHAPE_COLUMN
-from lochan.pools.shape import ARRAY, INT, Type
+from lochan.pools.shape import Type
 from lochan.pools.snapshot import DataObject, Snapshot
 from lochan.query.compile.sql import sql_type
 from lochan.query.dialects import render

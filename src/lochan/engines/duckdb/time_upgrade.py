@@ -16,8 +16,9 @@ from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.forms import Form
+from lochan.pools.kinds import STRING, TIME
 from lochan.pools.layout import SHAPE_COLUMN, Alternate, Layout, Member, column_of, columns, lay_out
-from lochan.pools.shape import STRING, TEXT_TIME, TIME, Object, encode, shape_id, sure
+from lochan.pools.shape import TEXT_TIME, Object, encode, shape_id, sure
 from lochan.query.dialects import render
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sources.knowledge import Knowledge

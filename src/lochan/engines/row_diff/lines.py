@@ -25,22 +25,9 @@ from lochan.formats.pool_settings import Path, path_text
 from lochan.pools import times
 from lochan.pools.facts import Facts
 from lochan.pools.json_row import read_value
+from lochan.pools.kinds import ARRAY, FLOAT, JSON, NULL, STRING, TIME
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, Member
-from lochan.pools.shape import (
-    ARRAY,
-    FLOAT,
-    JSON,
-    NULL,
-    STRING,
-    TEXT_TIME,
-    TIME,
-    Array,
-    Maybe,
-    Object,
-    Type,
-    kind_of,
-    sure,
-)
+from lochan.pools.shape import TEXT_TIME, Array, Maybe, Object, Type, kind_of, sure
 from lochan.query.output.texts import array_texts, float_texts, scalar_texts, time_texts
 
 _LEAST, _GREATEST = 1e-4, 1e9

@@ -3,7 +3,7 @@
 compile(pipe, open_source) -> Plan          plan.sql("duckdb"), plan.row: how its columns become rows again
 
 plan           a whole query; bindings: parts of expressions as columns of their own
-value          a value as SQL, an expression for each kind it may have; sql: small pieces of SQL
+value          a value as SQL, an expression for each kind it may have; sql: small pieces of SQL; logic: tests
 fields         the rows of a source as values, and the way down into them
 expressions    ─▶ values; arithmetic, comparison, constructors, patterns, functions/, aggregates ─▶ the same, by theme
 numbers        decimals, moments, texts: what numbers, times and texts of rows need beyond an engine's types

@@ -9,32 +9,16 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import DURATION, SIMPLE
+from lochan.pools.kinds import BOOL, DECIMAL, DURATION, ERROR, FLOAT, INT, NULL, SIMPLE, TIME
 from lochan.pools.layout import DIGITS_MAX
-from lochan.pools.shape import BOOL, FLOAT, INT, NULL, TIME
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.calls import Aggregated
 from lochan.query.compile.collect import collect, first, fused_type, greatest, last, least, ordering, union
 from lochan.query.compile.expressions import value_of
+from lochan.query.compile.logic import all_of, case, coalesce, is_null, is_set, negate
 from lochan.query.compile.moments import exact_text
 from lochan.query.compile.scope import refused
-from lochan.query.compile.sql import (
-    DECIMAL,
-    ERROR,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    case,
-    cast,
-    coalesce,
-    is_null,
-    is_set,
-    negate,
-    number,
-    op,
-    text,
-)
+from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, number, op, text
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import NUMBERS, Exact, Value, valued
 from lochan.query.dialects.neutral import neutral
@@ -99,11 +83,7 @@ def deviation(each: Aggregated) -> Value:
 def quantile(each: Aggregated) -> Value:
     share = value_of(each.call.arguments[1], each.scope).constant
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise refused(
-            each.scope.query,
-            each.call.arguments[1],
-            "the quantile must be a constant between 0 and 1",
-        )
+        raise refused(each.scope.query, each.call.arguments[1], "the quantile must be a constant between 0 and 1")
     real = _reals(each.value)
     if real is None:
         return Value({NULL: TRUE})

@@ -16,29 +16,12 @@ from decimal import Decimal
 from itertools import product
 from math import isfinite
 
-from lochan.pools.kind_order import DURATION, EVERY_NUMBER
-from lochan.pools.shape import FLOAT, INT, NULL, STRING, TIME
+from lochan.pools.kinds import DECIMAL, DURATION, ERROR, EVERY_NUMBER, FLOAT, INT, NULL, STRING, TIME
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile import decimals, numbers
+from lochan.query.compile.logic import all_of, any_of, case, coalesce, flag, is_null, is_set
 from lochan.query.compile.scope import check_value
-from lochan.query.compile.sql import (
-    DECIMAL,
-    ERROR,
-    FALSE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    cast,
-    coalesce,
-    concat,
-    flag,
-    is_null,
-    is_set,
-    null_of,
-    text,
-    time_at,
-)
+from lochan.query.compile.sql import FALSE, Sql, cast, concat, null_of, text, time_at
 from lochan.query.compile.value import MISSING, Alternates, Exact, Value, literal, nulled, present
 from lochan.query.dialects.neutral import neutral
 

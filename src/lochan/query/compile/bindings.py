@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from lochan.pools.shape import JSON
+from lochan.pools.kinds import JSON
 from lochan.query import ast
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.relations import Picked, Rows, over

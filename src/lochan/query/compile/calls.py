@@ -9,13 +9,14 @@ from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
-from lochan.pools.shape import FLOAT, NULL
+from lochan.pools.kinds import DECIMAL, ERROR, FLOAT, NULL
 from lochan.query import ast
 from lochan.query.compile.arithmetic import as_float
 from lochan.query.compile.expressions import test_of, value_of
+from lochan.query.compile.logic import all_of, any_of, case, coalesce, is_null, is_set
 from lochan.query.compile.numbers import refused_where_set
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import DECIMAL, ERROR, FALSE, TRUE, Sql, all_of, any_of, case, coalesce, is_null, is_set
+from lochan.query.compile.sql import FALSE, TRUE, Sql
 from lochan.query.compile.sql import text as text_
 from lochan.query.compile.value import Format, Value
 

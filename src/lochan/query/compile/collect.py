@@ -7,33 +7,31 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import COMPOSITE, DURATION, EVERY_NUMBER, IP, SIMPLE
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, SCALARS, STRING, TIME
+from lochan.pools.kinds import (
+    ARRAY,
+    BOOL,
+    COMPOSITE,
+    DECIMAL,
+    DURATION,
+    ERROR,
+    EVERY_NUMBER,
+    FLOAT,
+    INT,
+    IP,
+    JSON,
+    NULL,
+    SCALARS,
+    SIMPLE,
+    STRING,
+    TIME,
+)
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.calls import Aggregated, one_format
 from lochan.query.compile.comparison import exact, kind_place
 from lochan.query.compile.functions.kinds import type_text
+from lochan.query.compile.logic import all_of, any_of, case, coalesce, is_null, is_set, negate
 from lochan.query.compile.moments import by_moment
-from lochan.query.compile.sql import (
-    DECIMAL,
-    ERROR,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    cast,
-    coalesce,
-    concat,
-    is_null,
-    is_set,
-    negate,
-    null_of,
-    number,
-    op,
-    text,
-)
+from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, concat, null_of, number, op, text
 from lochan.query.compile.texts import json_text, order_text
 from lochan.query.compile.value import NUMBERS, Exact, Value, present, valued
 from lochan.query.dialects.neutral import neutral

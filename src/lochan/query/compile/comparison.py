@@ -9,40 +9,44 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import COMPOSITE, EVERY_NUMBER, IP, PLACES, SIMPLE
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, TIME
-from lochan.query.compile import decimals, moments, numbers
-from lochan.query.compile.sql import (
-    COMPARISONS,
+from lochan.pools.kinds import (
+    ARRAY,
+    BOOL,
+    COMPOSITE,
     DECIMAL,
-    FALSE,
-    INT_MAX,
-    INT_MIN,
-    TRUE,
+    EVERY_NUMBER,
+    FLOAT,
+    INT,
+    IP,
+    NULL,
+    OBJECT,
+    PLACES,
+    SIMPLE,
+    STRING,
+    TIME,
+)
+from lochan.query.compile import decimals, moments, numbers
+from lochan.query.compile.logic import (
+    COMPARISONS,
     TURNED,
-    Sql,
     all_of,
     any_of,
     case,
-    cast,
     coalesce,
     eq,
     is_null,
     is_set,
     negate,
-    number,
-    op,
     surely,
-    text,
-    try_cast,
 )
+from lochan.query.compile.sql import FALSE, INT_MAX, INT_MIN, TRUE, Sql, cast, number, op, text, try_cast
 from lochan.query.compile.texts import json_text, order_text
 from lochan.query.compile.value import NUMBERS, Value, address_digits, nulled, settled, valued
 from lochan.query.dialects.neutral import neutral
 
 
 def compared(op_: str, left: Value, right: Value) -> Sql:
-    """NULL counts as false: whoever turns the answer around makes sure of it first (`total`)."""
+    """NULL counts as false: a caller that negates the answer makes it `total` first."""
     pairs = [_pair(op_, one, left, other, right) for one, other in _pairs(left, right)]
     if op_ == "==":
         pairs.append(all_of([nulled(left), nulled(right)]))

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, SCALARS, TIME, Type
+from lochan.pools.kinds import ARRAY, DECIMAL, ERROR, JSON, NULL, OBJECT, SCALARS, TIME
+from lochan.pools.shape import Type
 from lochan.query.compile.decimals import from_texts
-from lochan.query.compile.sql import DECIMAL, ERROR, FALSE, TRUE, Sql, case, cast, coalesce, eq, flag, number, text
+from lochan.query.compile.logic import case, coalesce, eq, flag
+from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, number, text
 from lochan.query.compile.texts import json_array, json_text
 from lochan.query.compile.value import GONE, MISSING, Format, Order, Record, Value, absent, fixed, present, with_null
 from lochan.query.dialects.neutral import neutral

@@ -13,28 +13,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import EVERY_NUMBER
+from lochan.pools.kinds import DECIMAL, EVERY_NUMBER, FLOAT, INT, STRING
 from lochan.pools.layout import DIGITS_MAX
-from lochan.pools.shape import FLOAT, INT, STRING
-from lochan.query.compile.sql import (
-    COMPARISONS,
-    DECIMAL,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    cast,
-    coalesce,
-    decimal_type,
-    eq,
-    is_set,
-    number,
-    op,
-    text,
-    try_cast,
-)
+from lochan.query.compile.logic import COMPARISONS, all_of, any_of, case, coalesce, eq, is_set
+from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, decimal_type, number, op, text, try_cast
 from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Digits

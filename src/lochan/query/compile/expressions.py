@@ -6,32 +6,17 @@ import re
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, INT, JSON, NULL, STRING
+from lochan.pools.kinds import ARRAY, BOOL, INT, JSON, NULL, STRING
 from lochan.query import ast
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
 from lochan.query.compile.comparison import compared, in_network, total
 from lochan.query.compile.constructors import array_of, chosen, record_of
 from lochan.query.compile.fields import array_items, element, is_array_text, member, opened, typed
+from lochan.query.compile.logic import COMPARISONS, all_of, any_of, case, coalesce, flag, is_null, negate, surely
 from lochan.query.compile.patterns import found
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import (
-    COMPARISONS,
-    FALSE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    coalesce,
-    concat,
-    flag,
-    is_null,
-    negate,
-    null_of,
-    op,
-    surely,
-    text,
-)
+from lochan.query.compile.sql import FALSE, Sql, concat, null_of, op, text
 from lochan.query.compile.value import GONE, MISSING, Value, boolean, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import UnknownField, did_you_mean

@@ -6,42 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from lochan.pools.shape import (
-    ARRAY,
-    BOOL,
-    FLOAT,
-    INT,
-    JSON,
-    NULL,
-    OBJECT,
-    ORIGINAL,
-    STRING,
-    TIME,
-    Array,
-    Maybe,
-    Object,
-    Path,
-    Type,
-    kind_of,
-)
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, STRING, TIME
+from lochan.pools.shape import Array, Maybe, Object, Path, Type, kind_of
 from lochan.pools.shape import sure as if_set
 from lochan.query.compile import moments, numbers
+from lochan.query.compile.logic import all_of, case, coalesce, eq, flag, is_null, is_set
 from lochan.query.compile.relations import Scan
-from lochan.query.compile.sql import (
-    DECIMAL,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    case,
-    coalesce,
-    eq,
-    flag,
-    is_null,
-    is_set,
-    text,
-    try_cast,
-)
+from lochan.query.compile.sql import FALSE, TRUE, Sql, text, try_cast
 from lochan.query.compile.value import (
     GONE,
     MISSING,
@@ -181,7 +152,7 @@ def _plain(json: Sql) -> Sql:
 
 
 def merged(values: Sequence[Value]) -> Value:
-    """One value of several of which at most one is there in any row."""
+    """One value out of several. In any row, at most one of them is there."""
     if len(values) == 1:
         return values[0]
     values = [with_null(each) for each in values]

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lochan.pools.shape import TIME
-from lochan.query.compile.sql import COMPARISONS, Sql, all_of, any_of, case, coalesce, concat, is_null, is_set, op, text
+from lochan.pools.kinds import TIME
+from lochan.query.compile.logic import COMPARISONS, all_of, any_of, case, coalesce, is_null, is_set
+from lochan.query.compile.sql import Sql, concat, op, text
 from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import neutral
 
@@ -48,7 +49,7 @@ def is_fine(value: Value) -> bool:
 
 
 def compared(op_: str, left: Value, right: Value) -> Sql:
-    """Of times, one of which may say more than microseconds."""
+    """Of times that may be more exact than microseconds."""
     one, other = left.alts[TIME], right.alts[TIME]
     mine, theirs = finer_of(left), finer_of(right)
     same = op(exp.EQ, one, other)

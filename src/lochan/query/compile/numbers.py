@@ -1,4 +1,4 @@
-"""Numbers of which neither 64 bits nor a double is exact: the kind `decimal`, whose values are the numbers' own texts.
+"""Numbers that neither 64 bits nor a double hold exactly: the kind `decimal`, whose values are the numbers' own texts.
 
 They take part in every comparison, order, group and sum, exactly. A key does that, a text that orders as numbers do:
 
@@ -19,27 +19,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import EVERY_NUMBER
-from lochan.pools.shape import FLOAT, INT, JSON, STRING
+from lochan.pools.kinds import DECIMAL, EVERY_NUMBER, FLOAT, INT, JSON, STRING
 from lochan.query.compile import decimals
-from lochan.query.compile.sql import (
-    COMPARISONS,
-    DECIMAL,
-    FALSE,
-    INT_MAX,
-    INT_MIN,
-    Sql,
-    all_of,
-    case,
-    cast,
-    coalesce,
-    is_null,
-    is_set,
-    negate,
-    number,
-    op,
-    text,
-)
+from lochan.query.compile.logic import COMPARISONS, all_of, case, coalesce, is_null, is_set, negate
+from lochan.query.compile.sql import FALSE, INT_MAX, INT_MIN, Sql, cast, number, op, text
 from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.decimals import MIDDLE
 from lochan.query.dialects.neutral import neutral
@@ -96,7 +79,7 @@ def number_text(kind: str, sql: Sql) -> Sql:
 
 
 def normal(sql: Sql) -> Sql:
-    """Of a decimal's text: the same text for the same number."""
+    """For a decimal's text: the same text for the same number."""
     return neutral("number_text", neutral("number_key", sql))
 
 

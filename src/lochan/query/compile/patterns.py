@@ -16,12 +16,13 @@ from decimal import Decimal
 import orjson
 from sqlglot import exp
 
-from lochan.pools.kind_order import IP
-from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, OBJECT, STRING, Array, Object, Type
+from lochan.pools.kinds import ARRAY, DECIMAL, FLOAT, INT, IP, JSON, OBJECT, STRING
+from lochan.pools.shape import Array, Object, Type
 from lochan.query import ast
+from lochan.query.compile.logic import all_of, any_of, eq, is_set
 from lochan.query.compile.numbers import equals
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import DECIMAL, Sql, all_of, any_of, eq, is_set, number
+from lochan.query.compile.sql import Sql, number
 from lochan.query.compile.value import Record, Shaped, Value, present
 from lochan.query.dialects.neutral import neutral
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from lochan.errors import Refused
-from lochan.pools.shape import ARRAY, NULL, OBJECT, TIME
+from lochan.pools.kinds import ARRAY, NULL, OBJECT, TIME
 from lochan.query import ast
 from lochan.query.compile.bindings import bound
 from lochan.query.compile.expressions import test_of

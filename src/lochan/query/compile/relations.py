@@ -17,7 +17,8 @@ from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
 from lochan.pools.shape import Leaf, Path
-from lochan.query.compile.sql import TRUE, Sql, all_of, columns_of, is_constant
+from lochan.query.compile.logic import all_of
+from lochan.query.compile.sql import TRUE, Sql, columns_of, is_constant
 from lochan.query.compile.value import Value, mapped
 from lochan.query.dialects.neutral import Neutral, neutral
 from lochan.query.leaves import ScanRequest, Source

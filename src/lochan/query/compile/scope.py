@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from lochan.errors import Invalid
+from lochan.pools.kinds import ERROR
 from lochan.pools.shape import Path
 from lochan.query.ast import Node
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.relations import Names
-from lochan.query.compile.sql import ERROR, Sql
+from lochan.query.compile.sql import Sql
 from lochan.query.compile.value import Value
 from lochan.query.errors import QueryError, UnknownField
 

@@ -1,6 +1,6 @@
 """A value as JSON text, made by the engine: where several values become one column, such as a key or an element.
 
-Numbers may be written differently by the two engines; whoever reads the text takes it for the value it stands for.
+Numbers may be written differently by the two engines; a reader of the text takes it for the value that it stands for.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import orjson
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, TIME
-from lochan.query.compile.sql import ERROR, TRUE, Sql, case, coalesce, concat, is_set, text
+from lochan.pools.kinds import ARRAY, ERROR, JSON, NULL, OBJECT, STRING, TIME
+from lochan.query.compile.logic import case, coalesce, is_set
+from lochan.query.compile.sql import TRUE, Sql, concat, text
 from lochan.query.compile.value import Value, nulled
 from lochan.query.dialects.neutral import neutral
 
@@ -28,7 +29,7 @@ def json_text(value: Value) -> Sql:
 
 
 def order_text(value: Value) -> Sql:
-    """Of arrays and records: a text that orders as they do, element by element and field by field."""
+    """For arrays and records: a text with the same order, element by element and field by field."""
     return neutral("json_order", json_text(value))
 
 

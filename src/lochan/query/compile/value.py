@@ -13,26 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lochan.pools.kind_order import IP, SIMPLE
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Type
-from lochan.query.compile.sql import (
-    DECIMAL,
-    ERROR,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    flag,
-    flagged,
-    is_null,
-    is_set,
-    moment,
-    negate,
-    number,
-    text,
-)
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, ERROR, FLOAT, INT, IP, JSON, NULL, OBJECT, SIMPLE, STRING, TIME
+from lochan.pools.shape import Type
+from lochan.query.compile.logic import all_of, any_of, case, flag, flagged, is_null, is_set, negate
+from lochan.query.compile.sql import FALSE, TRUE, Sql, moment, number, text
 from lochan.query.leaves import Digits
 
 MISSING = "missing"
@@ -42,7 +26,7 @@ KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
 
 @dataclass(frozen=True)
 class Format:
-    """How a time was written: the same in all rows, or told by the shape of the row."""
+    """How a time was written: the same in all rows, or as the shape of the row says."""
 
     number: Sql | None = None
     by_number: Mapping[int, str] = field(default_factory=dict)
@@ -161,7 +145,7 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Body:
-    """Of rows some of which are text: their members are in it, but for those that the query made."""
+    """Of rows some of which are text: their members are in it, except those that the query made."""
 
     text: Sql
     names: frozenset[str] = frozenset()  # of members that are columns too
@@ -176,14 +160,6 @@ NOTHING = Value({NULL: TRUE}, constant=None)
 
 def boolean(test: Sql) -> Value:
     return Value({BOOL: test})
-
-
-def integer(value: int) -> Value:
-    return Value({INT: number(value)}, constant=value)
-
-
-def string(value: str) -> Value:
-    return Value({STRING: text(value)}, constant=value)
 
 
 def literal(kind: str, value: Any) -> Value:

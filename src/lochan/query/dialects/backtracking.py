@@ -34,7 +34,7 @@ _LETTERS = "".join(map(chr, range(128))) + "\x85\xa0Ã©\u0130\u017f\u2028\u212aï¼
 
 
 class TooLarge(Exception):
-    """To be looked at."""
+    """The pattern is too large to be examined."""
 
 
 def growth(pattern: str, flags: int = 0) -> int:

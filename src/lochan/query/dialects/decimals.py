@@ -220,7 +220,7 @@ class _Made:
         return f"CASE WHEN CONTAINS({text}, '{_MARK}') THEN {bare} ELSE {text} END"
 
     def refuse(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-        """Of a number's text: NULL of NULL, else the end of the query. `options`: what is said, and the type."""
+        """Ends the query if a number's text is not NULL. `options`: the message, and the type."""
         message, type = options
         value = arguments[0]
         return f"CASE WHEN {value} IS NOT NULL THEN CAST({self._fail(message, value)} AS {type}) END"

@@ -1,11 +1,12 @@
-"""What DuckDB calls the neutral parts of a plan. `TRY` makes NULL of what would raise."""
+"""What DuckDB calls the neutral parts of a plan. `TRY` returns NULL instead of an error."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, kind_of
+from lochan.pools.kinds import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
+from lochan.pools.shape import kind_of
 from lochan.query.dialects import duckdb_text
 from lochan.query.dialects.duckdb_text import matches, quoted
 from lochan.query.dialects.neutral import RFC3339, Forms, Words, by_option, in_years, named, plain, slice_ends

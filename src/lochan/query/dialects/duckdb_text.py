@@ -7,7 +7,7 @@ from typing import Any
 
 from lochan.query.dialects.neutral import CAPITALS, SMALL, Forms, folded, folds_alike, like_pattern, plain
 
-_BYTES_MAX = 125  # characters of one byte, but for 0 and two that stand for all others
+_BYTES_MAX = 125  # characters of one byte, except 0 and two that stand for all others
 
 
 def quoted(value: str) -> str:

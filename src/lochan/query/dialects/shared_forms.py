@@ -1,11 +1,11 @@
-"""The forms that are the same on both engines, but for a few words."""
+"""The forms that are the same on both engines, except for a few words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from lochan.pools.shape import BOOL, FLOAT, INT, TIME
+from lochan.pools.kinds import BOOL, FLOAT, INT, TIME
 from lochan.query.dialects import decimals
 from lochan.query.dialects.neutral import (
     CAPITALS,

@@ -126,7 +126,7 @@ def json_order(words: Words, json: str, number_key: Callable[[str], str]) -> str
         5  6        the beginning of an array, of a record
         7           null
 
-    Kinds come as `pools/kind_order.py` has them. A NUL within a string is written as two ones, and a one as one and
+    Kinds come as `pools/kinds.py` has them. A NUL within a string is written as two ones, and a one as one and
     two, so that nothing comes before a string's end.
     """
     arms = " ".join(f"WHEN '{begins}' THEN '{piece}'" for begins, piece in _PIECES.items())

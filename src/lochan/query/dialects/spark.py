@@ -7,7 +7,8 @@ from typing import Any
 
 from orjson import dumps
 
-from lochan.pools.shape import FLOAT, INT, TIME, Array, Object, Type, kind_of
+from lochan.pools.kinds import FLOAT, INT, TIME
+from lochan.pools.shape import Array, Object, Type, kind_of
 from lochan.query.dialects import spark_texts as spark_json
 from lochan.query.dialects import spark_texts as spark_scalars
 from lochan.query.dialects.neutral import (

@@ -207,5 +207,5 @@ def json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def json_text(value: str) -> str:
-    """Of a string, as it stands in an array of one."""
+    """A string as JSON writes it: in an array of one element, without the brackets."""
     return f"CASE WHEN {value} IS NOT NULL THEN REGEXP_REPLACE(TO_JSON(ARRAY({value})), '^\\\\[|\\\\]$', '') END"

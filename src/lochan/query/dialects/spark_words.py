@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from lochan.errors import Refused
+from lochan.pools.kinds import BOOL, DECIMAL, FLOAT, INT, JSON, NULL, STRING, TIME
 from lochan.pools.layout import DIGITS_MAX, scale_of
-from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools.shape import Array, Object, Type, kind_of
 from lochan.query.dialects.backtracking import EXPONENTIAL, TooLarge, growth
 
 _GROWTH_MAX = 2  # of the ways to match a text with its length: `.*a.*b.*` has the square

@@ -33,7 +33,7 @@ class TimeFormat:
 
 @dataclass(frozen=True)
 class BodyText:
-    """Rows that are text are in this column, whole; but for the members that the query made. It is NULL for others."""
+    """Rows that are text are in this column as a whole, except the members that the query made. NULL for others."""
 
     column: str
     made: frozenset[str]

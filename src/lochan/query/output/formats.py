@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from lochan.errors import Refused
 from lochan.pools.json_row import read_value
-from lochan.pools.kind_order import DURATION, IP
-from lochan.pools.shape import DECIMAL, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.kinds import DECIMAL, DURATION, IP, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.output.columns import Column
 from lochan.query.output.texts import duration_texts, kind_texts, texts, times_of
 
@@ -111,7 +110,7 @@ def cells(batch: pa.RecordBatch, row: Column) -> list[pa.Array]:
 
 
 def cell_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    """Of one field."""
+    """The texts of one field."""
     plain = [_plain(batch, kind, name, column) for kind, name in column.kinds.items() if kind != NULL]
     if not plain:
         return pa.nulls(len(batch), pa.large_string())

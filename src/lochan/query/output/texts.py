@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from lochan.pools import times
 from lochan.pools.json_row import read_value, row_text
-from lochan.pools.shape import ARRAY, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of, sure
+from lochan.pools.kinds import ARRAY, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import Array, Object, Type, kind_of, sure
 from lochan.query.output.columns import BodyText, Column, FieldOrder, Names
 
 _TEXT = pa.large_string()
@@ -40,7 +41,7 @@ def value_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
 
 
 def kind_texts(batch: pa.RecordBatch, kind: str, name: str, column: Column) -> pa.Array:
-    """Of the values of one kind; NULL for all others."""
+    """The texts of the values of one kind; NULL for all others."""
     if kind == OBJECT:
         made = _objects(batch, column)
         return made if not name else _where(_array(batch, name), made)

@@ -16,30 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Refused
-from lochan.pools.kind_order import DURATION, IP
-from lochan.pools.shape import (
-    ARRAY,
-    BOOL,
-    DECIMAL,
-    FLOAT,
-    INT,
-    JSON,
-    NULL,
-    OBJECT,
-    STRING,
-    TIME,
-    Array,
-    Object,
-    Type,
-    kind_of,
-)
+from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, DURATION, FLOAT, INT, IP, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import Array, Object, Type, kind_of
 from lochan.query.output.columns import Column
 from lochan.query.output.formats import cell_texts, fields
 from lochan.query.output.texts import kind_texts
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
-WIDE = "wide"  # ints and floats as decimals, for who has made such a column of the two
+WIDE = "wide"  # ints and floats as decimals, for callers that have made one column of the two
 _TEXTS = {JSON: pa.string(), DECIMAL: pa.string(), IP: pa.string()}
 _TYPES = {**_PLAIN, **_TEXTS, WIDE: pa.decimal128(38, 19), DURATION: pa.duration("us")}
 
@@ -50,7 +35,7 @@ def typed_schema(row: Column) -> pa.Schema:
 
 
 def json_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    """Of one field; NULL where it is null or missing."""
+    """The column of one field; NULL where it is null or missing."""
     found = [kind_texts(batch, kind, column.kinds[kind], column) for kind in _kinds(column)]
     return pc.coalesce(*found)
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from math import isfinite
 
 from lochan.pools import times
-from lochan.pools.kind_order import DURATION
+from lochan.pools.kinds import BOOL, DECIMAL, DURATION, FLOAT, INT, NULL, STRING, TIME
 from lochan.pools.row_tests import (
     ANY_ROW,
     All,
@@ -24,10 +24,10 @@ from lochan.pools.row_tests import (
     Valued,
     both,
 )
-from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, NULL, STRING, TIME, Path
+from lochan.pools.shape import Path
 from lochan.pools.times import Moment
 from lochan.query import ast
-from lochan.query.compile.sql import TURNED
+from lochan.query.compile.logic import TURNED
 
 _LAST = chr(0x10FFFF)
 

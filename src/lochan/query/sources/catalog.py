@@ -18,7 +18,7 @@ from lochan.versioning.repositories import Repository
 class Catalog(Protocol):
     @property
     def parts(self) -> tuple[type[StatePart], ...]:
-        """Of the state of the lake's own journal."""
+        """The parts of the state of the lake's own journal."""
 
     async def repositories(self) -> list[Repository]: ...
 

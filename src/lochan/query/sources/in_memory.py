@@ -11,27 +11,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lochan.pools.keys import Instant
+from lochan.pools.kinds import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, is_typed
-from lochan.pools.shape import (
-    ARRAY,
-    BOOL,
-    FLOAT,
-    INT,
-    JSON,
-    NULL,
-    OBJECT,
-    STRING,
-    TIME,
-    Array,
-    Leaf,
-    Object,
-    Path,
-    Type,
-    kind_of,
-    numbered,
-    type_of,
-    unify,
-)
+from lochan.pools.shape import Array, Leaf, Object, Path, Type, kind_of, numbered, type_of, unify
 from lochan.pools.times import NATIVE
 from lochan.query.compile.sql import Sql, null_of
 from lochan.query.dialects.neutral import neutral

@@ -1,4 +1,4 @@
-"""The order of a pool's key, in SQL: by kind first (`pools/kind_order.py`), then by value. What is no scalar is ordered
+"""The order of a pool's key, in SQL: by kind first (`pools/kinds.py`), then by value. What is no scalar is ordered
 by its text."""
 
 from __future__ import annotations
@@ -9,24 +9,27 @@ from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.json_row import row_text
-from lochan.pools.kind_order import CLASSES, COMPOSITE
-from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, STRING, TIME, Leaf, Path
+from lochan.pools.kinds import (
+    ARRAY,
+    CLASSES,
+    COMPOSITE,
+    DECIMAL,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    ORIGINAL,
+    STRING,
+    TIME,
+)
+from lochan.pools.shape import Leaf, Path
 from lochan.query.compile import decimals, moments
 from lochan.query.compile.comparison import number_keys
+from lochan.query.compile.logic import any_of, case, coalesce, is_null, is_set
 from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.numbers import split
-from lochan.query.compile.sql import (
-    DECIMAL,
-    Sql,
-    any_of,
-    case,
-    coalesce,
-    concat,
-    is_null,
-    is_set,
-    number,
-    text,
-)
+from lochan.query.compile.sql import Sql, concat, number, text
 from lochan.query.compile.value import Exact, Value
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import LeafInfo
@@ -61,7 +64,7 @@ def is_composite(settings: PoolSettings, known: LookUp) -> bool:
 
 
 def has_originals(settings: PoolSettings, known: LookUp) -> bool:
-    """Whether a part of the key may be a time of which microseconds do not tell all."""
+    """Whether a part of the key may be a time that is more exact than microseconds."""
     return any(each.leaf.kind == ORIGINAL for key in settings.keys if key.path for each in known(key.path))
 
 

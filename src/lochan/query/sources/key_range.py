@@ -1,4 +1,4 @@
-"""`range low to high` and `.$nokey`: which rows of a pool are meant, by the first field of its key."""
+"""`range low to high` and `.$nokey`: chooses rows of a pool by the first field of its key."""
 
 from __future__ import annotations
 
@@ -14,29 +14,14 @@ from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools import times
 from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
-from lochan.pools.kind_order import CLASSES, PLACES
+from lochan.pools.kinds import BOOL, CLASSES, DECIMAL, FLOAT, INT, JSON, NULL, ORIGINAL, PLACES, STRING, TIME
 from lochan.pools.pruning import Ends
 from lochan.pools.row_tests import Scalar
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, ORIGINAL, STRING, TIME, Leaf, Path
+from lochan.pools.shape import Leaf, Path
 from lochan.query.compile import moments
+from lochan.query.compile.logic import all_of, any_of, is_null, is_set, negate
 from lochan.query.compile.numbers import against_decimal, compared, exact_decimal, split
-from lochan.query.compile.sql import (
-    DECIMAL,
-    FALSE,
-    INT_MAX,
-    INT_MIN,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    is_null,
-    is_set,
-    moment,
-    negate,
-    number,
-    op,
-    text,
-)
+from lochan.query.compile.sql import FALSE, INT_MAX, INT_MIN, TRUE, Sql, moment, number, op, text
 from lochan.query.compile.value import Exact, Value, literal
 from lochan.query.leaves import Digits
 

@@ -5,26 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lochan.pools.forms import OPEN_KINDS, Form, Place
+from lochan.pools.kinds import ARRAY, DECIMAL, JSON, NULL, ORIGINAL, TIME
 from lochan.pools.layout import DIGITS_MAX, DecimalColumn
-from lochan.pools.shape import (
-    ARRAY,
-    DECIMAL,
-    JSON,
-    NULL,
-    ORIGINAL,
-    TEXT_TIME,
-    TIME,
-    Array,
-    Leaf,
-    Object,
-    Path,
-    Type,
-    kind_of,
-    shape_id,
-    sure,
-    type_at,
-    unify,
-)
+from lochan.pools.shape import TEXT_TIME, Array, Leaf, Object, Path, Type, kind_of, shape_id, sure, type_at, unify
 from lochan.query.leaves import Digits, LeafInfo
 
 
@@ -46,7 +29,7 @@ class Knowledge:
 
     @property
     def text_shapes(self) -> set[int]:
-        """Of the shapes, those that only rows have which are text."""
+        """The shapes that only rows kept as text have."""
         texts, others = set[int](), set[int]()
         for form in self.forms:
             here = {self.renumbered(form).get(there, there) for there in form.shapes}

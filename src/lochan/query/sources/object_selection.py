@@ -31,7 +31,7 @@ class Why:
         return kept
 
     def skipped(self, snapshot: Snapshot, read: Indices) -> list[Skipped]:
-        """By reason, for all objects that are not read; the first reason counts."""
+        """The objects that are not read, by reason; the first reason counts."""
         seen = np.zeros(snapshot.count, np.bool_)
         seen[read] = True
         found: dict[str, Skipped] = {}
@@ -73,7 +73,7 @@ class Choice:
         return list(skipped.values())
 
     def narrowed(self, test: Test) -> Indices:
-        """Of those that were kept, the ones that may have rows which pass this test too."""
+        """Those of the kept objects that may have rows which pass this test too."""
         within = pruning.key_test(test, self._snapshot.settings)
         kept = self.why.keep(self.kept, pruning.by_key(self._snapshot, self.kept, within), pruning.BY_KEY)
         return self._by_columns(kept, test)
@@ -114,7 +114,7 @@ class Choice:
 
 
 def by_form(snapshot: Snapshot, indices: Indices, forms: Forms) -> dict[Form, list[int]]:
-    """Of all that have one form the facts of one are decoded."""
+    """Decodes the facts of one object for all objects of its form."""
     found: dict[Form, list[int]] = {}
     for alike in _alike(snapshot, indices):
         form = forms.of(snapshot.facts(int(alike[0])))

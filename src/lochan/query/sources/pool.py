@@ -8,12 +8,14 @@ import numpy as np
 from sqlglot import exp
 
 from lochan.pools.forms import Form
+from lochan.pools.kinds import DECIMAL, INT, JSON, STRING
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
 from lochan.pools.pruning import Skipped
 from lochan.pools.row_tests import ANY_ROW, Test
-from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Leaf, Object, Path
+from lochan.pools.shape import Leaf, Object, Path
 from lochan.pools.snapshot import Indices, Snapshot
-from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
+from lochan.query.compile.logic import case, coalesce, eq
+from lochan.query.compile.sql import Sql, null_of, number
 from lochan.query.leaves import Digits, KeyPart, LeafInfo, ScanRequest
 from lochan.query.sources import key_order, key_range, scans, values
 from lochan.query.sources import key_order as whole_row

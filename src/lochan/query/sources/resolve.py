@@ -37,7 +37,7 @@ ReadFiles = Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]
 
 
 class Opening:
-    """Of one query: what it reads, and all that was opened for it."""
+    """The sources of one query: what it reads, and all that was opened for it."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class Opening:
         self._text = text
         self._opened: dict[str, OpenRepository] = {}
         self._sources: dict[int, Source] = {}
-        self._reached: dict[PoolSource, tuple[OpenRepository, ResolvedRef]] = {}  # of which not everything was opened
+        self._reached: dict[PoolSource, tuple[OpenRepository, ResolvedRef]] = {}  # those that are only partly open
 
     async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
-        """Raises QueryError for what is not there. What is returned knows the sources of this pipe alone."""
+        """Raises QueryError for what does not exist. The result knows only the sources of this pipe."""
         for each in source_needs(pipe, self._now):
             placed = each._replace(source=dated(each.source, self._ref))
             self._sources[id(each.source)] = await self._placed(placed)
@@ -111,7 +111,7 @@ class Opening:
         return pool
 
     async def _permitted(self, name: str, source: ast.Source) -> OpenRepository:
-        """Raises NotFound; and where whoever asks may not read what the source names of it."""
+        """Raises NotFound, also if the user may not read what the source names."""
         all = await self._catalog.repositories()
         if not any(each.name == name for each in all):
             await self._permits.check_absent(name)
@@ -175,7 +175,7 @@ class Opening:
         return await self._snapshots.at(repository, await self._resolved(repository, at(repository, ref)))
 
     async def _resolved(self, repository: OpenRepository, ref: str) -> ResolvedRef:
-        """Raises NotFound, with a name that is near; but only to who may see all names."""
+        """Raises NotFound, with a similar name if the user may see all names."""
         try:
             return await repository.resolve(ref)
         except NotFound as error:
@@ -206,7 +206,7 @@ class Opening:
 
 
 def _matching(names: list[str], pattern: str) -> list[str]:
-    """By RE2, which takes no longer for one pattern than for another."""
+    """Uses RE2, whose time does not depend on the pattern."""
     column = pa.array(names, pa.string())
     try:
         found: list[str] = column.filter(pc.match_substring_regex(column, pattern)).to_pylist()

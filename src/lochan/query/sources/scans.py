@@ -14,8 +14,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lochan.pools.forms import Form, Place
+from lochan.pools.kinds import STRING
 from lochan.pools.layout import BODY_COLUMN
-from lochan.pools.shape import STRING, Leaf, Object, Type
+from lochan.pools.shape import Leaf, Object, Type
 from lochan.pools.snapshot import DataObject
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from lochan.pools.kinds import BOOL, DECIMAL, FLOAT, INT, STRING, TIME
 from lochan.pools.row_tests import ANY_ROW, Compare, Either, OneOf, Scalar, Test, both
-from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, STRING, TIME, Leaf
-from lochan.query.compile.sql import COMPARISONS, TURNED
+from lochan.pools.shape import Leaf
+from lochan.query.compile.logic import COMPARISONS, TURNED
 
 _OPERATORS: dict[type[exp.Expr], str] = {node: op for op, node in COMPARISONS.items() if op != "!="}
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)

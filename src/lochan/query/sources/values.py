@@ -7,26 +7,12 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from lochan.pools.forms import NullMark, Place
+from lochan.pools.kinds import ARRAY, DECIMAL, JSON, ORIGINAL, STRING
 from lochan.pools.layout import SHAPE_COLUMN
-from lochan.pools.shape import ARRAY, JSON, ORIGINAL, STRING, Leaf, Type
+from lochan.pools.shape import Leaf, Type
 from lochan.query.compile.fields import opened
-from lochan.query.compile.sql import (
-    DECIMAL,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    coalesce,
-    eq,
-    is_null,
-    is_set,
-    negate,
-    null_of,
-    sql_type,
-    text,
-    try_cast,
-)
+from lochan.query.compile.logic import all_of, any_of, case, coalesce, eq, is_null, is_set, negate
+from lochan.query.compile.sql import TRUE, Sql, null_of, sql_type, text, try_cast
 from lochan.query.dialects.neutral import neutral
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import SIMPLE
-from lochan.pools.shape import BOOL, NULL, STRING
+from lochan.pools.kinds import BOOL, NULL, SIMPLE, STRING
 from lochan.query import ast
 from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.calls import Aggregated
+from lochan.query.compile.logic import all_of, is_set
 from lochan.query.compile.scope import Scope as PipeScope
-from lochan.query.compile.sql import Sql, all_of, is_set
+from lochan.query.compile.sql import Sql
 from lochan.query.compile.value import Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.functions import AGGREGATES as SIGNATURES
@@ -70,7 +70,7 @@ def _aliases(scope: SqlScope) -> set[str]:
 
 
 def _around(scope: SqlScope) -> set[str]:
-    """Of the outer queries; inner ones do not matter."""
+    """The aliases of the outer queries; inner ones do not matter."""
     return set() if scope.outer is None else _aliases(scope.outer) | _around(scope.outer)
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import DURATION
-from lochan.pools.shape import INT, NULL, STRING, TIME
+from lochan.pools.kinds import DURATION, INT, NULL, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.functions import called as called_in_pipe
 from lochan.query.compile.patterns import Unsupported, shared_regexp
@@ -289,7 +288,7 @@ def _extreme(op: str) -> Handler:
     """GREATEST and LEAST pass NULLs over."""
 
     def handler(node: exp.Expr, scope: SqlScope) -> Value:
-        from lochan.query.compile.sql import any_of, negate
+        from lochan.query.compile.logic import any_of, negate
         from lochan.query.compile.value import valued
         from lochan.query.sql.comparison import compared
 

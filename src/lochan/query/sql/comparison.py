@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import SIMPLE
-from lochan.pools.shape import INT, STRING, TIME
+from lochan.pools.kinds import INT, SIMPLE, STRING, TIME
 from lochan.query.compile.comparison import compared as compared_by_kind
-from lochan.query.compile.sql import FALSE, Sql, all_of, any_of, case, moment, negate, surely
+from lochan.query.compile.logic import all_of, any_of, case, negate, surely
+from lochan.query.compile.sql import FALSE, Sql, moment
 from lochan.query.compile.value import MISSING, Value, valued
 from lochan.query.sql.sources import time_of
 

@@ -8,28 +8,15 @@ from decimal import Decimal
 from sqlglot import exp
 
 from lochan.pools.json_row import exact_number
-from lochan.pools.kind_order import DURATION, SIMPLE
-from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
+from lochan.pools.kinds import BOOL, DECIMAL, DURATION, FLOAT, INT, NULL, SIMPLE, STRING
+from lochan.pools.shape import Type
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
 from lochan.query.compile.constructors import agreed, array_of
 from lochan.query.compile.fields import element
 from lochan.query.compile.fields import member as member_of
-from lochan.query.compile.sql import (
-    DECIMAL,
-    FALSE,
-    INT_MAX,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    cast,
-    coalesce,
-    negate,
-    null_of,
-    surely,
-)
+from lochan.query.compile.logic import all_of, any_of, case, coalesce, negate, surely
+from lochan.query.compile.sql import FALSE, INT_MAX, TRUE, Sql, cast, null_of
 from lochan.query.compile.value import NUMBERS, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql import comparison

@@ -1,5 +1,5 @@
 """Text to sqlglot's tree, by DuckDB's grammar. A source may stand without quotes behind FROM and JOIN, and wherever it
-has an @: it gets them here, and places are told in the text as it was written. A name with dashes is a difference to
+has an @: it gets them here, and errors show places in the text as it was written. A name with dashes is a difference to
 SQL's grammar where there can be one, as in EXTRACT(… FROM a-b); where there cannot, it is a name."""
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
 
 
 def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
-    """Where in the text as it was written a table's name stands that has dashes, if that is what is wrong."""
+    """The place of a table's name with dashes in the original text, if that is the mistake."""
     start, stop = text.written_places(*_stumbled(text, error))
     for found in _DASHED.finditer(text.written):
         if found.start() <= start and stop <= found.end():

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import SIMPLE
-from lochan.pools.shape import DECIMAL, NULL, STRING, TIME
+from lochan.pools.kinds import DECIMAL, NULL, SIMPLE, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.moments import exact_text
 from lochan.query.compile.numbers import normalized

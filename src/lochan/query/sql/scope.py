@@ -8,12 +8,12 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import JSON, NULL
+from lochan.pools.kinds import ERROR, JSON, NULL
 from lochan.query.compile.fields import member
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.scope import Query
-from lochan.query.compile.sql import ERROR, Sql
+from lochan.query.compile.sql import Sql
 from lochan.query.compile.value import Record, Value
 from lochan.query.errors import QueryError, UnknownField, did_you_mean
 from lochan.query.sql.parse import Text
@@ -21,7 +21,7 @@ from lochan.query.sql.parse import Text
 
 @dataclass(frozen=True)
 class SqlTable:
-    """Of a FROM: how it is called, and the values that its columns are."""
+    """A table of a FROM: its name, and the values of its columns."""
 
     name: str
     alias: str  # in the plan
@@ -52,7 +52,7 @@ class Made:
 
 
 class Maker(Protocol):
-    """Of queries within a query."""
+    """For queries within a query."""
 
     def made(self, node: exp.Expr, outer: SqlScope | None) -> Made: ...
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import NULL
+from lochan.pools.kinds import DECIMAL, NULL
 from lochan.query.compile.decimals import from_text
 from lochan.query.compile.relations import total_order
-from lochan.query.compile.sql import DECIMAL, TRUE, Sql, is_constant, number, op
+from lochan.query.compile.sql import TRUE, Sql, is_constant, number, op
 from lochan.query.compile.value import Record, Value
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.errors import did_you_mean

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import EVERY_NUMBER, SIMPLE
-from lochan.pools.shape import FLOAT, INT, JSON, NULL
+from lochan.pools.kinds import DECIMAL, EVERY_NUMBER, FLOAT, INT, JSON, NULL, SIMPLE
 from lochan.query.compile.decimals import from_text
+from lochan.query.compile.logic import all_of, any_of, case, eq, is_null, negate, surely
 from lochan.query.compile.numbers import number_text
-from lochan.query.compile.sql import (
-    DECIMAL,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    cast,
-    eq,
-    is_null,
-    negate,
-    surely,
-    try_cast,
-)
+from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, try_cast
 from lochan.query.compile.value import Value, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql.expressions import value_of

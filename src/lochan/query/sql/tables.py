@@ -7,9 +7,10 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import NULL
+from lochan.pools.kinds import NULL
+from lochan.query.compile.logic import all_of
 from lochan.query.compile.relations import Scan
-from lochan.query.compile.sql import Sql, all_of
+from lochan.query.compile.sql import Sql
 from lochan.query.compile.value import Record, Value, mapped
 from lochan.query.sql.comparison import compared
 from lochan.query.sql.expressions import first_of, test_of

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import SIMPLE
-from lochan.pools.shape import FLOAT, INT, NULL
+from lochan.pools.kinds import ERROR, FLOAT, INT, NULL, SIMPLE
 from lochan.query.compile.comparison import order_keys
-from lochan.query.compile.sql import ERROR, Sql, is_constant
+from lochan.query.compile.sql import Sql, is_constant
 from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import AGGREGATES as NEUTRAL
 from lochan.query.dialects.neutral import Neutral
@@ -26,7 +25,6 @@ _NUMBERED: dict[type[exp.Expr], str] = {
     exp.CumeDist: FLOAT,
 }
 _OF_ROW = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
-_SIDES = ("UNBOUNDED", "CURRENT ROW", None)
 
 
 def windowed(node: exp.Window, scope: SqlScope) -> Value:

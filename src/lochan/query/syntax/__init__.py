@@ -1,7 +1,7 @@
-"""The pipe language: from text to `lochan.query.ast`, and back.
+"""The pipe language: from text to `lochan.query.ast`.
 
     parse(text) -> Pipe     raises QueryError, with the place
-    unparse(pipe) -> str    parses to the same again
+    text_of(expr) -> str    parses to the same again
 
     cursor ◀─ tokens ◀─ literals        the position in the text
       ▲

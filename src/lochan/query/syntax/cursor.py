@@ -175,7 +175,7 @@ class Cursor:
         return self._at > 0 and around[:1].isspace() != (around[1:] or " ").isspace()
 
     def _peek_or_none(self) -> Token | None:
-        """A text that is no token is an error only for whoever takes it: it may be a search word."""
+        """A text that is no token is an error only for a caller that needs one: it may be a search word."""
         try:
             return self.peek()
         except QueryError:

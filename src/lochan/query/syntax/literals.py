@@ -229,10 +229,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
     elif following in _ESCAPES:
         return _ESCAPES[following], at + 2
     raise QueryError(
-        f"\\{following} is not a known escape",
-        text,
-        Span(at, at + 2),
-        hint=r"write \\ for a backslash; \n, \t, \u{…}",
+        f"\\{following} is not a known escape", text, Span(at, at + 2), hint=r"write \\ for a backslash; \n, \t, \u{…}"
     )
 
 

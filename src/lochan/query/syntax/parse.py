@@ -13,11 +13,11 @@ from lochan.query.syntax.operators import SIMPLE, aggregate, assigned, is_aggreg
 from lochan.query.syntax.search import bare, ended
 from lochan.query.syntax.spelling import refuse_misspelt
 
-TREE_MAX = 120  # levels: whoever walks the tree may do it by recursion
+TREE_MAX = 120  # levels, so that a walk through the tree may be recursive
 
 
 def parse(text: str) -> Pipe:
-    """Without a `from` if the query has none: the caller decides what is meant. Raises QueryError."""
+    """Without a `from` if the query has none: then the caller decides what to read. Raises QueryError."""
     _check_characters(text)
     cursor = Cursor(text)
     if cursor.ended():

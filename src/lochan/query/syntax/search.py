@@ -1,6 +1,6 @@
 """A search: terms and conditions side by side. `error or status >= 500` looks for a word and compares a field.
 
-A condition is a comparison or a call. All else is a term: a word as it stands, a text in quotes, a glob, a /regexp/.
+A condition is a comparison or a call. All else is a term: a plain word, a text in quotes, a glob, a /regexp/.
 So a field that is true or false by itself is no condition here; `where ok` says that.
 """
 

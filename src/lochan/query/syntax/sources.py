@@ -1,4 +1,4 @@
-"""What `from` names: `pool@ref:meta`, `repository@ref/path`, each read as it stands in the text.
+"""What `from` names: `pool@ref:meta`, `repository@ref/path`, each read as it is in the text.
 
 Names and refs follow rules of their own, with dashes, slashes and times in braces, so no tokens are made of them.
 """

@@ -1,4 +1,4 @@
-"""A misspelt operator is not searched for in silence: `srot ts` would find the rows that hold both words."""
+"""A misspelt operator is an error, not a search: `srot ts` would find the rows that hold both words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ELSEWHERE = {  # what others call it
     "explode": "over",
     "flatten": "over",
 }
-# Operators of the Zed lake that are not here: to search for such a word in silence would find nothing.
+# Operators of the Zed lake that do not exist here: a search for such a word would find nothing.
 _NOT_HERE = {
     "combine": "the branches of a fork come together by themselves",
     "merge": "the branches of a fork come together by themselves; to order them: sort ts",
@@ -56,11 +56,7 @@ def refuse_misspelt(cursor: Cursor, operators: Iterable[str]) -> None:
     near = [_ELSEWHERE[word]] if word in _ELSEWHERE and fits(_ELSEWHERE[word]) else []
     near += [name for name in operators if _near(word, name) and fits(name)]
     if near:
-        raise cursor.error(
-            f"unknown operator `{word}`; did you mean `{near[0]}`?",
-            token.span,
-            hint=_search_for(word),
-        )
+        raise cursor.error(f"unknown operator `{word}`; did you mean `{near[0]}`?", token.span, hint=_search_for(word))
 
 
 def _search_for(word: str) -> str:

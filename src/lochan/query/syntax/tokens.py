@@ -96,7 +96,7 @@ def _literal(literal: Literal, text: str, start: int, stop: int) -> Token:
 # ── words of a search, and globs: as they stand in the text, for `web-1.example*` is no difference ───────────────────
 
 
-# What separates tokens everywhere else ends a word too. A comma does not: it is refused by whoever finds it.
+# What separates tokens everywhere else ends a word too. A comma does not: the parser of what follows refuses it.
 _PART = r"[^\s\x00-\x1f\x7f|()\"'`,=<>!~\[\]{};]"
 _SEARCH_WORD = re.compile(rf"{_PART}+")
 _LETTER = re.compile(r"\w")

@@ -13,11 +13,11 @@ from starlette.requests import Request
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
 from lochan.server.connections import is_loopback
+from lochan.server.gateway.authentication import verify
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Payload
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, HeaderV4
 from lochan.server.gateway.wire.signed_request import SignedRequest
-from lochan.server.signatures import verify
 
 _SCHEMES = f'Basic realm="Lochan", charset="UTF-8", {ALGORITHM}'
 _WRONG = "the access key or its secret is wrong"

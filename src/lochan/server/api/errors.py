@@ -80,5 +80,5 @@ def status_of(error: LochanError) -> int:
 
 
 def text_of(error: LochanError) -> str:
-    """A mistake in a text with its place. What the limits advise is meant for a command line."""
+    """A mistake in a text, with its place. The hints of limits are left out: they are for a command line."""
     return f"{error.message} ({LIMITED})" if isinstance(error, LimitReached) else str(error)

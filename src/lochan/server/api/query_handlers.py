@@ -138,7 +138,7 @@ class QueryResponse(Response):
             piece = await self._next(left)
         if self._run.error is None:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        # Otherwise the server, which was not told of an end, breaks the connection off.
+        # Otherwise the server, which saw no end, breaks the connection off.
 
     async def _next(self, left: "asyncio.Future[None]") -> bytes | None:
         piece: bytes | None = await _unless(self._run.pieces.take(), left)

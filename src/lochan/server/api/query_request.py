@@ -88,7 +88,7 @@ def _within(name: str, given: float | str | None, kind: SettingKind, most: float
 
 
 def _ref(text: str) -> str:
-    """As it stands behind an @."""
+    """Checks a ref, as it is written after an @."""
     if text:
         try:
             check_ref(text)

@@ -111,7 +111,7 @@ class QueryRun:
         self._tasks = sum(each.done for each in stages), sum(each.total for each in stages)
 
     def ends(self, error: BaseException | None) -> None:
-        """Whoever waits for pieces gets the end when all of this can be seen."""
+        """A reader that waits for pieces gets the end when all of this can be seen."""
         from lochan.api.queries import Cancelled
 
         with self._lock:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lochan.api.lake import Lake
 from lochan.api.options import QueryOptions
-from lochan.api.wrappers.stack import Caller, serve_lake
+from lochan.api.wrappers.records import Caller, serve_lake
 from lochan.errors import LochanError
 from lochan.runtime import QueueRefused
 from lochan.server.api.query_run import QueryRun
@@ -87,14 +87,14 @@ class QueryThread:
         return None
 
     def _ask(self, runner: asyncio.Runner, run: QueryRun) -> None:
-        from lochan.api.row_bytes import write
+        from lochan.api.queries import write_rows
 
         request = run.request
         with runner.run(self._planned(run)) as result:
             run.runs(result)
             if request.limit != 0:
                 result.wait()  # what fails by then has an answer of its own
-            write(result, run.form.name, request.limit, run.put, run.count)
+            write_rows(result, run.form.name, request.limit, run.put, run.count)
 
     async def _planned(self, run: QueryRun) -> Result:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()

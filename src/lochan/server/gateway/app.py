@@ -5,7 +5,7 @@
       └─────▶ a plain read or write: the fast path (`fastpath/`)
 
 Granian decodes the path before we see it, so what a client signed is encoded again; bytes that are no UTF-8 come as
-U+FFFD, fail their signature, and are told so.
+U+FFFD, fail their signature, and the answer says so.
 """
 
 import asyncio
@@ -34,8 +34,9 @@ from lochan.server.gateway.routes import check_query, find
 from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
-from lochan.server.maintenance import arrow_without_pandas, keep_memory_trimmed
+from lochan.server.maintenance import keep_memory_trimmed
 from lochan.server.settings import Listener
+from lochan.without_pandas import arrow_without_pandas
 
 Open = Callable[[], Awaitable[Gateway]]
 Log = Callable[[S3Request, str, int, int], None]
@@ -46,8 +47,8 @@ _COLLECT = (10_000, 20, 100)  # some 2 MB of new objects at the most before the 
 
 
 class App:
-    """`open` is called once in each worker process; `log` is told of every answer: operation, status, bytes sent. With
-    `fast_log`, plain requests take the fast path, and it is told of them."""
+    """`open` is called once in each worker process; `log` gets every answer: operation, status, bytes sent. With
+    `fast_log`, plain requests take the fast path, and it gets them."""
 
     def __init__(self, open: Open, log: Log, fast_log: FastLog | None = None) -> None:
         self._open = open
@@ -152,7 +153,7 @@ def _internal(request: S3Request, error: Exception) -> S3Error:
 
 
 def _check_host(scope: Any, request: S3Request) -> None:
-    """As HTTP asks: without a host, or with two, nobody knows which bucket is meant. Raises InvalidRequest."""
+    """As HTTP demands: without a host, or with two, the bucket is unknown. Raises InvalidRequest."""
     hosts = [value for name, value in request.raw_headers if name == "host"]
     if len(hosts) > 1 or (not any(hosts) and scope.http_version == "1.1"):
         raise S3Error("InvalidRequest", "An HTTP/1.1 request must have exactly one Host header.")
@@ -175,13 +176,13 @@ async def _drained(gateway: Gateway, request: S3Request) -> bool:
 
 
 def _unasked(request: S3Request) -> bool:
-    """Whether its sender waited to be asked for an empty body, which nobody does. botocore takes the first line of the
+    """Whether the client waits for a 100 before an empty body, which never comes. botocore takes the first line of the
     next answer on such a connection for a header."""
     return "expect" in request.headers and request.headers.get("content-length") == "0"
 
 
 async def _send(gateway: Gateway, request: S3Request, response: Response) -> int:
-    """How many bytes of body went out."""
+    """The number of bytes of body that were sent."""
     headers = [("x-amz-request-id", request.id), ("server", "Lochan"), *response.headers]
     if _unasked(request) or (request.has_unread_body and not await _drained(gateway, request)):
         headers.append(("connection", "close"))
@@ -244,8 +245,8 @@ def gateway_app(listener: Listener) -> App:
 
 
 def _rarely_collect() -> None:
-    """Most of what a request leaves behind is in no cycle, and lies in lists for a while (logs, what is staged): to
-    look through it at every few requests took a seventh of the time. What has been loaded by now stays for good."""
+    """Collects garbage less often. Most objects of a request are in no cycle, and stay in lists for a while (logs,
+    staged changes): looking through them at every few requests took a seventh of the time. Loaded modules are kept."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)

@@ -1,14 +1,15 @@
-"""Who asks: the signature of a request, by the secret of its key, in a state of the lake that is new enough (A1)."""
+"""Who sent a request, by its signature and the secret of its key, in a state of the lake that is new enough (A1)."""
 
+from lochan.access.open_access import OpenAccess
 from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS, CachedVerifier
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import S3Request
-from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FORM_TYPE
-from lochan.server.gateway.wire.identity import ChunkSeed, Claim, Identity, SignatureForm, declared_payload
-from lochan.server.gateway.wire.presigned import is_v2, is_v4
-from lochan.server.gateway.wire.signature_v4 import HeaderV4
+from lochan.server.gateway.wire.identity import ChunkSeed, Claim, Identity, Realm, SignatureForm, declared_payload
+from lochan.server.gateway.wire.presigned import QueryV2, QueryV4, is_v2, is_v4
+from lochan.server.gateway.wire.signature_v2 import HeaderV2
+from lochan.server.gateway.wire.signature_v4 import ALGORITHM, HeaderV4
 from lochan.server.gateway.wire.signed_request import (
     SignedRequest,
     canonical_path,
@@ -16,13 +17,12 @@ from lochan.server.gateway.wire.signed_request import (
     meant_name,
     query_pairs,
 )
-from lochan.server.signatures import verify
 
 _MICROSECONDS = 1_000_000
 
 
 async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = False) -> None:
-    """Notes in the request who asks. Raises AccessDenied for an anonymous request, and S3's errors for a bad signature.
+    """Sets the user of the request. Raises AccessDenied for an anonymous request, and S3's errors for a bad signature.
     A `form` may carry its signature inside, for its operation to check: until then it is anonymous."""
     if await recognised(gateway, request, now(gateway)):
         gateway.guard.authenticated(request.source)
@@ -57,8 +57,8 @@ def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:
 
 
 def _unreadable(request: S3Request, error: S3Error) -> S3Error | None:
-    """A path that is no UTF-8 disagrees with its signature, for of such bytes only U+FFFD is known here. A key that has
-    this letter in truth is signed with it."""
+    """A path that is not UTF-8 does not match its signature, because its bytes are known here only as U+FFFD. A key
+    that really has this letter is signed with it."""
     if error.code != "SignatureDoesNotMatch" or "\ufffd" not in request.path:
         return None
     return S3Error("InvalidURI", "The path is not valid UTF-8, or its signature does not match.", URI=request.path)
@@ -70,8 +70,8 @@ def now(gateway: Gateway) -> float:
 
 
 async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
-    """Whether a cached verifier lets the request in, in a state of the lake that is new enough (A1). Who asks is noted
-    in the request then. False says nothing."""
+    """Whether a cached verifier lets the request in, in a state of the lake that is new enough (A1). Then it
+    sets the user of the request. False proves nothing."""
     headers = request.headers
     authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
     pairs = query_pairs(request.raw_query) if request.raw_query else []
@@ -96,3 +96,62 @@ def _identity(verifier: CachedVerifier, signature: str, timestamp: str, payload:
     assert verifier.key is not None, "nobody's signature holds"
     seed = ChunkSeed(verifier.signing_key, signature, timestamp, verifier.scope)
     return Identity(verifier.key.id, SignatureForm.V4_HEADER, *declared_payload(payload), verifier.region, None, seed)
+
+
+# For the gateway and for the API.
+
+
+def claimed(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
+    """The claimed signature, to be verified with the secret of its key. None: the request is anonymous. `now` is in
+    seconds since 1970."""
+    authorization = request.headers.get("authorization")
+    v4, v2 = is_v4(request.names), is_v2(request.names)
+    if (authorization is not None) + v4 + v2 > 1:
+        raise _several()
+    if v4:
+        return QueryV4(request, realm, now)
+    if v2:
+        realm.refuse_v2()
+        return QueryV2(request, now)
+    if authorization is None:
+        return None
+    scheme = authorization.partition(" ")[0]
+    if scheme == ALGORITHM:
+        return HeaderV4(request, authorization, realm, now)
+    if scheme == "AWS":
+        realm.refuse_v2()
+        return HeaderV2(request, authorization, now)
+    raise S3Error(
+        "InvalidArgument", "Unsupported Authorization Type", ArgumentName="Authorization", ArgumentValue=scheme[:64]
+    )
+
+
+def _several() -> S3Error:
+    return S3Error(
+        "InvalidArgument",
+        "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter "
+        "or the Authorization header should be specified",
+        ArgumentName="Authorization",
+    )
+
+
+async def verify(access: OpenAccess, claim: Claim, arrived: float) -> tuple[Identity, str]:
+    """The identity, and the name of the user. `arrived`: the boot-time clock, read after the request arrived. Raises
+    SignatureDoesNotMatch, InvalidAccessKeyId, and InvalidToken: there are no keys of sessions here."""
+    try:
+        identity, user = await _verify(access, claim, arrived)
+    except S3Error:
+        # For either error, so that neither takes longer; and a key may have come back with another secret.
+        if not await access.freshness.catch_up(arrived):
+            raise
+        identity, user = await _verify(access, claim, arrived)
+    if identity.session_token:
+        raise S3Error("InvalidToken")
+    return identity, user
+
+
+async def _verify(access: OpenAccess, claim: Claim, arrived: float) -> tuple[Identity, str]:
+    found = await access.find_key(claim.access_key_id, arrived)
+    identity = claim.verify(None if found is None else found.secret)
+    assert found is not None, "without a secret no signature holds"
+    return identity, found.user

@@ -27,7 +27,7 @@ _SHAPES_MAX = 256
 SIGNATURE_DIGITS: Final = 64
 _BLOCK_BYTES = 64  # of SHA-256, for HMAC
 _INNER, _OUTER = bytes(each ^ 0x36 for each in range(256)), bytes(each ^ 0x5C for each in range(256))
-_TOKEN = "x-amz-security-token"  # no key here is one of a session, which is for the general path to say
+_TOKEN = "x-amz-security-token"  # keys of sessions do not exist here; the general path says so
 _METADATA = "x-amz-meta-"
 
 # Headers that say nothing but who asks, and how.
@@ -52,7 +52,7 @@ _WRITE = _HARMLESS | _KEPT | _DECLARED | {"content-length", "expect"}
 
 
 class WriteHeaders(NamedTuple):
-    """Which headers of a plain write are to be looked at."""
+    """The headers of a plain write that matter."""
 
     kept: tuple[str, ...]
     has_metadata: bool
@@ -110,7 +110,7 @@ class CachedVerifier:
         self, signature: str, method: str, path: str, query: str, headers: Mapping[str, str], payload: str, now: float
     ) -> bool:
         """Whether this is the signature of such a request by this verifier's key. `path` and `query` are canonical;
-        `now` is in seconds since 1970. Whether all headers are signed that must be, `shape` says."""
+        `now` is in seconds since 1970. `shape` says whether all headers are signed that must be."""
         date = headers.get("x-amz-date", "")
         seconds = parse_iso_basic(date)
         if seconds is None or abs(now - seconds) > SKEW_SECONDS_MAX:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from lochan.api.conditions import ConditionFailed
 from lochan.errors import LochanError
-from lochan.server.gateway.conditions import failed_condition
+from lochan.server.gateway.object_headers import failed_condition
 from lochan.server.gateway.wire.errors import S3Error
 
 CODES: Mapping[str, str] = {
@@ -37,7 +37,7 @@ CODES: Mapping[str, str] = {
 
 
 def as_s3(error: LochanError, store: str) -> S3Error | None:
-    """None: a failure of the server itself, such as a damaged file. Clients are not told the URL of the store."""
+    """None: a failure of the server itself, such as a damaged file. Clients do not learn the URL of the store."""
     if isinstance(error, ConditionFailed):
         return failed_condition(error)
     code = CODES.get(error.kind)
@@ -48,7 +48,7 @@ def as_s3(error: LochanError, store: str) -> S3Error | None:
 
 
 def _within(message: str, store: str) -> str:
-    """A file of the store is named by its path in there."""
+    """Names a file of the store by its path inside the store."""
     for place in (store, store.removeprefix("file://")):
         message = message.replace(f"{place}/", "").replace(place, "the store")
     return message

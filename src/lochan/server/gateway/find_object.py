@@ -14,9 +14,8 @@ from lochan.api.repository import Repository
 from lochan.api.snapshot import BRANCH, COMMIT, TAG, WORKSPACE, RefSnapshot
 from lochan.api.writable import WritableRef
 from lochan.errors import Invalid, NotFound
-from lochan.server.gateway.conditions import failed_read
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.object_headers import RootFolder, ServedObject
+from lochan.server.gateway.object_headers import RootFolder, ServedObject, failed_read
 from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.errors import S3Error
 
@@ -29,11 +28,11 @@ class ObjectAddress(NamedTuple):
 
     @property
     def branch(self) -> str:
-        """Of a ref to be written to."""
+        """The branch, if the ref is one to be written to."""
         return self.ref.partition("+")[0]
 
     def writable(self) -> WritableRef:
-        """Raises where the ref is no branch: a tag or a commit never changes. Nor does a pool, by single objects
+        """Raises if the ref is not a branch: a tag or a commit never changes, and a pool not by single objects
         (S5)."""
         snapshot = self.snapshot
         if snapshot is None:
@@ -59,7 +58,7 @@ async def rights(gateway: Gateway, request: S3Request) -> Rights:
 
 
 async def bucket_repository(gateway: Gateway, request: S3Request, action: str) -> Repository:
-    """A repository to do this with. Who may not is denied, whether it is there or not."""
+    """A repository for this action. A user without the right is denied, whether it exists or not."""
     await require(gateway, request, action, resources.repository(request.bucket))
     return await gateway.repository(request, request.bucket)
 
@@ -75,7 +74,7 @@ async def object_address(
     blind: bool = False,
 ) -> ObjectAddress:
     """An object of the request, or of another bucket and key. Raises NoSuchKey for a key that is a ref alone, unless
-    its `root/` will do: a folder that is always there, of which nothing is stored."""
+    its `root/` will do: a folder that always exists and is not stored."""
     address = await resolve_address(gateway, request, bucket or request.bucket, key or request.key, blind=blind)
     if not address.path and not (root and (key or request.key).endswith("/")):
         raise S3Error(
@@ -90,8 +89,8 @@ async def object_address(
 async def resolve_address(
     gateway: Gateway, request: S3Request, bucket: str, key: str, *, blind: bool = False
 ) -> ObjectAddress:
-    """Raises NoSuchBucket, and AccessDenied to who may not know that there is none. A `blind` write asks nothing of the
-    branch but that it is there, which its append finds out: one that is known here need not be asked about before."""
+    """Raises NoSuchBucket, or AccessDenied if the user may not know that there is none. A `blind` write needs only that
+    the branch exists, which its append finds out: a branch that is known here is not looked up before."""
     try:
         repository = await gateway.repository(request, bucket)
     except S3Error:
@@ -113,7 +112,7 @@ async def require_at(gateway: Gateway, request: S3Request, action: str, address:
 
 
 def ref_resource(address: ObjectAddress) -> str:
-    """A ref that is not there is asked about as a branch, so that nobody learns of a branch by asking for one."""
+    """A ref that does not exist is judged as a branch, so that nobody can find out which branches exist."""
     name, snapshot = address.repository.name, address.snapshot
     if snapshot is not None and snapshot.kind == TAG:
         return resources.tag(name, address.ref)

@@ -27,8 +27,8 @@ _FILES_MAX = 4_096
 
 
 class Flows:
-    """The answers of one process that are under way. What is one answer's changes with their number, so it is asked
-    for again at every step."""
+    """The running answers of one process. The share of one answer changes with their number, so it is computed at every
+    step."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -55,7 +55,7 @@ class Flows:
         return _within(PIECE_BYTES, self._share() // 4)
 
     def longest_nap_s(self) -> float:
-        """Many slow clients are looked at less often each."""
+        """With many slow clients, each is looked at less often."""
         return max(_LONGEST_NAP_S, min(1.0, _NAP_OF_EACH_S * self._count))
 
     def _share(self) -> int:
@@ -115,7 +115,7 @@ class Flow:
             self._socket.close()
 
     def _gone_out(self) -> int:
-        """Raises RequestTimeout for a connection that is no more."""
+        """Raises RequestTimeout if the connection is gone."""
         if self._socket is None:
             return 0
         try:

@@ -54,7 +54,7 @@ class Gateway:
         self.closing: Callable[[], Awaitable[None]] | None = None  # what is to be done while the lake is still open
 
     def lake(self, request: S3Request) -> Lake:
-        """The lake for who sent this request, in the state that it was authenticated by."""
+        """The lake as the sender of this request may use it, in the state that it was authenticated by."""
         return Lake(self.session.of_request(request.user, CLIENT, request.source))
 
     async def repository(self, request: S3Request, bucket: str) -> Repository:
@@ -77,8 +77,8 @@ class Gateway:
 
 
 def idempotency_key(request: S3Request, part: str = "") -> str:
-    """Of a request that changes something, if it has one. `part` names one of several pieces of work that the request
-    consists of, each of which is decided by itself."""
+    """The idempotency key of a request that changes something, if it has one. `part` names one of several parts of the
+    request that are decided separately."""
     key = request.headers.get(_KEY_HEADER, "")
     if not key or not part or len(key) > KEY_LENGTH_MAX:
         return key

@@ -1,4 +1,4 @@
-"""The body of a request on its way in, proven at its end: of a plain request, or the file in a form."""
+"""The incoming body of a request, verified at its end: of a plain request, or the file in a form."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 
@@ -13,7 +13,7 @@ OBJECT_BYTES_MAX = 5 << 30  # of one put; more comes in parts
 
 
 class RequestBody:
-    """The body of a request: how long it is, what was declared of it, and its bytes, proven at their end."""
+    """The body of a request: its length, what was declared about it, and its bytes, verified at the end."""
 
     def __init__(self, request: S3Request, bytes_max: int = OBJECT_BYTES_MAX, *, is_object: bool = True) -> None:
         """A document that is not itself the `object` may come with the object's checksum in its headers."""
@@ -35,7 +35,7 @@ class RequestBody:
         self._has_bytes = on_wire != "0" or "transfer-encoding" in request.headers
 
     async def whole(self) -> bytes:
-        """A small body, in memory. One that may turn out larger than it says is looked at as it comes."""
+        """A small body, in memory. A body that may be larger than declared is checked while it comes."""
         if not self._is_short:
             return b"".join([piece async for piece in self.pieces()])
         data = await self._request.whole_body() if self._has_bytes else b""
@@ -62,7 +62,7 @@ class RequestBody:
             self.checksum = Checksum(self.checksum.algorithm, trailers.get(self.checksum.header), in_trailer=True)
 
     def check_trailer(self, found: Mapping[str, str]) -> None:
-        """What a trailer told can only be compared when all has come. Raises BadDigest."""
+        """A trailer can only be compared when the whole body has arrived. Raises BadDigest."""
         if self.checksum is not None and self.checksum.in_trailer:
             self.checksum.check(found[self.checksum.algorithm])
 
@@ -121,7 +121,7 @@ class FormBody:
         self._reader.finish()
 
     def check_trailer(self, found: Mapping[str, str]) -> None:
-        """A form has none."""
+        """A form has no trailer."""
 
 
 def declared_length(headers: Mapping[str, str]) -> int:
@@ -131,9 +131,6 @@ def declared_length(headers: Mapping[str, str]) -> int:
         raise S3Error("MissingContentLength")
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
         raise S3Error(
-            "InvalidArgument",
-            "content-length is not a length",
-            ArgumentName="content-length",
-            ArgumentValue=text[:64],
+            "InvalidArgument", "content-length is not a length", ArgumentName="content-length", ArgumentValue=text[:64]
         )
     return int(text)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.access.rights import Rights, VisibleObjects
-from lochan.api.results import ObjectTable
+from lochan.api.object_results import ObjectTable
 from lochan.api.snapshot import WORKSPACE, RefSnapshot
 from lochan.bounded_cache import BoundedCache
 from lochan.server.gateway.request import S3Request
@@ -78,10 +78,7 @@ async def page_of_bucket(
     """The keys of all branches behind the key `after`; `prefix` has no slash. A client that mirrors a bucket deletes
     what a list does not show, so it shows all that is `visible` of each branch to the user; None: nothing is."""
     if len(delimiter) > 1 and "/" in delimiter:
-        raise S3Error(
-            "NotImplemented",
-            "A list of all branches does not support a delimiter with a slash and more.",
-        )
+        raise S3Error("NotImplemented", "A list of all branches does not support a delimiter with a slash and more.")
     page = _Joined(limit)
     for branch in sorted(branches, key=lambda branch: f"{branch.name}/".encode()):
         name, root = branch.name, f"{branch.name}/"
@@ -99,7 +96,7 @@ async def page_of_bucket(
 
 
 def _common_prefix(root: str, prefix: str, delimiter: str) -> str | None:
-    """What a branch and all its paths are shown as, where the delimiter stands in its name or ends it."""
+    """The common prefix that a branch and all its paths become, if the delimiter is in its name or ends it."""
     at = root.find(delimiter, len(prefix)) if delimiter else -1
     return None if at < 0 else root[: at + len(delimiter)]
 
@@ -111,14 +108,14 @@ def _is_behind(common: str, after: str) -> bool:
 
 
 def _behind(root: str, after: str) -> str | None:
-    """The path to begin behind, where all keys begin with `root`; None: all of them lie before."""
+    """The path to continue after, if all keys begin with `root`. None: all of them are before it."""
     if after.startswith(root):
         return after[len(root) :]
     return "" if after.encode() < root.encode() else None
 
 
 class _Joined:
-    """A page that is made of the pages of several branches."""
+    """A page made of the pages of several branches."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -209,7 +206,7 @@ async def _is_shown(snapshot: RefSnapshot, visible: VisibleObjects, folder: str)
 
 
 def _first(objects: pa.Table, prefixes: list[str], limit: int, *, more: bool) -> ObjectTable:
-    """The first of both together, in order."""
+    """The first ones of both, merged in order."""
     paths = objects.column("path").to_pylist()
     items = sorted([*paths, *prefixes], key=str.encode)
     kept = items[:limit]

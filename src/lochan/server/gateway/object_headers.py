@@ -1,15 +1,15 @@
-"""What headers say of an object: those that are kept with it when it is written, and those that it is answered with."""
+"""The headers of an object: those that are stored with it, those of an answer, and those of conditions."""
 
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import NamedTuple, Protocol
 
-from lochan.api.conditions import Conditions
+from lochan.api.conditions import NO_CONDITIONS, ConditionFailed, Conditions
 from lochan.server.gateway.request import Headers, S3Request
 from lochan.server.gateway.wire.body import stored_content_encoding
 from lochan.server.gateway.wire.checksums import type_of
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.header_values import http_date
+from lochan.server.gateway.wire.header_values import http_date, listed, parse_http_date, parse_iso_extended
 
 METADATA_BYTES_MAX = 2048
 _KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")
@@ -39,7 +39,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a he
 
 
 class ServedObject(Protocol):
-    """What an open object tells, and its bytes."""
+    """The properties of an open object, and its bytes."""
 
     @property
     def size(self) -> int: ...
@@ -68,7 +68,7 @@ class ServedObject(Protocol):
 
 
 class RootFolder(NamedTuple):
-    """Of a branch, as clients know folders: an empty object with a slash at its end, of which nothing is stored."""
+    """Of a branch, as clients know folders: an empty object with a slash at its end. It is not stored."""
 
     mtime_us: int
     size: int = 0
@@ -103,7 +103,7 @@ class ObjectHeaders(NamedTuple):
 
 
 def refuse_unsupported(headers: Mapping[str, str]) -> None:
-    """Raises NotImplemented: better than to store an object and not what was asked for with it."""
+    """Raises NotImplemented. That is better than an object without what the client asked for."""
     if _UNKEPT.isdisjoint(headers):
         return
     if any(headers[name].lower() not in ("", "false", "off") for name in _UNKEPT & headers.keys()):
@@ -115,7 +115,7 @@ def unsupported() -> S3Error:
 
 
 def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
-    """Raises MetadataTooLarge, and InvalidArgument for what no header could say: the fields of a form can hold it."""
+    """Raises MetadataTooLarge, and InvalidArgument for values of a form that no header can have."""
     kept = {name: headers[name] for name in _KEPT if name in headers}
     if "aws-chunked" in kept.get("content-encoding", "").lower():
         kept["content-encoding"] = stored_content_encoding(kept["content-encoding"])
@@ -133,7 +133,7 @@ def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
 
 
 def object_headers(found: ServedObject, request: S3Request, *, whole: bool = True) -> Headers:
-    """Without the length, which is of the span that is sent; a checksum is only of the whole."""
+    """Without the length, which depends on the span. A checksum is only sent with the whole object."""
     overrides = {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
     return stored_headers(found, overrides, checksums=whole and asks_for_checksums(request.headers))
 
@@ -172,16 +172,85 @@ def _override(request: S3Request, name: str) -> str:
 
 
 def _metadata_headers(metadata: Mapping[str, str]) -> Headers:
-    """Other programs may have given names that no header can have; S3 only says how many those are."""
+    """Other programs may have used names that no header can have. S3 only counts those."""
     headers = [(f"x-amz-meta-{name}", _ascii(value)) for name, value in metadata.items() if _TOKEN.fullmatch(name)]
     missing = len(metadata) - len(headers)
     return [*headers, ("x-amz-missing-meta", str(missing))] if missing else headers
 
 
 def _ascii(value: str) -> str:
-    """What is no plain ASCII goes out as RFC 2047 says, as S3 does it."""
+    """Text that is not ASCII is encoded by RFC 2047, as S3 does."""
     if value.isascii() and value.isprintable():
         return value
     from email.header import Header
 
     return Header(value, "utf-8").encode(linesep="", maxlinelen=1 << 30)
+
+
+# If-Match and its relatives: headers to the conditions of verbs, and what a condition that failed is in S3's words. A
+# date that is none is ignored, except for a deletion.
+
+
+COPY_PREFIX = "x-amz-copy-source-"
+MATCH_MODIFIED, MATCH_SIZE = "x-amz-if-match-last-modified-time", "x-amz-if-match-size"
+
+_HEADERS = {
+    "match": "If-Match",
+    "none_match": "If-None-Match",
+    "unmodified_since": "If-Unmodified-Since",
+    "modified_since": "If-Modified-Since",
+    "modified": MATCH_MODIFIED,
+    "size": MATCH_SIZE,
+}
+_NOT_WANTED = ("none_match", "modified_since")  # of a read: what the client has is as good
+
+
+def read_conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
+    """Of headers with names in lower case; with COPY_PREFIX those about a copy's source."""
+    found = [headers.get(f"{prefix}{_HEADERS[name].lower()}") for name in (*_TAGS, *_DATES)]
+    if not any(each is not None for each in found):
+        return NO_CONDITIONS
+    match, none_match, unmodified, modified = found
+    return Conditions(
+        match=listed(match, weakly=False),
+        none_match=listed(none_match, weakly=True),
+        unmodified_since=None if unmodified is None else parse_http_date(unmodified),
+        modified_since=None if modified is None else parse_http_date(modified),
+    )
+
+
+_TAGS = ("match", "none_match")
+_DATES = ("unmodified_since", "modified_since")
+
+
+def write_conditions(headers: Mapping[str, str]) -> Conditions:
+    """For PutObject and similar operations, which have no conditions on dates."""
+    match, none_match = headers.get("if-match"), headers.get("if-none-match")
+    if match is None and none_match is None:
+        return NO_CONDITIONS
+    return Conditions(match=listed(match, weakly=False), none_match=listed(none_match, weakly=True))
+
+
+def delete_conditions(etag: str | None, modified: str | None, size: str | None) -> Conditions:
+    """Raises InvalidArgument for an invalid time or size: ignoring it would delete any object."""
+    seconds = None if not modified else parse_http_date(modified) or parse_iso_extended(modified)
+    if modified and seconds is None:
+        raise S3Error("InvalidArgument", "This is no time.", ArgumentName=MATCH_MODIFIED, ArgumentValue=modified[:64])
+    if size and not (size.isascii() and size.isdecimal() and len(size) < 20):
+        raise S3Error("InvalidArgument", "This is no size.", ArgumentName=MATCH_SIZE, ArgumentValue=size[:64])
+    return Conditions(match=listed(etag or None, weakly=False), modified=seconds, size=int(size) if size else None)
+
+
+def failed_condition(error: ConditionFailed) -> S3Error:
+    """PreconditionFailed, or NoSuchKey if the object must exist and does not."""
+    if error.etag is None:
+        return S3Error("NoSuchKey")
+    name = _HEADERS[error.condition]
+    return S3Error("PreconditionFailed", Condition=COPY_PREFIX + name.lower() if error.of_source else name)
+
+
+def failed_read(error: ConditionFailed) -> S3Error:
+    """The same for GET and HEAD: if the client has the object already, NotModified."""
+    if error.condition in _NOT_WANTED:
+        return S3Error("NotModified").with_header("etag", f'"{error.etag}"')
+    return failed_condition(error)

@@ -1,4 +1,4 @@
-"""A request of an S3 client, and the answer, as far as every operation needs them."""
+"""A request of an S3 client and its answer, with what every operation needs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
@@ -26,7 +26,7 @@ class Response(NamedTuple):
     status: int
     headers: Headers
     body: bytes = b""
-    stream: Stream | None = None  # instead of `body`; its length is told in the headers
+    stream: Stream | None = None  # instead of `body`; the headers have its length
 
 
 class S3Request:
@@ -102,14 +102,14 @@ class S3Request:
         )
 
     async def whole_body(self) -> bytes:
-        """For one that is known to be small. Raises IncompleteBody, RequestTimeout."""
+        """The whole body, which must be small. Raises IncompleteBody, RequestTimeout."""
         self.body_taken = True
         data: bytes = await self.patiently(self.protocol())
         self.body_ended = True
         return data
 
     async def body(self) -> AsyncIterator[bytes]:
-        """As it comes. Raises IncompleteBody, RequestTimeout."""
+        """The body while it comes. Raises IncompleteBody, RequestTimeout."""
         self.body_taken = True
         pieces, pace = aiter(self.protocol), BodyPace(self.patience_s, self.body_bytes_per_s)
         while True:
@@ -126,7 +126,7 @@ class S3Request:
         self.body_ended = True
 
     async def patiently(self, step: Awaitable[Any]) -> Any:
-        """A step of the other side's: one that hangs up or stands still must not hold anything for long."""
+        """A step of the client: a client that hangs up or stops must not hold anything for long."""
         try:
             async with asyncio.timeout(self.patience_s):
                 return await step

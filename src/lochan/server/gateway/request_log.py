@@ -1,4 +1,4 @@
-"""What is logged of every answered request: counters, a line in the access log, a row in the usage log.
+"""What is logged about every answered request: counters, a line in the access log, a row in the usage log.
 
 A request leaves one record, and those of a tenth of a second go to the three of them together: to go through all of it
 at each request took a tenth of what a HEAD takes.
@@ -101,7 +101,7 @@ class RequestLog:
             self._flushing = asyncio.get_running_loop().call_later(_FLUSH_S, self._flush)
 
     def _flush(self) -> None:
-        """All of a moment, one log after the other."""
+        """Writes all records of a moment, one log after the other."""
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None

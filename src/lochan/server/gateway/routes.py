@@ -1,4 +1,4 @@
-"""Which request is which operation, and what its user must be allowed: the one table of the gateway.
+"""The operation of each request, and the right that its user needs: the one table of the gateway.
 
 An operation is found by the method, by what is addressed (the service, a bucket, an object), and by a sub-resource in
 the query. The names that a query may have are listed for each. S3 gives new operations new names on old paths, so a
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from lochan.server.gateway.object_headers import refuse_unsupported
 from lochan.server.gateway.operations import (
     buckets,
-    configuration,
     copy_object,
     delete_objects,
     get_object,
@@ -20,6 +19,7 @@ from lochan.server.gateway.operations import (
     put_object,
     uploads,
 )
+from lochan.server.gateway.operations import buckets as configuration
 from lochan.server.gateway.request import Response, S3Request
 from lochan.server.gateway.wire.errors import S3Error
 
@@ -143,7 +143,7 @@ _HERE = frozenset(
 
 
 def find(request: S3Request) -> Route:
-    """Raises NotImplemented, MethodNotAllowed. What its query may hold is checked when it is known who asks."""
+    """Raises NotImplemented, MethodNotAllowed. Its query is checked later, when the user is known."""
     if request.method == "OPTIONS":
         raise _preflight(request)
     refuse_unsupported(request.headers)
@@ -160,8 +160,8 @@ def find(request: S3Request) -> Route:
 
 
 def check_query(route: Route, request: S3Request) -> None:
-    """What would make another request of it must not be overlooked. Raises NotImplemented, and NoSuchVersion: of every
-    object there is one version, which is `null`."""
+    """Parameters that change the meaning of a request must not be ignored. Raises NotImplemented, and NoSuchVersion:
+    every object has one version, which is `null`."""
     query = request.query
     for name in query.keys() - route.query - _ALWAYS:
         if not name.lower().startswith("x-amz-"):
@@ -173,7 +173,7 @@ def check_query(route: Route, request: S3Request) -> None:
 
 
 def _preflight(request: S3Request) -> S3Error:
-    """A browser asks before it sends; nobody has allowed other sites here."""
+    """A browser asks before it sends; other sites are not allowed here."""
     for name in ("origin", "access-control-request-method"):
         if name not in request.headers:
             return S3Error("BadRequest", f"Insufficient information. {name.title()} request header needed.")

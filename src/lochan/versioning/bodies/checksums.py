@@ -141,7 +141,7 @@ def full_object(algorithm: str, parts: Sequence[tuple[str, int]]) -> str:
 
 
 def of_parts(algorithm: str, type: str, parts: Sequence[tuple[str, int]]) -> str:
-    """Of the object that an upload's parts make, from their values in base64 and their lengths."""
+    """The checksum of the object made from an upload's parts, from their values in base64 and their lengths."""
     if type == FULL_OBJECT:
         return full_object(algorithm, parts)
     return composite(algorithm, [value for value, _ in parts])

@@ -115,7 +115,7 @@ class _Lane:
         self.lag = 0  # bytes, waiting or being hashed
         self._feed = feed
         self._waiting: list[bytes] = []
-        self._asked = False  # for a thread that has not begun
+        self._requested = False  # for a thread that has not begun
         self._busy = False
 
     def add(self, pieces: Sequence[bytes], size: int, pool: "ThreadPoolExecutor") -> None:
@@ -126,9 +126,9 @@ class _Lane:
 
     def _ask(self, pool: "ThreadPoolExecutor") -> None:
         with self._feed.lock:
-            if self._asked or self._busy or not self._waiting:
+            if self._requested or self._busy or not self._waiting:
                 return
-            self._asked = True
+            self._requested = True
         try:
             pool.submit(self._run, pool)
         except RuntimeError:  # the system has no more threads; an existing one may still take it
@@ -136,9 +136,9 @@ class _Lane:
 
     def _run(self, pool: "ThreadPoolExecutor") -> None:
         with self._feed.lock:
-            if not self._asked:
+            if not self._requested:
                 return
-            self._asked, self._busy = False, True
+            self._requested, self._busy = False, True
             pieces, self._waiting = self._waiting[::-1], []
         while pieces:
             self._hash(pieces.pop())  # nothing else holds the piece

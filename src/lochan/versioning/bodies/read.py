@@ -16,7 +16,7 @@ from typing import NamedTuple
 from lochan.concurrency import read_ahead
 from lochan.errors import Conflict, Corrupt, Gone, Invalid, LochanError, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
-from lochan.store.capabilities import FileStamp, Forgetting, SmallReads, Stamps, capability
+from lochan.store.capabilities import FileStamp, SmallReads, Stamps, capability
 from lochan.store.checked_reads import ReadDoubt
 from lochan.store.protocol import Stat, Store, check_span
 from lochan.store.verified_files import VerifiedFiles
@@ -71,7 +71,6 @@ class BodyReader:
         self._blocks = BlockCheck(store, self._hashing, self._trusted, piece_bytes)
         small_reads = capability(store, SmallReads)
         self._now = None if small_reads is None else small_reads.get_range_now
-        self._cache = capability(store, Forgetting)
 
     async def read(
         self, entry: Entry, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
@@ -192,8 +191,6 @@ class BodyReader:
     async def _once_more(self, entry: Entry, last: _Piece, before: bytes) -> tuple[bytes, bytes]:
         """Reads the whole block again. Returns the last piece and the digest. `before` is the digest of the pieces that
         were handed out. Raises Transient if those were damaged and the block is right now."""
-        if self._cache is not None:  # it may have kept the damaged bytes
-            self._cache.forget(last.span.block.address)
         check = _Check(self._hashing)
         agreed = True
         data = b""

@@ -70,8 +70,8 @@ _AGAIN = "ask for a new address"
 
 class TokenKey:
     """The key that signs address tokens. It is a file in the lake, created by the first process that needs it, so that
-    every process accepts the tokens of the others. No verb shows it, but whoever can read the lake's bucket can read
-    it."""
+    every process accepts the tokens of the others. No verb shows it, but everybody who can read the lake's bucket can
+    read it."""
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store
@@ -82,16 +82,18 @@ class TokenKey:
     async def get(self) -> bytes:
         """Reads it from the store once."""
         if not self._key:
-            self._key = await self._read_or_make()
+            self._key = await read_or_make_key(self._store, PATH, self._clock, self._ids)
         return self._key
 
-    async def _read_or_make(self) -> bytes:
-        def decode(data: bytes) -> bytes:
-            return key_file.decode(data, f"{PATH} in {self._store.url}")
 
-        try:
-            return await get_decoded(self._store, PATH, decode)
-        except NotFound:
-            deadline = self._clock.boot() + _PATIENCE_S
-            made = key_file.encode(self._ids.signing_key())
-            return decode(await settle(self._store, PATH, made, self._clock, self._ids, deadline))
+async def read_or_make_key(store: Store, path: str, clock: Clock, ids: Ids) -> bytes:
+    """The key in this file of the lake. If there is none yet, the first of all processes that need it makes it."""
+
+    def decode(data: bytes) -> bytes:
+        return key_file.decode(data, f"{path} in {store.url}")
+
+    try:
+        return await get_decoded(store, path, decode)
+    except NotFound:
+        deadline = clock.boot() + _PATIENCE_S
+        return decode(await settle(store, path, key_file.encode(ids.signing_key()), clock, ids, deadline))

@@ -238,12 +238,7 @@ class Batch:
         if len(data) > PACKED_BYTES_MAX:
             cutter.put_back(data)
             written = await self._bodies.write(
-                path,
-                _rest(cutter),
-                mint=self._mint,
-                content_type=content_type,
-                headers=headers,
-                metadata=metadata,
+                path, _rest(cutter), mint=self._mint, content_type=content_type, headers=headers, metadata=metadata
             )
             self._entries.append(written)
             return

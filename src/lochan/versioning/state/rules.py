@@ -20,10 +20,6 @@ class RefsRules:
         """S2. All inputs must be there, side by side, in the same incarnation of the branch."""
         return True
 
-    def compaction_stays_within_seals(self) -> bool:
-        """S2."""
-        return True
-
     def dropped_tombstones_need_the_head(self) -> bool:
         """S3. A path that was not in the old head may be in the new one."""
         return True

@@ -12,14 +12,7 @@ from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned, RetentionSet
 from lochan.formats.entry import Change, Tombstone
 from lochan.formats.events import Event
-from lochan.formats.repository_events import (
-    Compacted,
-    PartPut,
-    RunsStaged,
-    Staged,
-    UploadAborted,
-    UploadOpened,
-)
+from lochan.formats.repository_events import Compacted, PartPut, RunsStaged, Staged, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import (
     WorkspaceAdded,
     WorkspaceDropped,

@@ -21,7 +21,7 @@ class UploadPart(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OpenUpload(msgspec.Struct, frozen=True):
-    """Without its parts, of which there may be 10,000. They are looked up by number."""
+    """Without its parts: there may be 10,000. They are looked up by number."""
 
     opened: UploadOpened
     user: str
@@ -62,7 +62,7 @@ class Uploads(FoldTables):
         return self._parts.get((id, number))
 
     def parts(self, id: str) -> list[UploadPart]:
-        """By number."""
+        """The parts by number."""
         found = (self._parts.get((id, number)) for number in _set_bits(self._numbers.get(id) or 0))
         return [part for part in found if part is not None]
 

@@ -15,8 +15,9 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools import keys
 from lochan.pools.facts import ColumnFacts, Facts, ShapeFacts, to_metadata
+from lochan.pools.kinds import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, STRING
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Alternate, Layout, Member, column_type, lay_out
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, STRING, Array, Object, Type, kind_of, numbered
+from lochan.pools.shape import Array, Object, Type, kind_of, numbered
 from lochan.pools.shape import type_of as shape_of
 from lochan.pools.snapshot import Owner, Snapshot
 

@@ -308,7 +308,7 @@ def test_any_text_is_a_plan_or_an_error(words: list[str]) -> None:
     except QueryError as error:
         assert 0 <= error.start <= len(text) and error.message
     except KeyError as error:
-        assert str(error) not in ("'p'",), text  # a table that is not there: the opener says so
+        assert str(error) not in ("'p'",), text  # an unknown table: the opener says so
 
 
 def test_rows_kept_as_text_have_no_star() -> None:

@@ -11,7 +11,7 @@ from lochan.query.ast import Pipe
 from lochan.query.errors import QueryError
 from lochan.query.functions import AGGREGATES, FUNCTIONS
 from lochan.query.syntax.parse import OPERATORS, TREE_MAX, parse
-from lochan.query.syntax.unparse import unparse
+from tests.pipe_text import unparse
 from tests.unit.query.syntax.trees import PIPES
 
 PIECES = [*OPERATORS, *list(FUNCTIONS)[:8], *list(AGGREGATES)[:4], "and", "or", "not", "in", "case", "default"]

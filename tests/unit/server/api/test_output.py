@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lochan.api.row_bytes import PIECE_BYTES, write
+from lochan.api.queries import PIECE_BYTES, write_rows
 from lochan.engines.result import Result, Stats
-from lochan.pools.shape import INT, OBJECT, STRING
+from lochan.pools.kinds import INT, OBJECT, STRING
 from lochan.query.output.columns import Column
 
 ROW = Column({OBJECT: ""}, members=(("n", Column({INT: "n"})), ("t", Column({STRING: "t"}))))
@@ -40,7 +40,7 @@ def written(form: str, of: Result, limit: int | None = None) -> tuple[list[bytes
     pieces: list[bytes] = []
     counts: list[int] = []
     try:
-        write(of, form, limit, pieces.append, counts.append)
+        write_rows(of, form, limit, pieces.append, counts.append)
     except Broken:
         pieces.append(b"")
     return pieces, sum(counts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lochan.access.actions import ACTIONS
+from lochan.access.policy import ACTIONS
 from lochan.access.query_rights import OF_LAKE, OF_OBJECTS, OF_REF, OF_REPOSITORY
 from lochan.errors import LochanError
 from lochan.query.syntax.sources import LAKE_META, POOL_META

@@ -11,7 +11,7 @@ from botocore import auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from lochan.server.gateway.wire.authenticate import claimed
+from lochan.server.gateway.authentication import claimed
 from lochan.server.gateway.wire.identity import Identity, Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest
 

@@ -35,7 +35,7 @@ def play(body: ChunkedBody, pieces: Iterable[bytes]) -> bytes:
 
 
 def refused(payload: Payload, data: bytes, length: int = len(PLAIN)) -> S3Error:
-    """Told alike whether the body comes at once or byte by byte."""
+    """The same error whether the body comes at once or byte by byte."""
     with pytest.raises(S3Error) as at_once:
         play(reader(payload, length), [data])
     with pytest.raises(S3Error) as by_bytes:

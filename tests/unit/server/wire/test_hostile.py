@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lochan.server.gateway import conditions
-from lochan.server.gateway.wire import addressing, checksums, ranges, xml_in, xml_out
+from lochan.server.gateway import object_headers as conditions
+from lochan.server.gateway.wire import addressing, checksums, xml_in, xml_out
 from lochan.server.gateway.wire import body as chunked
 from lochan.server.gateway.wire import header_values as dates
 from lochan.server.gateway.wire import header_values as etags
+from lochan.server.gateway.wire import header_values as ranges
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FormReader
 from lochan.server.gateway.wire.identity import Payload, Realm

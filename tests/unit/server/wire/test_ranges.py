@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.ranges import ByteSpan, copied_span, requested_span
+from lochan.server.gateway.wire.header_values import ByteSpan, copied_span, requested_span
 
 
 @pytest.mark.parametrize(

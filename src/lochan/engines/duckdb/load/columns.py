@@ -13,23 +13,9 @@ from typing import Any, NamedTuple
 
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
 from lochan.formats.pool_settings import Path
+from lochan.pools.kinds import ARRAY, JSON, OBJECT, ORIGINAL, STRING, TIME
 from lochan.pools.layout import Alternate, Layout, Member, column_type
-from lochan.pools.shape import (
-    ARRAY,
-    JSON,
-    OBJECT,
-    ORIGINAL,
-    STRING,
-    TEXT_TIME,
-    TIME,
-    Array,
-    Maybe,
-    Object,
-    Type,
-    kind_of,
-    sure,
-    type_at,
-)
+from lochan.pools.shape import TEXT_TIME, Array, Maybe, Object, Type, kind_of, sure, type_at
 
 ROW = "j"  # the struct
 SHAPE = "s"  # the number of the row's shape

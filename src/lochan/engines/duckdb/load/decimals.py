@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.pools.facts import ColumnFacts
+from lochan.pools.kinds import DECIMAL
 from lochan.pools.layout import DIGITS_MAX, Column, DecimalColumn, Layout, column_name, text_columns
-from lochan.pools.shape import DECIMAL
 
 _COLUMNS_AT_ONCE = 100
 

@@ -12,9 +12,9 @@ from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
 from lochan.pools import keys
 from lochan.pools.forms import Form
 from lochan.pools.keys import Instant
-from lochan.pools.kind_order import COMPOSITE, PLACES
+from lochan.pools.kinds import COMPOSITE, FLOAT, INT, JSON, NULL, OBJECT, PLACES, STRING, TIME
 from lochan.pools.layout import BODY_COLUMN, Layout, Member
-from lochan.pools.shape import FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Object, Type, kind_of, sure
+from lochan.pools.shape import Object, Type, kind_of, sure
 from lochan.query.compile import moments
 from lochan.query.compile.sql import Sql
 from lochan.query.dialects import render

@@ -14,9 +14,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lochan.engines.duckdb.load.shape_proof import Style
 from lochan.formats.pool_settings import Path
+from lochan.pools.kinds import JSON, OBJECT
 from lochan.pools.layout import SHAPES_MAX, Layout, Member, lay_out
 from lochan.pools.nullable_shapes import joined
-from lochan.pools.shape import JSON, OBJECT, Object, encode, shape_id
+from lochan.pools.shape import Object, encode, shape_id
 
 _BYTES_MAX = 4 << 20  # of all encoded shapes together, which are in every entry
 _TRIES_MAX = 1_000  # to find shapes that fit together; the rest is kept as text

@@ -23,8 +23,8 @@ from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path as FieldPath
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.facts import Facts, ShapeFacts
+from lochan.pools.kinds import STRING, TIME
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, DecimalColumn, Layout, body_layout, columns, lay_out
-from lochan.pools.shape import STRING, TIME
 
 FOOTER = "lochan"  # the key of our metadata in a Parquet file's footer
 ROW_GROUP_ROWS = 122_880

@@ -112,7 +112,7 @@ def with_columns(loader: Loader, chunk: Chunk, row: pa.RecordBatch) -> Chunk:
 
 
 def _rows_in(loader: Loader, lines: Lines) -> list[Row] | None:
-    """Returns None if one of them is not a row. Whoever takes the chunk reports which."""
+    """Returns None if one of them is not a row. The consumer of the chunk reports which."""
     try:
         return [read_row(text) for text in loader.readable(lines).texts.to_pylist() if text.strip()]
     except BadRow:

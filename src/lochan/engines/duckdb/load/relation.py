@@ -15,9 +15,10 @@ from typing import NamedTuple
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
 from lochan.formats.pool_settings import Path
+from lochan.pools.kinds import ARRAY, OBJECT
 from lochan.pools.layout import SHAPE_COLUMN, Alternate, Layout, Member, column_type, columns
 from lochan.pools.nullable_shapes import has_column, joined
-from lochan.pools.shape import ARRAY, OBJECT, Object, encode, sure
+from lochan.pools.shape import Object, encode, sure
 
 Bare = Mapping[Path, Sequence[int]]
 

@@ -15,8 +15,9 @@ from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path
 from lochan.ingest.lines import Lines
 from lochan.pools.json_row import BadRow, Fault, Faults, Row, read_row, row_text, shape_of
+from lochan.pools.kinds import ARRAY, JSON, OBJECT
 from lochan.pools.layout import Layout, Member
-from lochan.pools.shape import ARRAY, JSON, OBJECT, Object, kind_of
+from lochan.pools.shape import Object, kind_of
 
 
 class InferredRow(NamedTuple):

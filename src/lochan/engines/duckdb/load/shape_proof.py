@@ -23,24 +23,9 @@ from lochan.engines.duckdb.load.sql import name_sql, text_sql, type_sql
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.json_row import row_text
+from lochan.pools.kinds import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.pools.layout import Layout, Member
-from lochan.pools.shape import (
-    ARRAY,
-    BOOL,
-    FLOAT,
-    INT,
-    JSON,
-    NULL,
-    OBJECT,
-    STRING,
-    TIME,
-    Array,
-    Maybe,
-    Object,
-    Type,
-    kind_of,
-    sure,
-)
+from lochan.pools.shape import Array, Maybe, Object, Type, kind_of, sure
 
 SHAPES_MAX = 256
 _ARMS_MAX = 20_000  # shapes times columns: the engine has to plan the whole expression

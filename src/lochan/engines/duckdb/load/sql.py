@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from lochan.pools.kinds import BOOL, DECIMAL, FLOAT, INT, JSON, STRING, TIME
 from lochan.pools.layout import DIGITS_MAX, scale_of
-from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, JSON, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools.shape import Array, Object, Type, kind_of
 
 _TYPES = {BOOL: "BOOLEAN", INT: "BIGINT", FLOAT: "DOUBLE", STRING: "VARCHAR", TIME: "TIMESTAMPTZ", JSON: "VARCHAR"}
 

@@ -25,8 +25,9 @@ from lochan.engines.duckdb.load.shape_proof import pattern, proof
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path
+from lochan.pools.kinds import STRING
 from lochan.pools.layout import SHAPE_COLUMN, Layout
-from lochan.pools.shape import STRING, Object
+from lochan.pools.shape import Object
 
 _PATTERNS_MAX = 16  # each row is matched against them, one after the other
 _SLICE_ROWS = 16_384

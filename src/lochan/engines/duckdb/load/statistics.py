@@ -24,8 +24,9 @@ from lochan.engines.duckdb.load.columns import places
 from lochan.formats import bloom
 from lochan.formats.pool_settings import Path
 from lochan.pools.facts import TEXT_MAX, Bound, ColumnFacts, ShapeFacts
+from lochan.pools.kinds import ARRAY, INT, JSON, OBJECT, STRING, TIME
 from lochan.pools.layout import Layout, Member, column_of
-from lochan.pools.shape import ARRAY, INT, JSON, OBJECT, STRING, TIME, Array, Object, Type, kind_of, type_at
+from lochan.pools.shape import Array, Object, Type, kind_of, type_at
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)

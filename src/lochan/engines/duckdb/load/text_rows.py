@@ -14,22 +14,9 @@ from lochan.engines.duckdb.load.shape_inference import InferredRow
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.json_row import row_text
+from lochan.pools.kinds import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, SCALARS, STRING, TIME
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, body_layout
-from lochan.pools.shape import (
-    ARRAY,
-    BOOL,
-    FLOAT,
-    INT,
-    JSON,
-    OBJECT,
-    SCALARS,
-    STRING,
-    TEXT_TIME,
-    TIME,
-    Object,
-    Type,
-    type_at,
-)
+from lochan.pools.shape import TEXT_TIME, Object, Type, type_at
 
 _OTHERS = (OBJECT, ARRAY, JSON)
 _TYPES = {

@@ -18,7 +18,8 @@ from lochan.engines.spark.frames.origin import Origin
 from lochan.engines.spark.frames.row_origin import ORIGIN_COLUMNS
 from lochan.engines.spark.frames.wide_numbers import is_wide
 from lochan.errors import Invalid, Refused
-from lochan.pools.shape import FLOAT, INT, NULL, Path
+from lochan.pools.kinds import FLOAT, INT, NULL
+from lochan.pools.shape import Path
 from lochan.query import ast
 from lochan.query.compile import compile
 from lochan.query.compile.plan import Plan

@@ -20,7 +20,8 @@ import pyarrow as pa
 from lochan.engines.spark.frames.read_plan import kinds, top_fields
 from lochan.engines.spark.frames.wide_numbers import decimal_sql, decimals
 from lochan.pools.json_row import row_text
-from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, TIME, Array, Object, Path, Type
+from lochan.pools.kinds import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, TIME
+from lochan.pools.shape import Array, Object, Path, Type
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_texts import time_in_format

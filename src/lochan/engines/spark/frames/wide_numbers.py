@@ -12,7 +12,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 import pyarrow as pa
 
 from lochan.errors import Refused
-from lochan.pools.shape import FLOAT, INT, Path
+from lochan.pools.kinds import FLOAT, INT
+from lochan.pools.shape import Path
 from lochan.pools.snapshot import Snapshot
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark_words import quoted as text_sql

@@ -16,29 +16,11 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import DURATION, IP
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
+from lochan.pools.kinds import BOOL, DECIMAL, DURATION, FLOAT, INT, IP, JSON, NULL, STRING, TIME
 from lochan.query.compile.calls import Function, FunctionCall
+from lochan.query.compile.logic import all_of, any_of, case, coalesce, eq, is_null, is_set, negate
 from lochan.query.compile.numbers import equals, nearest, normal
-from lochan.query.compile.sql import (
-    DECIMAL,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    cast,
-    coalesce,
-    eq,
-    is_null,
-    is_set,
-    negate,
-    number,
-    text,
-    time_at,
-    try_cast,
-)
+from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, number, text, time_at, try_cast
 from lochan.query.compile.sql import op as binary
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Value, nulled, present

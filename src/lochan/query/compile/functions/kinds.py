@@ -1,28 +1,16 @@
-"""What a value is: whether it is there, and of which kind."""
+"""What a value is: whether it is there, and its kind."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, is_told, kind_of
+from lochan.pools.kinds import ARRAY, DECIMAL, ERROR, JSON, NULL, OBJECT, STRING
+from lochan.pools.shape import Array, Maybe, Object, Type, decides_nulls, kind_of
 from lochan.query.compile.calls import Function, FunctionCall
 from lochan.query.compile.constructors import chosen
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.sql import (
-    DECIMAL,
-    ERROR,
-    Sql,
-    all_of,
-    any_of,
-    case,
-    concat,
-    eq,
-    is_set,
-    negate,
-    null_of,
-    surely,
-    text,
-)
+from lochan.query.compile.logic import all_of, any_of, case, eq, is_set, negate, surely
+from lochan.query.compile.sql import Sql, concat, null_of, text
 from lochan.query.compile.value import KINDS, MISSING, Record, Shaped, Value, absent, boolean, nulled, present, valued
 from lochan.query.dialects.neutral import neutral
 
@@ -105,22 +93,22 @@ def _by_shape(value: Value, shaped: Shaped) -> Sql:
     null."""
     numbers: dict[Type, list[int]] = {}
     for at, type in shaped.by_number.items():
-        numbers.setdefault(_shown(type) if _is_told(type) else type, []).append(at)
+        numbers.setdefault(_shown(type) if _decides_kinds(type) else type, []).append(at)
     arms: list[tuple[Sql, Sql]] = [] if shaped.sure else [(absent(value), null_of(STRING)), (nulled(value), text(NULL))]
     if len(numbers) == 1 and not value.nothing:
-        return case(*arms, other=_told(next(iter(numbers)), value))
+        return case(*arms, other=_type_text(next(iter(numbers)), value))
     for type, each in numbers.items():
         test = exp.In(this=shaped.number.copy(), expressions=[exp.Literal.number(at) for at in each])
-        arms.append((test, _told(type, value)))
+        arms.append((test, _type_text(type, value)))
     return case(*arms)
 
 
-def _told(type: Type, value: Value) -> Sql:
+def _type_text(type: Type, value: Value) -> Sql:
     """Of a value that has this type: the columns tell what is null. A text is a type as it is shown."""
     if isinstance(type, Maybe):
-        return case((nulled(value), text(NULL)), other=_told(type.of, value))
-    if isinstance(type, Object) and value.record is not None and not _is_told(type):
-        members = [concat(text(f"{name}:"), _told(each, value.record.get(name))) for name, each in type.fields]
+        return case((nulled(value), text(NULL)), other=_type_text(type.of, value))
+    if isinstance(type, Object) and value.record is not None and not _decides_kinds(type):
+        members = [concat(text(f"{name}:"), _type_text(each, value.record.get(name))) for name, each in type.fields]
         return concat(text("{"), neutral("join_texts", *members, options=(",",)), text("}"))
     if type == JSON and JSON in value.alts:
         number = [(is_set(value.alts[DECIMAL]), text(DECIMAL))] if DECIMAL in value.alts else []
@@ -128,11 +116,11 @@ def _told(type: Type, value: Value) -> Sql:
     return text(_shown(type))
 
 
-def _is_told(type: Type) -> bool:
+def _decides_kinds(type: Type) -> bool:
     """Whether the columns have nothing to add."""
     if isinstance(type, Object):
-        return all(_is_told(each) for _, each in type.fields)
-    return is_told(type) and type != JSON
+        return all(_decides_kinds(each) for _, each in type.fields)
+    return decides_nulls(type) and type != JSON
 
 
 def _json_type(sql: Sql) -> Sql:

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from lochan.pools.kind_order import DURATION
-from lochan.pools.shape import FLOAT, INT, STRING, TIME
+from lochan.pools.kinds import DECIMAL, DURATION, FLOAT, INT, STRING, TIME
 from lochan.pools.times import MICROS_MIN
 from lochan.query.compile import decimals
 from lochan.query.compile.arithmetic import as_float
 from lochan.query.compile.calls import Function, FunctionCall, by_kind
 from lochan.query.compile.fields import member
 from lochan.query.compile.functions.casts import made, time_of
+from lochan.query.compile.logic import case, coalesce
 from lochan.query.compile.numbers import nearest
 from lochan.query.compile.patterns import quoted
-from lochan.query.compile.sql import DECIMAL, Sql, case, cast, coalesce, moment, time_at
+from lochan.query.compile.sql import Sql, cast, moment, time_at
 from lochan.query.compile.value import MISSING, Value
 from lochan.query.dialects.neutral import YEAR, neutral
 

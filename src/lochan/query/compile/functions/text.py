@@ -7,14 +7,15 @@ import ipaddress
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, INT, JSON, NULL, OBJECT, STRING
+from lochan.pools.kinds import ARRAY, INT, JSON, NULL, OBJECT, STRING
 from lochan.query import ast
 from lochan.query.compile.calls import Function, FunctionCall, by_kind
 from lochan.query.compile.comparison import in_network
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import opened
+from lochan.query.compile.logic import all_of, any_of, case, is_set, surely
 from lochan.query.compile.patterns import found, groups_of, pattern_of
-from lochan.query.compile.sql import TRUE, Sql, all_of, any_of, case, cast, is_set, number, surely
+from lochan.query.compile.sql import TRUE, Sql, cast, number
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Value, absent, boolean, nulled, present
 from lochan.query.dialects.neutral import neutral

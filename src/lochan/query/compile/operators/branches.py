@@ -7,36 +7,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.kind_order import COMPOSITE, EVERY_NUMBER, SIMPLE
-from lochan.pools.shape import FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.kinds import COMPOSITE, DECIMAL, EVERY_NUMBER, FLOAT, INT, JSON, NULL, OBJECT, SIMPLE, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.comparison import total
 from lochan.query.compile.constructors import agreed, chosen, one_order, record_of, renumbered
 from lochan.query.compile.decimals import from_texts
 from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.fields import member
+from lochan.query.compile.logic import all_of, case, coalesce, eq, is_set, negate, surely
 from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.operators.projection import as_object, assigned, path_of
 from lochan.query.compile.relations import Joined, Picked, Rows, Stacked
 from lochan.query.compile.scope import Query, Scope
-from lochan.query.compile.sql import (
-    DECIMAL,
-    FALSE,
-    TRUE,
-    Sql,
-    all_of,
-    case,
-    cast,
-    coalesce,
-    concat,
-    eq,
-    is_set,
-    negate,
-    sql_type,
-    surely,
-    text,
-    try_cast,
-)
+from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, concat, sql_type, text, try_cast
 from lochan.query.compile.texts import order_text
 from lochan.query.compile.value import GONE, MISSING, NUMBERS, Format, Order, Record, Value, mapped, with_null
 from lochan.query.dialects.neutral import neutral

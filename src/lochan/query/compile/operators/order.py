@@ -8,15 +8,17 @@ from functools import reduce
 
 from sqlglot import exp
 
-from lochan.pools.shape import INT, is_told
+from lochan.pools.kinds import INT
+from lochan.pools.shape import decides_nulls
 from lochan.query import ast
 from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import member
 from lochan.query.compile.functions.kinds import type_text
+from lochan.query.compile.logic import any_of, coalesce
 from lochan.query.compile.relations import Picked, Rows, ascending, numbered, over, sealed
 from lochan.query.compile.scope import Scope
-from lochan.query.compile.sql import Sql, any_of, coalesce, is_constant, number, op
+from lochan.query.compile.sql import Sql, is_constant, number, op
 from lochan.query.compile.value import Value, fixed
 from lochan.query.leaves import KeyPart
 
@@ -80,9 +82,7 @@ def sample(operator: ast.Sample, rows: Rows, scope: Scope) -> Rows:
     counted, place = numbered(rows, scope.query.names)
     picked = Picked(counted.relation, scope.query.names.next())
     among = exp.Window(
-        this=exp.RowNumber(),
-        partition_by=[_shape(counted.this)],
-        order=exp.Order(expressions=[ascending(place)]),
+        this=exp.RowNumber(), partition_by=[_shape(counted.this)], order=exp.Order(expressions=[ascending(place)])
     )
     rank = picked.column(among)
     return replace(over(counted, picked), tests=(op(exp.LTE, rank, number(operator.count)),))
@@ -119,7 +119,7 @@ def _before(value: Sql, window: exp.Order) -> Sql:
 def _shape(this: Value) -> Sql:
     record = this.record
     shaped = record.shaped if record is not None and record.body is None else None
-    if shaped is not None and all(map(is_told, shaped.by_number.values())):
+    if shaped is not None and all(map(decides_nulls, shaped.by_number.values())):
         return shaped.number.copy()
     return type_text(this)
 

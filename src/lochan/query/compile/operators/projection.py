@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from lochan.pools.shape import JSON, NULL, OBJECT, Object, Path
+from lochan.pools.kinds import JSON, NULL, OBJECT
+from lochan.pools.shape import Object, Path
 from lochan.query import ast
 from lochan.query.compile.constructors import chosen
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import is_object_text, member
+from lochan.query.compile.logic import any_of, case, flag, is_null, is_set
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import FALSE, TRUE, Sql, any_of, case, flag, is_null, is_set
+from lochan.query.compile.sql import FALSE, TRUE, Sql
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Body, Edit, Order, Record, Value, absent, fixed, present
 from lochan.query.dialects.neutral import neutral
@@ -78,7 +80,7 @@ def _members(fields: Sequence[tuple[Path, Value]]) -> dict[str, Value]:
 
 
 def path_of(each: ast.Assigned, scope: Scope) -> Path:
-    """Where it goes."""
+    """The path that the value goes to."""
     path = ast.assigned_path(each)
     if not path:
         raise refused(scope.query, each.value, "this value has no name", "write name := value")

@@ -13,15 +13,17 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, STRING, Type
+from lochan.pools.kinds import ARRAY, JSON, STRING
+from lochan.pools.shape import Type
 from lochan.query import ast
 from lochan.query.compile.bindings import resealed
 from lochan.query.compile.constructors import chosen
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import array_items, is_array_text, opened, typed
+from lochan.query.compile.logic import case, eq, negate
 from lochan.query.compile.relations import Picked, Rows
 from lochan.query.compile.scope import Scope
-from lochan.query.compile.sql import FALSE, TRUE, Sql, case, element_type, eq, negate, null_of, number, sql_type
+from lochan.query.compile.sql import FALSE, TRUE, Sql, element_type, null_of, number, sql_type
 from lochan.query.compile.value import MISSING, Value, mapped, present, with_null
 from lochan.query.dialects.neutral import neutral
 

@@ -14,8 +14,8 @@ from lochan.pools import keys
 from lochan.pools.compaction import Partition, partitions
 from lochan.pools.facts import ColumnFacts, Facts
 from lochan.pools.keys import Instant, Span
+from lochan.pools.kinds import TIME
 from lochan.pools.objects import object_id
-from lochan.pools.shape import TIME
 from lochan.pools.snapshot import DataObject, Indices, Snapshot
 from lochan.pools.times import NATIVE, micros_of, render
 from lochan.query.sources.in_memory import MOMENT

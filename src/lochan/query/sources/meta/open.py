@@ -157,7 +157,7 @@ def at(repository: OpenRepository, ref: str) -> str:
 
 
 def moment(ref: str, now: int) -> int:
-    """Of `{…}`, in microseconds since 1970."""
+    """The time in `{…}`, in microseconds since 1970."""
     expression = parse_ref(f"main@{ref}")
     return now - expression.ago if expression.ago is not None else expression.time or 0
 

@@ -54,7 +54,7 @@ class AnswerCache:
 
 
 class FastLog(Protocol):
-    """Is told of every answer of the fast path."""
+    """Called with every answer of the fast path."""
 
     def __call__(
         self,
@@ -111,7 +111,7 @@ class FastReads:
                     await each.fresh()
             if answer is None or answer.numbers != (lake.tail.state.number, journal.tail.state.number):
                 answer = await self._looked_up(key, repository, path)
-        except LochanError:  # the general path tells of it
+        except LochanError:  # the general path reports it
             return False
         if answer is None:
             return False

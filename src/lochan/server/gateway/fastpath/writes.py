@@ -48,7 +48,7 @@ SERVER = ("server", "Lochan")
 _NO_BODY = ("content-length", "0")
 _UNSIGNED = "UNSIGNED-PAYLOAD"
 _PAYLOAD = re.compile(f"[0-9a-f]{{64}}|{_UNSIGNED}")
-_LENGTH = re.compile("[0-9]{1,6}")  # and so no more than a pack takes, or not much
+_LENGTH = re.compile("[0-9]{1,6}")  # so not much more than a pack takes
 _BRANCHES_MAX = 1_024
 _NEVER = -1, NOTHING
 _KEPT_MAX = 1_024
@@ -69,7 +69,7 @@ class _Branch(NamedTuple):
     number: int  # of the lake's record that it is of
     repository: OpenRepository
     name: str
-    resource: str  # of its objects, but for the path
+    resource: str  # of its objects, without the path
 
 
 class WriteTargets:
@@ -207,7 +207,7 @@ class FastWrites:
         return None if gateway.domains and host_bucket(headers["host"], gateway.domains) else verifier
 
     def _kept_of(self, shape: WriteHeaders, headers: dict[str, str]) -> ObjectHeaders:
-        """What is kept with the object: of a client it is mostly the same, but for its own metadata."""
+        """What is kept with the object. A client mostly sends the same, except for the user's own metadata."""
         if shape.has_metadata:
             return kept_headers(headers)
         values = (*shape.kept, *[headers[name] for name in shape.kept])
@@ -225,7 +225,7 @@ class FastWrites:
             await self._gateway.session.probes.wait(lake)
             if not lake.tail.anchor.sent > arrived:  # something has been appended
                 await lake.fresh()
-        except LochanError:  # the general path tells of it
+        except LochanError:  # the general path reports it
             return False
         return True
 
@@ -238,7 +238,7 @@ class FastWrites:
         return id
 
     def _request(self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, user: str) -> S3Request:
-        """As the general path would have it by now, to be told of an error."""
+        """As the general path would have it by now, for the report of an error."""
         request = S3Request(scope, protocol, self._gateway.request_id(), arrived)
         request.bucket, request.key, request.user = target.bucket, target.key, user
         request.body_taken = request.body_ended = True

@@ -1,18 +1,23 @@
 """Buckets: listed, created, looked at and deleted. A bucket is a repository."""
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from lochan.access import resources
+from lochan.api.conditions import NO_CONDITIONS
 from lochan.api.results import microseconds
 from lochan.errors import AlreadyExists, Invalid
-from lochan.server.gateway.find_object import bucket_repository, require, rights
+from lochan.server.gateway.find_object import bucket_repository, object_address, open_object, require, rights
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import RequestBody
+from lochan.server.gateway.operations.get_object import ACTION
 from lochan.server.gateway.request import Response, S3Request, number, xml
 from lochan.server.gateway.wire import xml_listings
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import parse_create_bucket
-from lochan.server.gateway.wire.xml_listings import S3Owner
-from lochan.server.gateway.wire.xml_out import location, versioning
+from lochan.server.gateway.wire.xml_listings import S3Owner, access_control
+from lochan.server.gateway.wire.xml_out import document, element, location, versioning
 
 _PAGE_MAX = 10_000
 _BODY_BYTES_MAX = 64 << 10
@@ -77,3 +82,64 @@ async def delete_bucket(gateway: Gateway, request: S3Request) -> Response:
         raise S3Error("BucketNotEmpty", BucketName=request.bucket)
     await repository.delete()
     return Response(204, [])
+
+
+# What S3 knows of a bucket or an object and a lake does not keep: clients ask for it when they start, and are
+# answered as by one that never had any. Writing it is not implemented. Who asks about an object sees that it is
+# there, so they must be allowed to read it.
+
+
+class Absent(NamedTuple):
+    """The answer for a configuration that does not exist: an error, or an empty document."""
+
+    operation: str
+    error: str = ""
+    root: str = ""  # of the document
+    content: str = ""
+
+
+OF_BUCKETS: dict[str, Absent] = {
+    "accelerate": Absent("GetBucketAccelerateConfiguration", root="AccelerateConfiguration"),
+    "acl": Absent("GetBucketAcl", root="AccessControlPolicy"),
+    "cors": Absent("GetBucketCors", "NoSuchCORSConfiguration"),
+    "encryption": Absent("GetBucketEncryption", "ServerSideEncryptionConfigurationNotFoundError"),
+    "lifecycle": Absent("GetBucketLifecycleConfiguration", "NoSuchLifecycleConfiguration"),
+    "logging": Absent("GetBucketLogging", root="BucketLoggingStatus"),
+    "notification": Absent("GetBucketNotificationConfiguration", root="NotificationConfiguration"),
+    "object-lock": Absent("GetObjectLockConfiguration", "ObjectLockConfigurationNotFoundError"),
+    "ownershipControls": Absent("GetBucketOwnershipControls", "OwnershipControlsNotFoundError"),
+    "policy": Absent("GetBucketPolicy", "NoSuchBucketPolicy"),
+    "policyStatus": Absent("GetBucketPolicyStatus", "NoSuchBucketPolicy"),
+    "publicAccessBlock": Absent("GetPublicAccessBlock", "NoSuchPublicAccessBlockConfiguration"),
+    "replication": Absent("GetBucketReplication", "ReplicationConfigurationNotFoundError"),
+    "requestPayment": Absent(
+        "GetBucketRequestPayment", root="RequestPaymentConfiguration", content=element("Payer", "BucketOwner")
+    ),
+    "tagging": Absent("GetBucketTagging", "NoSuchTagSet"),
+    "website": Absent("GetBucketWebsite", "NoSuchWebsiteConfiguration"),
+}
+OF_OBJECTS: dict[str, Absent] = {
+    "acl": Absent("GetObjectAcl", root="AccessControlPolicy"),
+    "legal-hold": Absent("GetObjectLegalHold", "NoSuchObjectLockConfiguration"),
+    "retention": Absent("GetObjectRetention", "NoSuchObjectLockConfiguration"),
+    "tagging": Absent("GetObjectTagging", root="Tagging", content="<TagSet></TagSet>"),
+}
+
+
+async def get_bucket_configuration(gateway: Gateway, request: S3Request) -> Response:
+    await bucket_repository(gateway, request, "fs:ReadRepository")
+    return _answer(request, OF_BUCKETS, BucketName=request.bucket)
+
+
+async def get_object_configuration(gateway: Gateway, request: S3Request) -> Response:
+    await open_object(await object_address(gateway, request, ACTION), NO_CONDITIONS)
+    return _answer(request, OF_OBJECTS)
+
+
+def _answer(request: S3Request, known: Mapping[str, Absent], **fields: str) -> Response:
+    absent = next(found for name, found in known.items() if name in request.query)
+    if absent.error:
+        raise S3Error(absent.error, **fields)
+    if absent.root == "AccessControlPolicy":
+        return xml(access_control(S3Owner(request.user, request.user)))
+    return xml(document(absent.root, (absent.content,)))

@@ -7,10 +7,9 @@ from lochan.api.options import CopyOptions
 from lochan.api.ref import Ref
 from lochan.api.results import microseconds
 from lochan.errors import NotFound
-from lochan.server.gateway.conditions import COPY_PREFIX, read_conditions, write_conditions
 from lochan.server.gateway.find_object import ObjectAddress, object_address
 from lochan.server.gateway.gateway import Gateway, idempotency_key
-from lochan.server.gateway.object_headers import kept_headers
+from lochan.server.gateway.object_headers import COPY_PREFIX, kept_headers, read_conditions, write_conditions
 from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.addressing import copy_source
 from lochan.server.gateway.wire.checksums import HASHERS

@@ -7,11 +7,11 @@ from collections import defaultdict
 from lochan.access import resources
 from lochan.api.conditions import NO_CONDITIONS
 from lochan.errors import LochanError
-from lochan.server.gateway.conditions import MATCH_MODIFIED, MATCH_SIZE, delete_conditions
 from lochan.server.gateway.error_codes import as_s3
 from lochan.server.gateway.find_object import ObjectAddress, object_address, rights
 from lochan.server.gateway.gateway import Gateway, idempotency_key
 from lochan.server.gateway.incoming_body import RequestBody
+from lochan.server.gateway.object_headers import MATCH_MODIFIED, MATCH_SIZE, delete_conditions
 from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.checksums import HASHERS, refuse_other_md5
@@ -78,7 +78,7 @@ async def _delete(request: S3Request, addresses: list[ObjectAddress]) -> None:
 
 
 async def _check_bucket(gateway: Gateway, request: S3Request) -> None:
-    """Raises NoSuchBucket. Who may not know of it is told for each key that they may not, as if it were there."""
+    """Raises NoSuchBucket. A user who may not know of the bucket is refused key by key, as if it were there."""
     try:
         await gateway.repository(request, request.bucket)
     except S3Error:

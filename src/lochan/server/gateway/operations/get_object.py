@@ -1,14 +1,12 @@
 """GetObject, HeadObject and GetObjectAttributes: an object, a span of it, or what is known of it."""
 
-from lochan.server.gateway.conditions import read_conditions
 from lochan.server.gateway.find_object import object_address, open_object
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.object_headers import ServedObject, object_headers
+from lochan.server.gateway.object_headers import ServedObject, object_headers, read_conditions
 from lochan.server.gateway.request import PAGE_MAX, PART_NUMBERS, PARTS_MAX, Headers, Response, S3Request, xml
 from lochan.server.gateway.wire.checksums import type_of
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.header_values import http_date, if_range_holds
-from lochan.server.gateway.wire.ranges import ByteSpan, requested_span
+from lochan.server.gateway.wire.header_values import ByteSpan, http_date, if_range_holds, requested_span
 from lochan.server.gateway.wire.xml_uploads import ObjectParts, UploadedPart, attributes
 
 ACTION = "fs:ReadObject"

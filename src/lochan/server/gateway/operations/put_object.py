@@ -8,14 +8,19 @@ import asyncio
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from lochan.api.conditions import NO_CONDITIONS
+from lochan.api.object_results import ObjectInfo
 from lochan.api.options import PutOptions
-from lochan.api.results import ObjectInfo
 from lochan.server.gateway.authentication import identify, now
-from lochan.server.gateway.conditions import write_conditions
 from lochan.server.gateway.find_object import ObjectAddress, object_address, open_object
 from lochan.server.gateway.gateway import Gateway, idempotency_key
 from lochan.server.gateway.incoming_body import FormBody, RequestBody
-from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers, refuse_unsupported
+from lochan.server.gateway.object_headers import (
+    ObjectHeaders,
+    checksum_headers,
+    kept_headers,
+    refuse_unsupported,
+    write_conditions,
+)
 from lochan.server.gateway.request import XML, Headers, Response, S3Request
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
@@ -105,7 +110,7 @@ def _answer(request: S3Request, form: PostForm, made: ObjectInfo) -> Response:
 
 
 def _onward(form: PostForm, made: ObjectInfo) -> str:
-    """The page to go on to, told what was written. What is no address of the web is as if it were not there."""
+    """The page to redirect to, with what was written. Anything but an address of the web is ignored."""
     page = form.fields.get("success_action_redirect") or form.fields.get("redirect") or ""
     try:
         url = urlsplit(page)

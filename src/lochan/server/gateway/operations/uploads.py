@@ -6,11 +6,11 @@ from itertools import groupby
 
 from lochan.access import resources
 from lochan.api.conditions import NO_CONDITIONS
+from lochan.api.object_results import PartInfo, UploadInfo
 from lochan.api.options import PutOptions
 from lochan.api.parts import NamedPart, Upload
-from lochan.api.results import PartInfo, UploadInfo, microseconds
+from lochan.api.results import microseconds
 from lochan.errors import NotFound
-from lochan.server.gateway.conditions import COPY_PREFIX, read_conditions, write_conditions
 from lochan.server.gateway.find_object import (
     ObjectAddress,
     bucket_repository,
@@ -22,14 +22,14 @@ from lochan.server.gateway.find_object import (
 )
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import RequestBody
-from lochan.server.gateway.object_headers import kept_headers
+from lochan.server.gateway.object_headers import COPY_PREFIX, kept_headers, read_conditions, write_conditions
 from lochan.server.gateway.operations.copy_object import found_source, source_ref
 from lochan.server.gateway.operations.list_objects import ACTION as LIST
 from lochan.server.gateway.request import Response, S3Request, number, page_size, part_number, xml
 from lochan.server.gateway.wire import xml_uploads
 from lochan.server.gateway.wire.checksums import declared_checksum, declared_type, type_of
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.ranges import ByteSpan, copied_span
+from lochan.server.gateway.wire.header_values import ByteSpan, copied_span
 from lochan.server.gateway.wire.xml_in import CompletedPart, parse_complete
 from lochan.server.gateway.wire.xml_listings import S3Owner
 from lochan.server.gateway.wire.xml_uploads import ListedUpload, PartListing, UploadedPart, UploadListing

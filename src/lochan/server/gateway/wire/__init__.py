@@ -1,1 +1,1 @@
-"""S3 as it stands on the wire: signatures, framed bodies, checksums, dates, XML. No input or output, no engine."""
+"""S3 on the wire: signatures, framed bodies, checksums, dates, XML. No input or output, no engine."""

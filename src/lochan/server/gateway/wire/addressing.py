@@ -27,7 +27,7 @@ class CopySource(NamedTuple):
 
 
 def addressed(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
-    """`path` as on the wire. Raises InvalidURI or KeyTooLongError; the bucket's name is for `checked_bucket` to judge.
+    """`path` as on the wire. Raises InvalidURI or KeyTooLongError; `checked_bucket` checks the bucket's name.
 
     Only one slash divides bucket and key, and the key begins behind it: `//` and `..` are part of a key.
     """
@@ -65,7 +65,7 @@ def checked_key(key: str) -> str:
 
 
 def checked_bucket(name: str) -> str:
-    """Raises InvalidBucketName for what can be no bucket; which of the others exist is for the lake to say."""
+    """Raises InvalidBucketName for a name that no bucket can have. The lake knows which of the others exist."""
     if not _BUCKET.fullmatch(name) or ".." in name:
         raise S3Error("InvalidBucketName", BucketName=name[:256])
     return name

@@ -36,7 +36,7 @@ _OTHERS = frozenset(("x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-c
 
 
 class Checksum(NamedTuple):
-    """`value` is None where a trailer will tell it, or where nobody told and it is only wanted."""
+    """`value` is None if it comes in a trailer, or if it was not sent and only has to be computed."""
 
     algorithm: str
     value: str | None

@@ -24,7 +24,7 @@ class SignatureForm(Enum):
 
 
 class Payload(Enum):
-    """How the body is protected; the values are those of `x-amz-content-sha256`, but for the first."""
+    """How the body is protected; the values are those of `x-amz-content-sha256`, except the first."""
 
     HASHED = "a SHA-256"
     UNSIGNED = "UNSIGNED-PAYLOAD"

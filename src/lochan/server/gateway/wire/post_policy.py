@@ -1,6 +1,6 @@
 """An upload by a form in a browser: the policy that somebody signed, and whether the form keeps to it.
 
-Every field must be named by a condition, but for those that carry the signature and the file. `${filename}` is put in
+Every field must be named by a condition, except those that carry the signature and the file. `${filename}` is put in
 before the conditions are judged, so that they see the key that will be written.
 """
 

@@ -89,7 +89,7 @@ class QueryV2:
 
 
 def _refuse_open(names: frozenset[str]) -> None:
-    """Whoever holds a link could add or alter what its signature does not cover, such as the prefix of a list."""
+    """The holder of a link could add or change what its signature does not cover, such as the prefix of a list."""
     known = {*_V2, *_V2_ECHOES} | SIGNED_PARAMETERS
     loose = sorted(name for name in names if name not in known and not name.startswith("x-amz-"))
     if loose:

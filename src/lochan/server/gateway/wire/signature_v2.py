@@ -117,15 +117,15 @@ def _amz_headers(headers: Mapping[str, str], parameters: Mapping[str, str]) -> s
 
 
 def _signed_parameters(query: str) -> tuple[str, str]:
-    """Sorted by name; a value is signed as it is meant, not as it is encoded. Then without a `=` before nothing."""
+    """Sorted by name, with decoded values: as they were written, and without the `=` of empty values."""
     pairs = [(meant_name(name), equals, value) for name, equals, value in _divided(query)]
     found = sorted((pair for pair in pairs if pair[0] in SIGNED_PARAMETERS), key=itemgetter(0))
     if not found:
         return "", ""
     # Byte by byte, as headers come: the string to sign is made of bytes.
-    meant = [(name, equals, _meant_value(name, value)) for name, equals, value in found]
-    written = [f"{name}{equals}{value}" for name, equals, value in meant]
-    bare = [f"{name}={value}" if value else name for name, _, value in meant]
+    decoded = [(name, equals, _decoded_value(name, value)) for name, equals, value in found]
+    written = [f"{name}{equals}{value}" for name, equals, value in decoded]
+    bare = [f"{name}={value}" if value else name for name, _, value in decoded]
     return "?" + "&".join(written), "?" + "&".join(bare)
 
 
@@ -133,15 +133,15 @@ def _divided(query: str) -> Iterator[tuple[str, str, str]]:
     return (pair.partition("=") for pair in query.split("&"))
 
 
-def _meant_value(name: str, value: str) -> str:
+def _decoded_value(name: str, value: str) -> str:
     """Raises AccessDenied where the text to sign could be that of another request."""
-    meant = unquote(value, "latin-1")
-    if _AMBIGUOUS.search(meant):
+    decoded = unquote(value, "latin-1")
+    if _AMBIGUOUS.search(decoded):
         raise S3Error(
             "AccessDenied",
             f"A version 2 signature cannot cover an ampersand or a control character in {name}; sign with version 4.",
         )
-    return meant
+    return decoded
 
 
 def _seconds(headers: Mapping[str, str]) -> int:

@@ -37,7 +37,7 @@ def query_pairs(query: str) -> Pairs:
 
 
 def meant_name(name: str) -> str:
-    """The name of a parameter as the operations read it: `%64elete` is `delete`. Whoever looks for a name looks for
+    """The name of a parameter as the operations read it: `%64elete` is `delete`. A search for a name looks for
     this one, or a signature would be of another request than the one that is carried out."""
     return unquote_plus(name) if "%" in name or "+" in name else name
 

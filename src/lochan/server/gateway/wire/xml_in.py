@@ -59,7 +59,7 @@ class XmlReader:
         before = self._bytes - len(data)
         for at in range(0, len(data), _SLICE_BYTES):
             self._parse(data[at : at + _SLICE_BYTES], last=False)
-            # What the parser has not told of yet is the beginning of a token that it keeps.
+            # What the parser has not reported yet is the beginning of a token that it keeps.
             if before + at + _SLICE_BYTES - self._parser.CurrentByteIndex > TOKEN_BYTES_MAX + _SLICE_BYTES:
                 raise malformed()
 

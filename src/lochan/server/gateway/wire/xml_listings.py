@@ -201,7 +201,7 @@ def _prefixes(listing: Listing, encode: Encode) -> list[str]:
 
 
 def access_control(owner: S3Owner) -> bytes:
-    """Of a bucket or an object without a list of its own: the owner may do everything. Policies decide in truth."""
+    """For a bucket or an object without its own list: the owner may do everything. What really decides is policies."""
     schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
     grantee = f"{element('ID', owner.id)}{element('DisplayName', owner.name)}"
     grant = f"<Grant><Grantee {schema}>{grantee}</Grantee><Permission>FULL_CONTROL</Permission></Grant>"

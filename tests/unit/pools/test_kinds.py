@@ -6,7 +6,7 @@ import pytest
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.keys import Instant, encode
-from lochan.pools.kind_order import CLASSES, COMPOSITE, EVERY_NUMBER, PLACES, SIMPLE
+from lochan.pools.kinds import CLASSES, COMPOSITE, EVERY_NUMBER, PLACES, SIMPLE
 from tests.corpus.reference.values import order
 from tests.unit.query.run_query import ask
 

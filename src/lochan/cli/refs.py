@@ -1,4 +1,4 @@
-"""`lochan branch`: branches, and the rules that protect them."""
+"""`lochan branch`: branches, and the rules that protect them. `lochan tag`: names for commits that do not move."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import SHORT, all_records, format_option, printable, show_answer, show_records, title
-from lochan.cli.request_key import request_key
+from lochan.cli.output.records import SHORT, all_records, printable, show_answer, show_records, title
 from lochan.cli.target import named_uri, repository_uri, work_on
 
 if TYPE_CHECKING:
@@ -15,37 +14,24 @@ if TYPE_CHECKING:
 
 
 @click.group("branch", cls=LazyGroup)
-def group() -> None:
+def branches() -> None:
     """Create, list, rename, delete, restore and protect branches."""
 
 
-@group.command("create")
+@branches.verb("create", "lochan branch create demo@dev --from main", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
 @click.option("--from", "source", metavar="REF", help="The ref that it starts at. Default: the default branch.")
-@request_key
-@format_option
 def create_command(branch: str, source: str | None, form: str) -> None:
-    """Create a branch. Changes that are staged on its source stay there.
-
-    \b
-    Example:
-      lochan branch create demo@dev --from main
-    """
+    """Create a branch. Changes that are staged on its source stay there."""
     uri = named_uri(branch)
     head = work_on(uri, lambda target: target.repository.create_branch(uri.ref, source or "")).made_at
     show_answer({"name": uri.ref, "head": head}, form, f"created branch {printable(uri.ref)} at {head[:SHORT]}")
 
 
-@group.command("list")
+@branches.verb("list", "lochan branch list demo")
 @click.argument("repository", metavar="REPO")
-@format_option
 def list_command(repository: str, form: str) -> None:
-    """List the branches of REPO, by name.
-
-    \b
-    Example:
-      lochan branch list demo
-    """
+    """List the branches of REPO, by name."""
     show_branches(repository, form)
 
 
@@ -56,18 +42,11 @@ def show_branches(repository: str, form: str) -> None:
     show_records(records, form, columns=("name", "head", "default", "staged", "date", "message"))
 
 
-@group.command("rename")
+@branches.verb("rename", "lochan branch rename demo@dev develop", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
 @click.argument("to", metavar="NEW-NAME")
-@request_key
-@format_option
 def rename_command(branch: str, to: str, form: str) -> None:
-    """Rename a branch. Its staged changes go along.
-
-    \b
-    Example:
-      lochan branch rename demo@dev develop
-    """
+    """Rename a branch. Its staged changes go along."""
     uri = named_uri(branch)
     head = work_on(uri, lambda target: target.branch.rename(to)).made_at
     show_answer(
@@ -75,33 +54,19 @@ def rename_command(branch: str, to: str, form: str) -> None:
     )
 
 
-@group.command("delete")
+@branches.verb("delete", "lochan branch delete demo@dev", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
-@request_key
-@format_option
 def delete_command(branch: str, form: str) -> None:
-    """Delete a branch. `lochan branch restore` brings it back, with its staged changes.
-
-    \b
-    Example:
-      lochan branch delete demo@dev
-    """
+    """Delete a branch. `lochan branch restore` brings it back, with its staged changes."""
     uri = named_uri(branch)
     work_on(uri, lambda target: target.repository.delete_branch(uri.ref))
     show_answer({"deleted": uri.ref}, form, f"deleted branch {printable(uri.ref)}")
 
 
-@group.command("restore")
+@branches.verb("restore", "lochan branch restore demo@dev", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
-@request_key
-@format_option
 def restore_command(branch: str, form: str) -> None:
-    """Restore a deleted branch: the last of that name, with its staged changes.
-
-    \b
-    Example:
-      lochan branch restore demo@dev
-    """
+    """Restore a deleted branch: the last of that name, with its staged changes."""
     uri = named_uri(branch)
     head = work_on(uri, lambda target: target.repository.restore_branch(uri.ref)).made_at
     show_answer({"name": uri.ref, "head": head}, form, f"restored branch {printable(uri.ref)} at {head[:SHORT]}")
@@ -110,7 +75,7 @@ def restore_command(branch: str, form: str) -> None:
 ACTIONS = ("stage", "commit", "rewrite")
 
 
-@group.command("protect")
+@branches.verb("protect", "lochan branch protect demo 'release-*'", changes=True)
 @click.argument("repository", metavar="REPO")
 @click.argument("pattern")
 @click.option(
@@ -120,48 +85,29 @@ ACTIONS = ("stage", "commit", "rewrite")
     type=click.Choice(ACTIONS),
     help="What to block; may be repeated. Default: all three.",
 )
-@request_key
-@format_option
 def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) -> None:
     """Protect branches whose names match PATTERN. In it, * and ? stand for any characters.
 
     A rule blocks stage (writes), commit (commits, imports and commits of workspaces) or rewrite (resets to another
     commit, rebases, renames and deletion). Merges, reverts and cherry-picks stay possible.
-
-    \b
-    Example:
-      lochan branch protect demo 'release-*'
     """
     show_rules(
         work_on(repository_uri(repository), lambda target: target.repository.protect(pattern, blocked or ACTIONS)), form
     )
 
 
-@group.command("unprotect")
+@branches.verb("unprotect", "lochan branch unprotect demo 'release-*'", changes=True)
 @click.argument("repository", metavar="REPO")
 @click.argument("pattern")
-@request_key
-@format_option
 def unprotect_command(repository: str, pattern: str, form: str) -> None:
-    """Remove the rule for exactly this PATTERN. The rules that are left are listed.
-
-    \b
-    Example:
-      lochan branch unprotect demo 'release-*'
-    """
+    """Remove the rule for exactly this PATTERN. The rules that are left are listed."""
     show_rules(work_on(repository_uri(repository), lambda target: target.repository.unprotect(pattern)), form)
 
 
-@group.command("protection")
+@branches.verb("protection", "lochan branch protection demo")
 @click.argument("repository", metavar="REPO")
-@format_option
 def protection_command(repository: str, form: str) -> None:
-    """List the rules that protect branches of REPO.
-
-    \b
-    Example:
-      lochan branch protection demo
-    """
+    """List the rules that protect branches of REPO."""
     show_rules(work_on(repository_uri(repository), lambda target: target.repository.protections(), reads=True), form)
 
 
@@ -170,3 +116,39 @@ def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:
     if form != "json":
         records = [{**each, "blocked": ", ".join(each["blocked"])} for each in records]
     show_records(records, form, columns=("pattern", "blocked"))
+
+
+@click.group("tag", cls=LazyGroup)
+def tags() -> None:
+    """Create, list and delete tags."""
+
+
+@tags.verb("create", "lochan tag create demo@v1 --from main", changes=True)
+@click.argument("tag", metavar="REPO@NAME")
+@click.option(
+    "--from", "source", metavar="REF", help="The commit that it names. Default: the head of the default branch."
+)
+def create_tag_command(tag: str, source: str | None, form: str) -> None:
+    """Create a tag: a name for a commit that does not move."""
+    uri = named_uri(tag)
+    commit = work_on(uri, lambda target: target.repository.create_tag(uri.ref, source or "")).made_at
+    show_answer({"name": uri.ref, "commit": commit}, form, f"created tag {printable(uri.ref)} at {commit[:SHORT]}")
+
+
+@tags.verb("list", "lochan tag list demo")
+@click.argument("repository", metavar="REPO")
+def list_tags_command(repository: str, form: str) -> None:
+    """List the tags of REPO, by name."""
+    records = work_on(repository_uri(repository), lambda target: all_records(target.repository.tags()), reads=True)
+    if form != "json":
+        records = [{**each, "commit": each["commit"][:SHORT], "message": title(each["message"])} for each in records]
+    show_records(records, form, columns=("name", "commit", "date", "message"))
+
+
+@tags.verb("delete", "lochan tag delete demo@v1", changes=True)
+@click.argument("tag", metavar="REPO@NAME")
+def delete_tag_command(tag: str, form: str) -> None:
+    """Delete a tag."""
+    uri = named_uri(tag)
+    work_on(uri, lambda target: target.repository.delete_tag(uri.ref))
+    show_answer({"deleted": uri.ref}, form, f"deleted tag {printable(uri.ref)}")

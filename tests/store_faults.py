@@ -1,4 +1,4 @@
-"""Stores that fail or wait on purpose, for tests and benchmarks.
+"""Stores that fail or wait on purpose.
 
 A chooser is asked once for each call, with the verb and the path, and answers with a fault or None. It goes by odds, or
 replays an earlier run. Which bytes break depends on a number, so that a replay breaks the same ones.
