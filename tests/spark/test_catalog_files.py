@@ -118,13 +118,15 @@ def test_a_small_table_is_broadcast(spark: SparkSession) -> None:
 
 
 def test_an_overwrite_by_a_condition_never_replaces_everything(spark: SparkSession) -> None:
-    """The condition comes to the writer as an option; one that does not know it refuses it."""
-    with pytest.raises(PySparkException, match=r"(?i)replacewhere"):
-        spark.sql("INSERT INTO lake.logs REPLACE WHERE k = 1 VALUES (1, 'new')")
+    spark.sql("INSERT INTO lake.logs REPLACE WHERE k = 1 VALUES (1, 'new'), (1, 'newer')")
+    found = spark.sql("SELECT host FROM lake.logs WHERE k = 1 ORDER BY host").collect()
+    assert [row.host for row in found] == ["new", "newer"]
+    with pytest.raises(PySparkException, match="do not pass the test"):
+        spark.sql("INSERT INTO lake.logs REPLACE WHERE k = 1 VALUES (2, 'another')")
     with pytest.raises(PySparkException, match="cannot be replaced by this condition"):
         spark.sql("INSERT INTO lake.logs REPLACE WHERE upper(host) = 'H1' VALUES (1, 'new')")
     with pytest.raises(PySparkException, match="dynamic overwrite"):
         spark.table("lake.hosts").writeTo("lake.logs").overwritePartitions()
     with pytest.raises(PySparkException, match=r"(?i)partition"):
         spark.sql("INSERT OVERWRITE lake.logs PARTITION (k = 1) VALUES ('new')")
-    assert spark.table("lake.logs").count() == 1000
+    assert spark.table("lake.logs").count() == 1001

@@ -200,7 +200,7 @@ class SparkSettings(Section, frozen=True):
     threshold: Annotated[kinds.Size, "on a cluster, work that reads more than this goes to Spark"] = 256 * MB
     stream_compaction: Annotated[
         Literal["driver", "spark", "none"],
-        "where `lochan ingest stream` merges small data objects: in its own process, by tasks of Spark, or nowhere",
+        "where a stream into a pool merges small data objects: in its own process, by tasks of Spark, or nowhere",
     ] = "driver"
     local_threshold: Annotated[
         kinds.Size | None,

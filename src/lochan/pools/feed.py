@@ -13,6 +13,7 @@ Rows that were deleted or written anew cannot be told as new rows. They end the 
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import NamedTuple
 
 from lochan.errors import Gone, Invalid, NotFound, Refused
@@ -177,7 +178,7 @@ async def _on_line(branch: FeedBranch, ref: str, head: str) -> str:
     except LeftLine as error:
         raise Invalid(
             f"commit {found.commit_id[:12]} is not on the line of {branch.about}",
-            hint=f"`lochan log {branch.about} --first-parent` shows the commits that are",
+            hint=f"`lochan log {quote(branch.about)} --first-parent` shows the commits that are",
         ) from error
     return found.commit_id
 

@@ -203,7 +203,7 @@ def _clustered(partitioning: Sequence[str]) -> str:
 
 
 def _name(request: Request) -> str:
-    _no_files(request, "neither dropped nor renamed from Spark: use `lochan fs rm` and `lochan fs mv`")
+    _no_files(request, "neither dropped nor renamed from Spark: use `lochan fs rm REPO/PATH`")
     uri = _uri(request)
     if uri.ref:
         raise Refused(f"{request['name']} names a ref of a table", hint="a table is dropped or renamed by its own name")

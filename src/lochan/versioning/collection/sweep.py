@@ -104,7 +104,7 @@ async def _trip(repository: OpenRepository, refs: Refs, dead: DeadFiles) -> None
     if alive:
         message = f"{alive} of the files that the plan {refs.collection.running} lists are named again"
         repository.journal.schema.alarm(message)
-        raise Corrupt(message, hint="nothing was deleted; report this, and abandon the plan with `lochan gc abandon`")
+        raise Corrupt(message, hint="nothing was deleted; report this, and `lochan gc abandon REPO` gives the plan up")
 
 
 async def _still_there(repository: OpenRepository, dead: DeadFiles) -> pa.Table:
