@@ -38,7 +38,8 @@ from lochan.versioning.uri import Uri
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-PART_BYTES = 32 << 20  # objects are read together up to this
+_PART_BYTES_MIN, _PART_BYTES_MAX = 4 << 20, 128 << 20  # objects are read together up to such a size
+_PARTS = 64  # of a read that is not too large for so few
 _FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task replaces it by the folder that they lie in
 
 
@@ -127,7 +128,7 @@ async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
 def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
     """Each object is in one scan, and in one part."""
     names = scan_names(planned.query, planned.scans)
-    part_bytes = 0 if planned.origins else PART_BYTES  # of one object each, if rows are to say which
+    part_bytes = 0 if planned.origins else _part_bytes(planned, names)  # of one object each, if rows are to say which
     for name in names:
         held: list[DataObject] = []
         for each in planned.scans.files[name].objects:
@@ -139,10 +140,16 @@ def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
             yield _part(planned, names, name, held)
 
 
+def _part_bytes(planned: ReadPlan, names: Sequence[str]) -> int:
+    """Many parts for little data would cost more than they save, and few for much would leave cores without work."""
+    total = sum(each.size for name in names for each in planned.scans.files[name].objects)
+    return max(_PART_BYTES_MIN, min(total // _PARTS, _PART_BYTES_MAX))
+
+
 def _part(planned: ReadPlan, names: list[str], name: str, objects: list[DataObject]) -> PoolPart:
     paths: dict[str, list[str]] = {each: [] for each in names}
     paths[name] = [f"{_FOLDER}{number}" for number in range(len(objects))]
-    sql = render(with_files(planned.query.copy(), planned.scans, paths), "duckdb")
+    sql = render(with_files(planned.query.copy(), planned.scans, paths, some=True), "duckdb")
     return PoolPart(sql, tuple(objects))
 
 
