@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from lochan.api.lake import compare_rows
+from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.row_diff.sides import RowDiffRequest as Refs
+from lochan.engines.row_diff.sides import sides_of
 from lochan.engines.spark import session
-from lochan.errors import ConcurrentCommit, Gone, NothingToDo
+from lochan.engines.spark.place import TASK_MEMORY
+from lochan.errors import ConcurrentCommit, Gone, Invalid, NothingToDo
 from lochan.jobs.compaction import CompactJobOptions, PoolCompactionResult, compact
 from lochan.jobs.compaction_plan import EVERYTHING, CompactRequest, rehearse
-from lochan.jobs.diff_rows import DiffOptions
+from lochan.jobs.diff_rows import DiffOptions, differences
 from lochan.jobs.record import jobs
 from lochan.lake import Lake, LakeOptions
 from lochan.pools.commit_objects import delete_objects
@@ -139,3 +142,26 @@ def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
             await repository.close()
 
     run(scenario())
+
+
+def test_a_task_has_the_memory_that_the_session_says(tmp_path: Path) -> None:
+    """One that is no size is refused before any task runs: so it is looked at."""
+    spark = session.session_at(HERE, STANDARD)
+    own = CompactJobOptions("spark", session=spark)
+    spark.conf.set(TASK_MEMORY, "nothing")
+
+    async def scenario() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", *PLAIN, settings=SMALL)
+            repository = await lake.lake.open_repository("logs")
+            with pytest.raises(Invalid, match=TASK_MEMORY):
+                await compact(repository, "main", lake.lake.queries(), EVERYTHING, actor=ANN, options=own)
+            with pytest.raises(Invalid, match=TASK_MEMORY):
+                sides = await sides_of(repository, Refs("main~1", "main"))
+                differences(spark, lake.lake.place, sides)
+            await repository.close()
+
+    try:
+        run(scenario())
+    finally:
+        spark.conf.unset(TASK_MEMORY)

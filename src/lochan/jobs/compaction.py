@@ -28,7 +28,7 @@ from lochan.engines.duckdb.data_objects import entries_at
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.rewrite import RewriteResult, rewrite_objects
 from lochan.engines.query_context import QueryContext
-from lochan.engines.spark.executors import TASK_MEMORY_BYTES, ship
+from lochan.engines.spark.executors import ship, task_limits
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, listener_of, master_of
@@ -196,6 +196,7 @@ def removed_by(plan: PoolCompactionPlan) -> list[Entry]:
 def written(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
     """The objects that stand for those of the plan, which nobody knows of yet."""
     ship(spark)
+    target = replace(target, limits=task_limits(spark))
     groups = [*groups_of(plan)]
     groups = _cut_up(spark, target, groups) if any(not group.alone for group in groups) else groups
     whole, tasks = alone(groups), split(groups)
@@ -246,8 +247,7 @@ def bounds_of(keys: Sequence[bytes], weights: Sequence[float], count: int) -> tu
 
 
 def _target(repository: OpenRepository, place: StoreLocation, plan: PoolCompactionPlan) -> PoolTarget:
-    limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
-    return PoolTarget(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint, limits)
+    return PoolTarget(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint)
 
 
 def _encoded(tasks: Sequence[MergeTask]) -> list[bytes]:

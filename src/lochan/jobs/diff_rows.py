@@ -36,7 +36,7 @@ from lochan.engines.row_diff.result import SAMPLE, RowChange, RowDiff, check_key
 from lochan.engines.row_diff.result import SCHEMA as FOUND_SCHEMA
 from lochan.engines.row_diff.sides import LEFT, RIGHT, RowDiffRequest, Sides, sides_of
 from lochan.engines.run_query import NOBODY
-from lochan.engines.spark.executors import TASK_MEMORY_BYTES, open_on_executor, ship, spark_folder
+from lochan.engines.spark.executors import open_on_executor, ship, spark_folder, task_limits
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, listener_of
@@ -113,7 +113,7 @@ class DiffReading(NamedTuple):
     place: StoreLocation
     sides: Sides  # without entries: each task has its own
     buckets: int
-    limits: Limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
+    limits: Limits
 
 
 def diff_rows_on_spark(spark: SparkSession, place: StoreLocation, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
@@ -143,7 +143,7 @@ def differences(spark: SparkSession, place: StoreLocation, sides: Sides) -> Data
     ship(spark)
     tasks = [DiffTask(side, lot) for side in (LEFT, RIGHT) for lot in shared_out(sides.entries[side])]
     buckets = min(max(_BUCKETS_LEAST, sides.size_bytes // _BUCKET_BYTES), _BUCKETS_MOST)
-    reading = DiffReading(place.for_others(), replace(sides, entries=((), ())), buckets)
+    reading = DiffReading(place.for_others(), replace(sides, entries=((), ())), buckets, task_limits(spark))
     each = frame_of(spark, [msgspec.msgpack.encode(task) for task in tasks])
     rows = each.mapInArrow(partial(_sent, reading), SPARK_SCHEMA)
     return rows.repartitionById(buckets, "part").mapInArrow(partial(_found, reading), _FOUND_SCHEMA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -14,8 +15,10 @@ from lochan.versioning.uri import prefix_uri
 from tests.run import run
 from tests.unit.engines.lake import query_lake
 
-FIRST = [{"k": number, "a": number} for number in range(5)]
-OTHERS = [[{"k": 10, "b": {"c": 1}}], [{"k": 20, "a": 1.5, "d": [1]}], [{"k": 30}]]
+Load = list[dict[str, Any]]
+
+FIRST: Load = [{"k": number, "a": number} for number in range(5)]
+OTHERS: list[Load] = [[{"k": 10, "b": {"c": 1}}], [{"k": 20, "a": 1.5, "d": [1]}], [{"k": 30}]]
 
 
 @pytest.mark.parametrize("part_bytes", [1, 1 << 20], ids=["one object each", "all together"])

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from lochan.clock import Clock
+from lochan.engines.duckdb.limits import Limits
 from lochan.engines.spark.place import TASK_MEMORY
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.ids import Ids
@@ -35,6 +36,11 @@ _TASK_MEMORY_MIN = 64 << 20
 _SIZE = re.compile(r"([0-9]{1,15})([kmgt]?)b?")
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _shipped: WeakSet[SparkSession] = WeakSet()
+
+
+def task_limits(spark: SparkSession) -> Limits:
+    """Of one task, as the session says. Raises Invalid."""
+    return Limits(memory_bytes=task_memory(spark) or TASK_MEMORY_BYTES, threads=1)
 
 
 def task_memory(spark: SparkSession) -> int | None:
