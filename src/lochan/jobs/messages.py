@@ -47,6 +47,7 @@ SCHEMA = pa.schema([pa.field(COLUMN, pa.binary())])
 SPARK_SCHEMA = f"{COLUMN} binary"
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Failed|Exit): .*$", re.MULTILINE)  # of Python
 _TOO_LARGE = re.compile(r"[Tt]otal size of serialized results of \d+ tasks? \(.*?\) is bigger than [\w.]+ \(.*?\)")
+_FETCH_FAILED = "has failed the maximum allowable number of times"
 _MARKED = re.compile(r"lochan-error:([A-Za-z0-9+/=]+):")
 
 
@@ -168,6 +169,8 @@ def error_of(error: Exception) -> LochanError:
         )
     _, lost, behind = text.partition("ExecutorLostFailure ")
     why = behind.partition("\n")[0].partition(" Reason: ")[2].strip().removesuffix(".")
+    if not lost and _FETCH_FAILED in text:  # the same, where a stage before had left its rows on them
+        lost, why = _FETCH_FAILED, "the rows that it held were lost with it"
     if lost and why:
         return Refused(
             f"Spark has failed: executors kept dying on the same task; the last one: {why}",

@@ -31,6 +31,7 @@ from lochan.spark.pyspark_hooks import activate_for, remember_names
 from lochan.spark.source_options import (
     CHANGES,
     STREAM_WRITES,
+    VERSION,
     address_in,
     check_options,
     check_read,
@@ -95,6 +96,8 @@ class LochanSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         if reads_changes(self.options):
             return self._changes().streamReader(schema)
+        if VERSION.lower() in small(self.options):  # whose columns the stream has
+            return FeedSource(self.options).streamReader(schema)
         return FeedSource(self.options, self._planned().commit).streamReader(schema)
 
     def _changes(self) -> FeedSource:

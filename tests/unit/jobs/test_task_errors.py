@@ -11,6 +11,12 @@ LOST = (
     "executor 5): ExecutorLostFailure (executor 5 exited caused by one of the running tasks) Reason: Command exited "
     "with code 137\nDriver stacktrace:\n\tat org.apache.spark.scheduler.DAGScheduler"
 )
+FETCH = (
+    "An error occurred while calling o469.getResult.\n: org.apache.spark.SparkException: Exception thrown in "
+    "awaitResult: \n\tat org.apache.spark.util.ThreadUtils\nCaused by: org.apache.spark.SparkException: Job aborted due "
+    "to stage failure: ShuffleMapStage 9 (toArrow at tasks.py:68) has failed the maximum allowable number of times: 4. "
+    "Most recent failure reason:\norg.apache.spark.shuffle.MetadataFetchFailedException: Missing an output location"
+)
 RAISED = "org.apache.spark.api.python.PythonException: Traceback:\n  File x\nValueError: no such day\n\tat org.apache"
 
 
@@ -18,10 +24,11 @@ RAISED = "org.apache.spark.api.python.PythonException: Traceback:\n  File x\nVal
     ("text", "message"),
     [
         (LOST, "executors kept dying on the same task; the last one: Command exited with code 137"),
+        (FETCH, "executors kept dying on the same task; the last one: the rows that it held were lost with it"),
         (RAISED, "ValueError: no such day"),
         ("Connection refused\nand more", "Connection refused"),
     ],
-    ids=["an executor that died", "an error of Python's", "anything else"],
+    ids=["an executor that died", "executors whose rows are lost", "an error of Python's", "anything else"],
 )
 def test_one_line_of_a_hundred(text: str, message: str) -> None:
     found = error_of(RuntimeError(text))

@@ -140,10 +140,13 @@ final class SourceTable implements SupportsRead, SupportsWrite {
     return python == null ? new SourceScanBuilder(this) : ((SupportsRead) python).newScanBuilder(given);
   }
 
-  /** The same table by the source in Python, at no commit: a stream follows the branch. */
+  /** The same table by the source in Python. A stream follows the branch, with the columns of the commit. */
   ScanBuilder pythonScan() {
-    SupportsRead table = (SupportsRead) new PythonSource().getTable(schema, new Transform[0], options);
-    return table.newScanBuilder(new CaseInsensitiveStringMap(options));
+    Map<String, String> given = new HashMap<>(options);
+    String path = new CaseInsensitiveStringMap(pinned).getOrDefault("path", "");
+    given.put("versionAsOf", path.substring(path.indexOf('@') + 1));
+    SupportsRead table = (SupportsRead) new PythonSource().getTable(schema, new Transform[0], given);
+    return table.newScanBuilder(new CaseInsensitiveStringMap(given));
   }
 
   @Override
