@@ -15,7 +15,7 @@ FETCH = (
     "An error occurred while calling o469.getResult.\n: org.apache.spark.SparkException: Exception thrown in "
     "awaitResult: \n\tat org.apache.spark.util.ThreadUtils\nCaused by: org.apache.spark.SparkException: Job aborted "
     "due to stage failure: ShuffleMapStage 9 (toArrow at tasks.py:68) has failed the maximum allowable number of "
-    "times: 4. Most recent failure reason:\norg.apache.spark.shuffle.MetadataFetchFailedException: Missing an output location"
+    "times: 4. Most recent failure reason:\norg.apache.spark.shuffle.MetadataFetchFailedException: Missing an output"
 )
 RAISED = "org.apache.spark.api.python.PythonException: Traceback:\n  File x\nValueError: no such day\n\tat org.apache"
 
