@@ -18,6 +18,7 @@ from lochan.lake import Lake as OpenLake
 from lochan.store.local import LocalStore
 from tests.run import run
 
+pytestmark = pytest.mark.thorough
 Row = dict[str, Any]
 
 

@@ -25,6 +25,7 @@ from lochan.versioning.uri import Uri
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 
+pytestmark = pytest.mark.thorough
 SETTINGS = PoolSettings((PoolKey(("k",)),), times=(("ts",),))
 # Each differs from what a frame makes of it.
 ROWS: list[dict[str, Any]] = [
