@@ -30,7 +30,7 @@ _NAMED = re.compile(r"<([a-z-]+):([0-9]+)>")
 _PLAIN = [
     (re.compile(r"\b20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.(?!000000)[0-9]{6}Z"), "<time>"),
     (re.compile(r"(?<![0-9])1[0-9]{15}-[0-9a-f]{16}\b"), "<request-key>"),
-    (re.compile(r"(?<![0-9])1[7-9][0-9]{14}(?![0-9])"), "<microseconds>"),
+    (re.compile(r"(?<![0-9A-Za-z])1[7-9][0-9]{14}(?![0-9A-Za-z])"), "<microseconds>"),
     (re.compile(r"\b[0-9]+\.[0-9]+(?= s\b)"), "<seconds>"),
     # Arrow decides the size of Parquet files; we promise nothing about it.
     (re.compile(r"(objects?, )[0-9.]+ [kM]?B(?: of [0-9.]+ [kM]?B)?"), "<size>"),

@@ -172,11 +172,14 @@ def size_of(chunk: Chunk) -> int:
 
 
 def _positions(chunk: Chunk) -> npt.NDArray[np.uint64]:
-    """Of rows in their input; however it was cut into chunks, if they are lines."""
+    """Of rows in their input; however it was cut into chunks, if each is a line of its own. All rows of a JSON array may
+    stand on one line: there their order in the chunk tells them apart."""
     found = chunk.lines if isinstance(chunk, PlainLines) else chunk
-    if isinstance(found, Lines) and found.places is not None:
-        return found.places.astype(np.uint64)
-    return np.arange(size_of(chunk), dtype=np.uint64)
+    order = np.arange(size_of(chunk), dtype=np.uint64)
+    if not isinstance(found, Lines) or found.places is None:
+        return order
+    places = found.places.astype(np.uint64)
+    return places if len(np.unique(places)) == len(places) else places + order
 
 
 def pointer(path: Path) -> str:
