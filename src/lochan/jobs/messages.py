@@ -46,7 +46,9 @@ COLUMN = "message"
 SCHEMA = pa.schema([pa.field(COLUMN, pa.binary())])
 SPARK_SCHEMA = f"{COLUMN} binary"
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Failed|Exit): .*$", re.MULTILINE)  # of Python
-_TOO_LARGE = re.compile(r"[Tt]otal size of serialized results of \d+ tasks? \([^()]*\) is bigger than [\w.]+ \([^()]*\)")
+_TOO_LARGE = re.compile(
+    r"[Tt]otal size of serialized results of \d+ tasks? \([^()]*\) is bigger than [\w.]+ \([^()]*\)"
+)
 _FETCH_FAILED = "has failed the maximum allowable number of times"
 _MARKED = re.compile(r"lochan-error:([A-Za-z0-9+/=]+):")
 

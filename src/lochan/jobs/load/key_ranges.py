@@ -172,8 +172,8 @@ def size_of(chunk: Chunk) -> int:
 
 
 def _positions(chunk: Chunk) -> npt.NDArray[np.uint64]:
-    """Of rows in their input; however it was cut into chunks, if each is a line of its own. All rows of a JSON array may
-    stand on one line: there their order in the chunk tells them apart."""
+    """Of rows in their input; however it was cut into chunks, if each is a line of its own. All rows of a JSON array
+    may stand on one line: there their order in the chunk tells them apart."""
     found = chunk.lines if isinstance(chunk, PlainLines) else chunk
     order = np.arange(size_of(chunk), dtype=np.uint64)
     if not isinstance(found, Lines) or found.places is None:
