@@ -128,6 +128,17 @@ auth keys revoke LKIAAAAAAAAAAAAAAAAA --yes
 auth users delete ann --yes
 auth actions
 jobs list
+gc rules set demo --keep *=90d
+gc rules show demo
+gc rules check demo
+gc expire demo
+gc plan demo --dry-run
+gc plan demo
+gc abandon demo
+gc plan demo --grace 0
+gc sweep demo --grace 0
+gc run demo --grace 0
+gc report demo
 events
 doctor
 """

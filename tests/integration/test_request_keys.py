@@ -31,15 +31,20 @@ PREPARING = {"sealed", "turned", "turn-over", "workspace-sealed", "repository-op
 READS = """
 auth actions, auth can, auth keys list, auth policies list, auth policies show, auth users list, auth users show,
 bisect bad, bisect good, bisect reset, bisect run, bisect skip, bisect start, blame, branch list, branch protection,
-completion, config show, diff, doctor, events, explain, fs cat, fs download, fs ls, fs stat, ingest diff, jobs list,
-jobs show, log, ls, merge-base, repo list, repo show, show, stash list, status, tag list, use, workspace diff,
-workspace list, workspace path, workspace show
+completion, config show, diff, doctor, events, explain, fs cat, fs download, fs ls, fs stat, gc report, gc rules check,
+gc rules show, ingest diff, jobs list, jobs show, log, ls, merge-base, repo list, repo show, show, stash list, status,
+tag list, use, workspace diff, workspace list, workspace path, workspace show
 """
 OTHERWISE = {
     "init": "a second one finds the lake",
     "serve": "it is no request",
     "shell": "each query is a request of its own",
     "ingest stream": "its offsets say what has landed",
+    "gc expire": "what has expired does not expire again",
+    "gc plan": "a second one is refused while the first is under way",
+    "gc sweep": "it goes on where it was",
+    "gc abandon": "a second one finds no plan",
+    "gc run": "it does what is due",
 }
 
 
@@ -76,6 +81,7 @@ CASES = [
     Case("repo create other"),
     Case("repo delete demo --yes"),
     Case("repo read-only demo"),
+    Case("gc rules set demo --keep *=9d"),
     Case("branch create demo@dev"),
     Case("branch delete demo@dev", DEV),
     Case("branch rename demo@dev new", DEV),

@@ -97,11 +97,12 @@ class GarbageCollection:
     async def set_rules(self, rules: Sequence[KeepRule], undo_days: float = 30, *, key: str = "") -> RetentionInfo:
         """Replaces all rules. Nothing expires before `expire` or `run` is called. Raises Invalid for rules that
         contradict each other."""
+        from lochan.versioning.collection.retention import set_retention
+
         event = _retention_event(rules, undo_days)
         actor = self._session.acting(key, "set retention", self.name, [each.as_json() for each in rules], undo_days)
         async with self._session.opened(self.name) as repository:
-            await repository.submit(actor, event)
-        return _retention(event)
+            return _retention(await set_retention(repository, event, actor=actor))
 
     async def check_rules(self, rules: Sequence[KeepRule] | None = None, undo_days: float = 30) -> ExpireResult:
         """What these rules, or those that are set, would let expire now. Changes nothing. Raises Invalid."""

@@ -146,9 +146,7 @@ def show_command(repository: str, form: str) -> None:
         show_record(found.as_json(), form)
         return
     show_records([each.as_json() for each in found.rules], form, columns=("pattern", "days", "commits", "forever"))
-    click.echo(
-        f"deleted branches can be restored for {found.undo_days:g} days; branches without a rule keep everything"
-    )
+    click.echo(f"a deleted branch can be restored for {found.undo_days:g} days")
 
 
 @rules_group.verb(
@@ -198,8 +196,8 @@ def _show_plan(made: "PlanResult", form: str) -> None:
         show_record(made.as_json(), form)
         return
     name = f"plan {made.plan}" if made.plan else "dry run"
-    share = f" of {counted(made.all_files, 'file')}, {size_cell(made.all_bytes)}"
-    click.echo(f"{name}: {counted(made.files, 'file')}, {size_cell(made.bytes)}{share}, are named by nothing")
+    files = f"{made.files:,} of {counted(made.all_files, 'file')}"
+    click.echo(f"{name}: nothing names {files}, {size_cell(made.bytes)} of {size_cell(made.all_bytes)}")
     if made.kinds:
         rows = [{**each.as_json(), "bytes": size_cell(each.bytes)} for each in made.kinds]
         show_records(rows, form, columns=("kind", "files", "bytes"))

@@ -3,7 +3,6 @@ own."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -234,6 +233,8 @@ class ProbeBatch:
     async def wait(self, *journals: Journal) -> None:
         """Returns when these have been looked at. Whether that was enough, their tails tell: `anchor.sent` is later
         than what the caller's clock showed before."""
+        import asyncio  # a command that reads a local lake has no event loop
+
         if self._next is None:
             loop = asyncio.get_running_loop()
             self._next = loop.create_future()

@@ -43,7 +43,7 @@ class History:
                 await objects.delete(self.repository, branch, [word[1:]], actor=ANN)
             else:
                 path, _, text = word.partition("=")
-                await objects.put(self.repository, branch, path, _once(text.encode()), actor=ANN)
+                await objects.put(self.repository, branch, path, once(text.encode()), actor=ANN)
 
     async def branch(self, name: str, source: str = "main") -> None:
         await branches.create_branch(self.repository, name, source, actor=ANN)
@@ -80,5 +80,5 @@ async def history() -> History:
     return History(await lake.open_repository("demo-repo"))
 
 
-async def _once(data: bytes) -> AsyncIterator[bytes]:
+async def once(data: bytes) -> AsyncIterator[bytes]:
     yield data

@@ -66,7 +66,9 @@ async def preview(repository: OpenRepository, lake: str, limits: CollectionLimit
     nothing."""
     now = await store_time(repository.store, repository.repository.id)
     found = await _Collector.at(repository, lake, NEVER)
-    old = pc.less(found.files["modified"], pa.scalar(round((now - limits.grace_s) * 1e6), pa.timestamp("us", "UTC")))
+    old = pc.less_equal(
+        found.files["modified"], pa.scalar(round((now - limits.grace_s) * 1e6), pa.timestamp("us", "UTC"))
+    )
     return found.dead(found.files.filter(old))
 
 

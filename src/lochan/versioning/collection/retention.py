@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from lochan.formats.collection_events import Abandoned, Expired, RetentionRule, RetentionSet
 from lochan.formats.record import Actor
+from lochan.journal.keys import CarriedOut
+from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs_state import RefsState
@@ -29,6 +31,17 @@ class Expirable(NamedTuple):
     commits: tuple[str, ...] = ()
     branches: tuple[tuple[str, int], ...] = ()  # deleted ones: name and incarnation
     tokens: tuple[str, ...] = ()  # for addresses that a client may no longer write to
+
+
+async def _rules_now(repository: OpenRepository, before: CarriedOut) -> RetentionSet:
+    return repository.folded().collection.retention
+
+
+@once(_rules_now)
+async def set_retention(repository: OpenRepository, event: RetentionSet, *, actor: Actor) -> RetentionSet:
+    """Replaces all rules. Raises Invalid for rules that contradict each other."""
+    await repository.submit(actor, event)
+    return event
 
 
 async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
