@@ -3,6 +3,7 @@ keeps its clients by bucket. Prints what each saw, as JSON. Run by test_credenti
 """
 
 import json
+import os
 import sys
 import time
 import traceback
@@ -123,3 +124,6 @@ ALL = (prefixes, rights, rotated, catalogs, wrong_token)
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # while Python is taken down, threads of obstore may still ask for it, and the process would abort
