@@ -10,10 +10,11 @@ _FILE = f"{FOLDER}/clock"
 
 
 async def store_time(store: Store, repository: str) -> float:
-    """Seconds since 1970."""
+    """Seconds since 1970, as exactly as the store says it: a listing may be more exact than an object's headers."""
     path = f"{repository}/{_FILE}"
     await store.put(path, b"written to read the store's clock\n")
-    return (await store.head(path)).modified
+    headers = (await store.head(path)).modified
+    return max([headers, *[stat.modified async for stat in store.list(path) if stat.path == path]])
 
 
 def hours(seconds: float) -> str:
