@@ -297,6 +297,8 @@ def test_every_setting_can_come_from_the_environment() -> None:
         "lake": "/x",
         "journal.postgres.url": "postgres://u@h/d",
         "blockstore.s3.endpoint": "http://h",
+        "blockstore.gs.endpoint": "http://h",
+        "blockstore.azure.endpoint": "http://h",
         "gateways.s3.flat_listen": "h:1",
         "spark.remote": "sc://h",
         "spark.local_threshold": "1GB",
