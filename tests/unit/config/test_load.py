@@ -313,6 +313,8 @@ SECRETS = {
     "LOCHAN_BLOCKSTORE__S3__CREDENTIALS__ACCESS_SECRET_KEY": "hunter2",
     "LOCHAN_BLOCKSTORE__S3__CREDENTIALS__SESSION_TOKEN": "hunter2",
     "LOCHAN_BLOCKSTORE__AZURE__KEY": "hunter2",
+    "LOCHAN_BLOCKSTORE__AZURE__SAS_TOKEN": "hunter2",
+    "LOCHAN_BLOCKSTORE__GS__TOKEN": "hunter2",
     "LOCHAN_JOURNAL__POSTGRES__URL": "postgres://ada:hunter2@db/lake?sslpassword=hunter2&x=1",
     "LOCHAN_BLOCKSTORE__S3__ENDPOINT": "https://ada:hunter2@minio:9000",
 }
