@@ -41,6 +41,14 @@ class RepositoryDeleted(Event, frozen=True):
     id: str
 
 
+class UpkeepStarted(Event, frozen=True):
+    """A task of upkeep begins. Others who find it due leave it alone for a while; nothing else depends on it."""
+
+    type: ClassVar[str] = "upkeep-started"
+
+    task: str
+
+
 class Statement(msgspec.Struct, frozen=True, array_like=True):
     """Fields are only ever added at the end, and only if an older reader may ignore them: anything that narrows an
     `allow` takes a new version of the event."""

@@ -136,6 +136,8 @@ def _repository(event: Event) -> str:
             return f"renamed repository {event.id} to {event.to}"
         case lake.RepositoryDeleted():
             return f"deleted repository {event.id}"
+        case lake.UpkeepStarted():
+            return f"began upkeep: {event.task}"
         case repository.ProtectionSet():
             patterns = ", ".join(rule.pattern for rule in event.rules)
             return f"protected branches: {patterns}" if patterns else "lifted the protection of all branches"

@@ -87,6 +87,10 @@ CASES = {
     ),
     "Lake.events": Case(lambda it: it.events("shop", last=1), f"fs:ReadEvents {SHOP}\nfs:ReadObject {SHOP}/*"),
     "Lake.upkeep": Case(lambda it: it.upkeep(pools=["logs"]), f"fs:CollectGarbage {LOGS}\nfs:WriteObject {LOGS}/*"),
+    "Lake.upkeep_status": Case(lambda it: it.upkeep_status(), "lake:ReadEvents lake"),
+    "Lake.run_upkeep": Case(
+        lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
+    ),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
     "Lake.job": Case(lambda it: it.job("nothing"), "lake:ReadEvents lake", fails=NotFound),
     "Repository.show": Case(lambda it: shop(it).show(), f"fs:ReadRepository {SHOP}"),

@@ -21,8 +21,8 @@ from lochan.server.api.queries import Queries
 from lochan.server.api.routes import ROUTES
 from lochan.server.connections import ConnectionGuard
 from lochan.server.logs import AccessLog, UsageLog
-from lochan.server.maintenance import keep_compacting, keep_expiring, keep_memory_trimmed, keep_trimming
-from lochan.server.metrics import QueryMetrics
+from lochan.server.maintenance import UpkeepThread, keep_memory_trimmed
+from lochan.server.metrics import QueryMetrics, UpkeepMetrics
 from lochan.server.settings import Listener
 from lochan.store.protocol import Store
 
@@ -39,12 +39,17 @@ def api(listener: Listener) -> Middleware:
         for each in (log, opened.usage):
             if each is not None:
                 each.start()
-        chores = [asyncio.create_task(chore) for chore in _chores(opened, listener)]
+        chores = [asyncio.create_task(chore) for chore in _chores(opened)]
+        upkeep = _upkeep(listener)
+        if upkeep is not None:
+            upkeep.start()
         try:
             yield
         finally:
             for chore in chores:
                 chore.cancel()
+            if upkeep is not None:
+                await upkeep.close()
             await asyncio.gather(opened.queries.close(), opened.spark.stop())
             await asyncio.wait(chores)
             for each in (log, opened.usage):
@@ -94,12 +99,13 @@ def _usage(listener: Listener, store: Store, metrics: QueryMetrics) -> UsageLog 
     return UsageLog(store, SystemClock(), process, flush_s=listener.usage_s, dropped=metrics.usage_dropped)
 
 
-def _chores(api: Api, listener: Listener) -> Iterator[Coroutine[object, object, None]]:
+def _chores(api: Api) -> Iterator[Coroutine[object, object, None]]:
     """What one process of a server does beside answering."""
-    clock, ids = api.clock, Ids()
     yield api.guard.keep()
-    yield keep_memory_trimmed(clock)
-    yield keep_expiring(api.session.acting_as("lochan", "expiry"), clock, ids, listener.upload_days)
-    yield keep_trimming(api.session, clock, ids)
-    if listener.upkeep is not None:
-        yield keep_compacting(api.session.acting_as("lochan", "upkeep"), clock, ids, listener.upkeep)
+    yield keep_memory_trimmed(api.clock)
+
+
+def _upkeep(listener: Listener) -> UpkeepThread | None:
+    if listener.upkeep is None:
+        return None
+    return UpkeepThread(listener.open_lake, listener.upkeep, SystemClock(), Ids(), UpkeepMetrics())
