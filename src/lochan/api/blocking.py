@@ -427,6 +427,8 @@ class Lake(Blocking[lake.Lake]):
     upkeep = _iterates(lake.Lake.upkeep)
     upkeep_status = _waits(lake.Lake.upkeep_status)
     run_upkeep = _iterates(lake.Lake.run_upkeep)
+    usage = _waits(lake.Lake.usage)
+    compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)
     job = _waits(lake.Lake.job)
     diff_rows = _waits(lake.Lake.diff_rows)

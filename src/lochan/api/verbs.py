@@ -131,6 +131,8 @@ VERBS = (
         "POST upkeep/run",
         ("fs:CollectGarbage repository/*", "fs:WriteObject repository/*"),
     ),
+    Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
+    Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),

@@ -91,6 +91,8 @@ CASES = {
     "Lake.run_upkeep": Case(
         lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
     ),
+    "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
+    "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
     "Lake.job": Case(lambda it: it.job("nothing"), "lake:ReadEvents lake", fails=NotFound),
     "Repository.show": Case(lambda it: shop(it).show(), f"fs:ReadRepository {SHOP}"),
