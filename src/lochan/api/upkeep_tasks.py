@@ -27,6 +27,7 @@ class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Mapping[str, str] = {}  # by task, such as 1h, 03:00 or off; a task that is missing is done as by standard
     policy: UpkeepPolicy | None = None  # of pools; None: the standard one
     upload_days: float = 7.0
+    usage_days: float | None = None  # how long the usage log is kept; None: for ever
     grace_hours: float = 24.0
     memory_bytes: int = 512 << 20
     threads: int = 1
@@ -135,12 +136,21 @@ async def _gc(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
             yield Did(each.name, f"planned {made.planned.files} files, {made.planned.bytes} bytes")
 
 
+async def _usage(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
+    from lochan.api.usage import compact_usage
+
+    made = await compact_usage(session, options.usage_days)
+    if made.days or made.deleted_days:
+        yield Did("lake", f"merged {made.files} files of {made.days} days, deleted {made.deleted_days} days")
+
+
 TASKS: Mapping[str, UpkeepTask] = {
     each.name: each
     for each in (
         UpkeepTask("trim", "pack old journal records into segments, delete old checkpoints", "1h", _trim),
         UpkeepTask("uploads", "abort multipart uploads that nobody completes", "1h", _uploads),
         UpkeepTask("staging", "merge staged changes on branches that nobody writes to", "6h", _staging),
+        UpkeepTask("usage", "merge and age the usage log", "24h", _usage),
         UpkeepTask("compact", "merge data objects of pools that overlap or are small", "off", _compact),
         UpkeepTask("gc", "sweep, expire and plan in every repository", "off", _gc),
     )

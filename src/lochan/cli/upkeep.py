@@ -76,6 +76,7 @@ def upkeep_options(config: "Config") -> "UpkeepOptions":
         schedule=schedule,
         policy=policy,
         upload_days=settings.gateways.s3.upload_days,
+        usage_days=settings.usage.keep_days,
         grace_hours=settings.upkeep.grace_hours,
         memory_bytes=settings.upkeep.memory,
         threads=settings.upkeep.threads,
