@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import msgspec
 from starlette.responses import PlainTextResponse
 
+from lochan.api.branch import Branch
 from lochan.api.options import CommitOptions
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.operation import Answer, Resource, RestCall
@@ -80,16 +83,13 @@ async def delete_branch(call: RestCall) -> Answer:
 
 @RESOURCE.operation("PUT", _BRANCH, {204: None}, body=ResetCreation)
 async def reset_branch(call: RestCall) -> Answer:
-    """Drop what is staged: all of it, below a prefix, or at one path."""
+    """Drop all that is staged on a branch."""
     wanted: ResetCreation = call.body
     branch = _branch(call)
     if wanted.type == "reset":
         await branch.reset(key=call.key)
         return None
-    if not wanted.path:
-        raise HttpError(400, f"in the body: `path` is missing: a reset of type {wanted.type} needs one")
-    await branch.reset_staged(wanted.path, folder=wanted.type == "common_prefix", key=call.key)
-    return None
+    raise HttpError(400, f"in the body: `type` is {wanted.type!r}: only a reset of all that is staged is supported")
 
 
 @RESOURCE.operation("PUT", f"{_BRANCH}/hard_reset", {204: None}, query=HardResetQuery)
@@ -122,7 +122,7 @@ async def diff_branch(call: RestCall) -> Answer:
     """List what is staged on a branch."""
     query: DiffQuery = call.query
 
-    async def staged():  # type: ignore[no-untyped-def]
+    async def staged() -> AsyncIterator[WireDiff]:
         async for each in _branch(call).status(query.prefix):
             yield WireDiff(type=each.kind, path=each.path, path_type="object", size_bytes=each.size)  # type: ignore[arg-type]
 
@@ -163,7 +163,7 @@ async def delete_tag(call: RestCall) -> Answer:
     return None
 
 
-def _branch(call: RestCall):  # type: ignore[no-untyped-def]
+def _branch(call: RestCall) -> Branch:
     return call.lake.repository(call.name("repository")).branch(call.name("branch"))
 
 

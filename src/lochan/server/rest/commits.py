@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -106,7 +107,7 @@ async def diff_refs(call: RestCall) -> Answer:
     query: DiffQuery = call.query
     left = call.lake.repository(call.name("repository")).ref(call.name("leftRef"))
 
-    async def differences():  # type: ignore[no-untyped-def]
+    async def differences() -> AsyncIterator[WireDiff]:
         last = ""
         changes = left.diff(call.name("rightRef"), prefix=query.prefix, three_dot=query.type == "three_dot")
         async for each in changes:

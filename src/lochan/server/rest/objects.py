@@ -11,9 +11,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from lochan.api.branch import Branch
 from lochan.api.conditions import ANYTHING, NO_CONDITIONS, Conditions
 from lochan.api.object_results import ObjectDetails
 from lochan.api.options import PutOptions
+from lochan.api.ref import Ref
 from lochan.errors import LochanError, NotFound
 from lochan.server.api.errors import status_of
 from lochan.server.rest.form import form_content
@@ -188,11 +190,11 @@ async def update_object_user_metadata(call: RestCall) -> Answer:
     return Response(status_code=201)
 
 
-def _ref(call: RestCall):  # type: ignore[no-untyped-def]
+def _ref(call: RestCall) -> Ref:
     return call.lake.repository(call.name("repository")).ref(call.name("ref"))
 
 
-def _branch(call: RestCall):  # type: ignore[no-untyped-def]
+def _branch(call: RestCall) -> Branch:
     return call.lake.repository(call.name("repository")).branch(call.name("branch"))
 
 

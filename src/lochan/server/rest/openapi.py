@@ -49,7 +49,7 @@ def _kinds(operation: Operation) -> list[Any]:
 
 
 def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
-    summary, _, more = inspect.getdoc(operation.handle).partition("\n\n") if operation.handle.__doc__ else ("", "", "")
+    summary, _, more = (inspect.getdoc(operation.handle) or "").partition("\n\n")
     described = {
         "operationId": operation.id,
         "tags": [operation.tag],

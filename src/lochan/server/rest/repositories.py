@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from hashlib import sha256
 
 import msgspec
 from starlette.responses import Response
 
 from lochan.api.repository import PROTECTED
+from lochan.api.results import RepositoryInfo
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.operation import Answer, Resource, RestCall
 from lochan.server.rest.pages import PageQuery, page_by_name
@@ -33,7 +35,7 @@ async def list_repositories(call: RestCall) -> Answer:
     """List repositories."""
     query: RepositoriesQuery = call.query
 
-    async def found():  # type: ignore[no-untyped-def]
+    async def found() -> AsyncIterator[RepositoryInfo]:
         async for each in call.lake.repositories():
             if query.search in each.name:
                 yield each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from lochan.api.branch import Branch
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.objects import PathQuery
 from lochan.server.rest.operation import Answer, Resource, RestCall
@@ -72,5 +73,5 @@ async def stage_object(call: RestCall) -> Answer:
     return ObjectStats.of(made, wanted.physical_address)
 
 
-def _branch(call: RestCall):  # type: ignore[no-untyped-def]
+def _branch(call: RestCall) -> Branch:
     return call.lake.repository(call.name("repository")).branch(call.name("branch"))
