@@ -6,6 +6,7 @@ asks the first five, which are answered here.
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -68,7 +69,12 @@ async def version(api: Api, request: Request) -> Response:
 
 
 async def document(api: Api, request: Request) -> Response:
-    return Response(openapi.document(rest.OPERATIONS, rest.BASE), media_type="application/json")
+    return Response(_document(), media_type="application/json")
+
+
+@cache
+def _document() -> bytes:
+    return openapi.document(rest.OPERATIONS, rest.BASE)
 
 
 ROUTES = (

@@ -128,10 +128,10 @@ async def get_object(call: RestCall) -> Answer:
     if status == 206:
         headers["content-range"] = f"bytes {start}-{stop - 1}/{found.size}"
     headers["content-length"] = str(stop - start)
-    media = found.content_type or _BYTES
+    headers["content-type"] = found.content_type or _BYTES  # as it was stored, without a character set of ours
     if call.request.method == "HEAD":
-        return Response(status_code=status, headers=headers, media_type=media)
-    return StreamingResponse(_pieces(found, start, stop), status, headers, media)
+        return Response(status_code=status, headers=headers)
+    return StreamingResponse(_pieces(found, start, stop), status, headers)
 
 
 @RESOURCE.operation("POST", _ON_BRANCH, {201: ObjectStats}, query=WriteQuery, media=_BYTES)

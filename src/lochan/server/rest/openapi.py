@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -20,7 +19,6 @@ _ERRORS = (400, 401, 403, 404, 409, 410, 412, 413, 415, 422, 429, 500, 503)
 _KEYED = ("POST", "PUT", "DELETE")
 
 
-@cache
 def document(operations: Sequence[Operation], base: str) -> bytes:
     """As JSON."""
     kinds = [each for operation in operations for each in _kinds(operation)]

@@ -11,9 +11,10 @@ from starlette.responses import Response
 
 from lochan.api.wrappers.records import AuditLine, Caller, Use, serve_lake
 from lochan.server.api.context import CONTEXT, Api, RequestContext
-from lochan.server.logs import UsageRow, log_call
+from lochan.server.logs import log_call
 from lochan.server.rest import branches, commits, configuration, objects, repositories, staging
 from lochan.server.rest.operation import JSON, Answer, Operation, RestCall, parse_body, parse_query
+from lochan.usage.log import UsageRow
 
 BASE = "/api/v1"
 CLIENT = "rest"
@@ -54,8 +55,6 @@ def _response(operation: Operation, answer: Answer) -> Response:
 
 
 def _note(api: Api, context: RequestContext, use: Use) -> None:
-    if api.usage is not None:
-        status = 200 if use.error is None else 400
-        api.usage.add(
-            UsageRow(api.clock.wall(), context.user, use.operation, use.repository, use.ref, use.path, use.size, status)
-        )
+    status = 200 if use.error is None else 400
+    row = api.clock.wall(), context.user, use.operation, use.repository, use.ref, use.path, use.size, status
+    api.usage.add(UsageRow(*row))
