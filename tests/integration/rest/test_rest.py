@@ -72,7 +72,7 @@ def test_bytes_in_and_out(admin: Client) -> None:
     assert admin.ask("GET", read, range="bytes=-3").body == b"789"
     beyond = admin.ask("GET", read, range="bytes=10-")
     assert (beyond.status, beyond.headers["content-range"]) == (416, "bytes */10")
-    assert admin.ask("GET", read, **{"if-none-match": whole.headers["etag"]}).status == 304
+    assert send(admin, "GET", read, **{"if-none-match": whole.headers["etag"]}).status == 304
     head = admin.ask("HEAD", read)
     assert (head.status, head.headers["content-length"], head.body) == (200, "10", b"")
 
