@@ -80,5 +80,9 @@ class RefsRules:
         """G4."""
         return True
 
+    def closed_repositories_stay_closed(self) -> bool:
+        """G9. A writer that had a repository open when it was deleted would add to it, perhaps after its files went."""
+        return True
+
 
 RULES = RefsRules()
