@@ -124,7 +124,7 @@ def test_a_file_that_another_repository_names_stops_the_sweep(tmp_path: Path) ->
         await other.branch().commit("stolen")
         await shop.delete()
         await place.lake.deleted.plan()
-        with pytest.raises(Corrupt, match="other names"):
+        with pytest.raises(Corrupt, match="'other' names"):
             await place.lake.deleted.sweep(grace_hours=0, confirmed=True)
         assert await other.branch().read("a") == b"1"
         await place.lake.close()
