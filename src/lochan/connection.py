@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from lochan.formats.record import Actor as Actor
     from lochan.lake import Lake as EngineLake
     from lochan.lake import LakeOptions
+    from lochan.runtime import Runtime
     from lochan.store.open import StoreLocation
     from lochan.store.protocol import Store
+    from lochan.usage.notes import ReadNotes
 
     OpenLake = EngineLake
 
@@ -82,7 +84,9 @@ class LakeAddress:
         except BaseException:
             runtime.stop()
             raise
-        return Lake(lake_verbs(self.config, lake, self.actor, self._doctor_target), runtime)
+        verbs = lake_verbs(self.config, lake, self.actor, self._doctor_target)
+        _close_notes_at_exit(verbs, runtime)
+        return Lake(verbs, runtime)
 
     def run(self, work: Callable[[OpenLake], Awaitable[T]]) -> T:
         """Opens the lake for one piece of work of a job, on a thread with a loop of its own."""
@@ -104,6 +108,21 @@ class LakeAddress:
         return await open_lake(
             self.config, self.location, options=self.options, journal_url=self.journal_url, counted=counted
         )
+
+
+def _close_notes_at_exit(lake: AsyncLake, runtime: Runtime) -> None:
+    """A script that does not close its lake has still noted all that it read."""
+    import atexit
+    import weakref
+
+    session = weakref.ref(lake._session)
+
+    def close() -> None:
+        found = session()
+        if found is not None and runtime.is_running:
+            runtime.wait(found.close_notes())
+
+    atexit.register(close)
 
 
 def spark_lake(place: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakeAddress:
@@ -135,7 +154,22 @@ def lake_verbs(
     from lochan.api.session import Session
 
     target = doctor or (lambda: doctor_target(config, lake_place(config)))
-    return AsyncLake(Session(lake, actor, lambda master: spark_place(config, master), target, one_request=one_request))
+
+    def notes() -> ReadNotes:
+        return read_notes(config, lake, actor, lasting=not one_request)
+
+    return AsyncLake(
+        Session(lake, actor, lambda master: spark_place(config, master), target, one_request=one_request, notes=notes)
+    )
+
+
+def read_notes(config: Config, lake: OpenLake, actor: Actor, *, lasting: bool) -> ReadNotes:
+    """What the usage log of the lake gets of a process that is no server."""
+    from lochan.usage.notes import NoteSettings, ReadNotes
+
+    usage, kind = config.settings.usage, actor.client.partition("/")[0].removeprefix("lochan-")
+    settings = NoteSettings(kind, actor.user, usage.enabled, usage.flush_s, lasting)
+    return ReadNotes(lake.store, lake.clock, lake.ids, settings)
 
 
 # --- what is configured, and where things are ------------------------------------------------------------------------

@@ -26,6 +26,8 @@ from lochan.store.retry import settle
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lochan.access.open_access import OpenAccess
     from lochan.engines.query_context import QueryContext
     from lochan.formats.entry import Entry
@@ -393,6 +395,12 @@ class Lake:
         from lochan.access.query_rights import user_rows
 
         return await user_rows(self._own, self.parts, time)
+
+    async def usage_rows(self) -> pa.Table:
+        """The usage log, for queries."""
+        from lochan.usage.read import read_rows
+
+        return await read_rows(self.store)
 
     async def close(self) -> None:
         if self._queries is not None:

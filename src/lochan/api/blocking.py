@@ -425,6 +425,8 @@ class Lake(Blocking[lake.Lake]):
     load_sources = _waits(lake.Lake.load_sources)
     explain = _waits(lake.Lake.explain)
     upkeep = _iterates(lake.Lake.upkeep)
+    usage = _waits(lake.Lake.usage)
+    compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)
     job = _waits(lake.Lake.job)
     diff_rows = _waits(lake.Lake.diff_rows)

@@ -17,10 +17,12 @@ from lochan.api.results import RepositoryInfo
 from lochan.api.session import Session, about
 from lochan.api.upkeep import Step, keep_up, read_policy
 from lochan.errors import Invalid
+from lochan.formats.usage import SCAN
 
 if TYPE_CHECKING:
     from lochan.api.doctor import DoctorCheck
     from lochan.api.frames import Frames
+    from lochan.api.usage import UsageCompactResult, UsageStatus
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
     from lochan.engines.row_diff.sides import RowDiffRequest
@@ -179,6 +181,8 @@ class Lake:
         repository, request = row_diff_request(left, right, [on] if isinstance(on, str) else on, three_dot=three_dot)
         spark = self._session.spark(options.master)
         chosen = DiffOptions(options.engine, options.limits, spark, sample, self._session.actor, progress)
+        for ref in (request.left, request.right):
+            await self._session.note_read(SCAN, repository, ref, request.path)
         with about(repository):
             return await compare_rows(self._session.lake, repository, request, chosen)
 
@@ -217,6 +221,20 @@ class Lake:
         actor = self._session.acting(key, "upkeep", list(pools))
         async for step in keep_up(self._session, policy or read_policy(None), pools, options, actor):
             yield step
+
+    async def usage(self, days: float = 30) -> UsageStatus:
+        """What the usage log covers: how much was noted in the last days, and up to when reads may have gone
+        unnoticed."""
+        from lochan.api.usage import usage_status
+
+        return await usage_status(self._session, days)
+
+    async def compact_usage(self, keep_days: float | None = None) -> UsageCompactResult:
+        """Makes one file of each past day of the usage log, and deletes days that are older than `keep_days`, by
+        default none. Days that a last-read rule of a repository needs stay. Done again, it goes on."""
+        from lochan.api.usage import compact_usage
+
+        return await compact_usage(self._session, keep_days)
 
     async def doctor(self, *, spark: bool = False) -> list[DoctorCheck]:
         """Whether this machine and this store can carry the lake: versions, disks, the store, the lake. The store and

@@ -122,6 +122,8 @@ VERBS = (
         "POST upkeep",
         ("fs:CollectGarbage repository/{pools}", "fs:WriteObject repository/{pools}/*"),
     ),
+    Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
+    Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),

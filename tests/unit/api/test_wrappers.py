@@ -87,6 +87,8 @@ CASES = {
     ),
     "Lake.events": Case(lambda it: it.events("shop", last=1), f"fs:ReadEvents {SHOP}\nfs:ReadObject {SHOP}/*"),
     "Lake.upkeep": Case(lambda it: it.upkeep(pools=["logs"]), f"fs:CollectGarbage {LOGS}\nfs:WriteObject {LOGS}/*"),
+    "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
+    "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
     "Lake.job": Case(lambda it: it.job("nothing"), "lake:ReadEvents lake", fails=NotFound),
     "Repository.show": Case(lambda it: shop(it).show(), f"fs:ReadRepository {SHOP}"),
