@@ -90,6 +90,14 @@ async def run_due(session: Session, options: UpkeepOptions = STANDARD_OPTIONS) -
                 yield step
 
 
+async def seconds_until_due(session: Session, task: UpkeepTask, schedule: Schedule, started: int) -> float:
+    """A task that was never done is not taken for overdue: its first run is one period, or the time of day, after the
+    start of the server."""
+    now = session.lake.clock.wall()
+    turn = await last_turn(await session.lake.journal(), task.name, now)
+    return (schedule.due(turn.time if turn is not None else started, now) - now) / 1e6
+
+
 async def run_if_due(
     session: Session, task: UpkeepTask, schedule: Schedule, options: UpkeepOptions
 ) -> AsyncIterator[TaskStep]:

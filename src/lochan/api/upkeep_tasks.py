@@ -136,6 +136,21 @@ async def _gc(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
             yield Did(each.name, f"planned {made.planned.files} files, {made.planned.bytes} bytes")
 
 
+async def _deleted(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
+    """Whoever has turned this task on has confirmed that files go."""
+    from lochan.api.deleted import DeletedCollection
+
+    made = await DeletedCollection(session).run(options.grace_hours, confirmed=True)
+    for found in made.found:
+        yield Did(found, "found without a name")
+    for each in made.planned:
+        yield Did(each.name or each.id, f"can no longer be restored, {each.files} files")
+    for erased in made.erased:
+        yield Did(erased.name or erased.id, f"erased {erased.files} files, {erased.bytes} bytes")
+    if made.records or made.temporary:
+        yield Did("lake", f"deleted {made.records} old job records, {made.temporary} temporary files")
+
+
 async def _usage(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
     from lochan.api.usage import compact_usage
 
@@ -153,5 +168,6 @@ TASKS: Mapping[str, UpkeepTask] = {
         UpkeepTask("usage", "merge and age the usage log", "24h", _usage),
         UpkeepTask("compact", "merge data objects of pools that overlap or are small", "off", _compact),
         UpkeepTask("gc", "sweep, expire and plan in every repository", "off", _gc),
+        UpkeepTask("deleted", "erase deleted repositories that can no longer be restored", "off", _deleted),
     )
 }

@@ -217,6 +217,9 @@ class UpkeepSettings(Section, frozen=True):
         "when pools are compacted; by default as often as `manage.policy` says, and never without a policy",
     ] = None
     gc: Annotated[kinds.When, "when the garbage of every repository is collected, such as 03:00"] = "off"
+    deleted: Annotated[
+        kinds.When, "when deleted repositories that can no longer be restored are erased, such as 04:00"
+    ] = "off"
     grace_hours: Annotated[kinds.Hours, "the grace of garbage collection"] = 24.0
     memory: Annotated[kinds.Size, "the most memory that a task may use for rows"] = 512 * (1 << 20)
     threads: Annotated[kinds.Count, "how many threads a task may use for rows"] = 1

@@ -15,17 +15,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from lochan.api.schedule import run_if_due, schedule_of
-from lochan.api.session import Session, server_session
+from lochan.api.schedule import run_if_due, schedule_of, seconds_until_due
+from lochan.api.session import Session
 from lochan.api.upkeep_tasks import TASKS, UpkeepOptions, UpkeepTask
 from lochan.clock import Clock
 from lochan.config.schedule import Schedule
 from lochan.errors import LochanError
 from lochan.ids import Ids
-from lochan.versioning.upkeep_turns import last_turn
 
 if TYPE_CHECKING:
-    from lochan.lake import Lake
     from lochan.server.metrics import UpkeepMetrics
 
 _LATER = 0.1  # of the time between two runs: servers that were started together take turns
@@ -43,13 +41,13 @@ class UpkeepThread:
 
     def __init__(
         self,
-        open_lake: Callable[[], Awaitable[Lake]],
+        open_session: Callable[[], Awaitable[Session]],
         options: UpkeepOptions,
         clock: Clock,
         ids: Ids,
         metrics: UpkeepMetrics | None = None,
     ) -> None:
-        self._open_lake = open_lake
+        self._open_session = open_session
         self._options = options
         self._clock = clock
         self._ids = ids
@@ -82,8 +80,7 @@ class UpkeepThread:
         self._stop = lambda: loop.call_soon_threadsafe(task.cancel)
         if self._is_stopped.is_set():
             return
-        lake = await self._open_lake()
-        session = server_session(lake).acting_as("lochan", "upkeep")
+        session = (await self._open_session()).acting_as("lochan", "upkeep")
         try:
             await keep_schedule(session, self._options, self._clock, self._ids, self._metrics)
         finally:
@@ -113,7 +110,7 @@ async def _keep(
     started = clock.wall()
     while True:
         try:
-            wait_s = await _wait_s(session, task, schedule, started)
+            wait_s = await seconds_until_due(session, task, schedule, started)
             if wait_s <= 0:
                 await _run_task(session, task, schedule, options, metrics)
         except (LochanError, OSError) as error:
@@ -121,14 +118,6 @@ async def _keep(
             wait_s = 60.0
         spread_s = (schedule.every_us / 1e6 or 600.0) * _LATER * ids.fraction()
         await clock.sleep(min(max(wait_s, 1.0) + spread_s, _WAIT_S_MAX))
-
-
-async def _wait_s(session: Session, task: UpkeepTask, schedule: Schedule, started: int) -> float:
-    """How long until it is due. A task that was never done is not taken for overdue: the first run is one period, or
-    the time of day, after the server's start."""
-    now = session.lake.clock.wall()
-    turn = await last_turn(await session.lake.journal(), task.name, now)
-    return (schedule.due(turn.time if turn is not None else started, now) - now) / 1e6
 
 
 async def _run_task(

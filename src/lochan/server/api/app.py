@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from lochan.api.lake import Lake
 from lochan.api.server_spark import ServerSpark
-from lochan.api.session import server_session
+from lochan.api.session import Session, server_session
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.api.context import Api
@@ -102,4 +102,8 @@ def _chores(api: Api) -> Iterator[Coroutine[object, object, None]]:
 def _upkeep(listener: Listener) -> UpkeepThread | None:
     if listener.upkeep is None:
         return None
-    return UpkeepThread(listener.open_lake, listener.upkeep, SystemClock(), Ids(), UpkeepMetrics())
+
+    async def open_session() -> Session:
+        return server_session(await listener.open_lake())
+
+    return UpkeepThread(open_session, listener.upkeep, SystemClock(), Ids(), UpkeepMetrics())
