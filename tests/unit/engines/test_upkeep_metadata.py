@@ -73,7 +73,12 @@ def test_a_shared_range_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
             repository = await shop(lake)
             made: list[int] = []
             by_prefix = sizes._by_prefix
-            monkeypatch.setattr(sizes, "_by_prefix", lambda *args: made.append(1) or by_prefix(*args))
+
+            def counted(paths: pa.Array, bytes: pa.Array) -> sizes.Totals:
+                made.append(1)
+                return by_prefix(paths, bytes)
+
+            monkeypatch.setattr(sizes, "_by_prefix", counted)
             monkeypatch.setattr(sizes, "_known", type(sizes._known)(1000))
             first = await sizes.size_rows(repository, "main")
             assert len(made) == 2  # one range for each commit that is not empty

@@ -96,7 +96,7 @@ async def _growth(
         for each in pc.value_counts(table["kind"].combine_chunks()).to_pylist():
             counts[each["values"] if each["values"] in counts else "changed"] += each["counts"]
         for side in sizes:
-            sizes[side] += pc.sum(table[side].combine_chunks().field("size")).as_py() or 0
+            sizes[side] += pc.sum(pc.struct_field(table[side].combine_chunks(), "size")).as_py() or 0
     whole = {"objects": tree.count, "bytes": tree.bytes} if readable is None else {}
     return {
         "commit": id,
