@@ -143,7 +143,7 @@ def test_a_lakes_own_files_are_refused(lake: str, url: str) -> None:
         await bucket.put("a/lake/repo/data/x", b"1234")
         outside = OutsideFiles(bucket.open)
         with pytest.raises(Refused, match=f"s3://data/{lake} is there.*copy the objects instead"):
-            await _batches(outside, url, "")
+            await _entries(outside, url, "")
         with pytest.raises(Refused, match=f"s3://data/{lake} is there"):
             await outside.link("x", "s3://data/a/lake/repo/data/x")
 
