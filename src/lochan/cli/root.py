@@ -25,6 +25,7 @@ VERBS = {
         "events": "lochan.cli.events:events_command",
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
+        "upkeep": "lochan.cli.upkeep:group",
         "usage": "lochan.cli.usage:group",
     },
     "Repositories and branches": {

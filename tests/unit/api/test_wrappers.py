@@ -109,6 +109,10 @@ CASES = {
     ),
     "Lake.events": Case(lambda it: it.events("shop", last=1), f"fs:ReadEvents {SHOP}\nfs:ReadObject {SHOP}/*"),
     "Lake.upkeep": Case(lambda it: it.upkeep(pools=["logs"]), f"fs:CollectGarbage {LOGS}\nfs:WriteObject {LOGS}/*"),
+    "Lake.upkeep_status": Case(lambda it: it.upkeep_status(), "lake:ReadEvents lake"),
+    "Lake.run_upkeep": Case(
+        lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
+    ),
     "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
     "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
