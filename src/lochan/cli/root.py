@@ -25,6 +25,7 @@ VERBS = {
         "events": "lochan.cli.events:events_command",
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
+        "dedupe": "lochan.cli.storage:dedupe_command",
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",

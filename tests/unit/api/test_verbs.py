@@ -20,6 +20,7 @@ from lochan.api import (
     pool,
     ref,
     repository,
+    storage,
     workspace,
     writable,
 )
@@ -31,6 +32,7 @@ CLASSES: dict[str, type] = {
     "Lake": lake.Lake,
     "Repository": repository.Repository,
     "GarbageCollection": collection.GarbageCollection,
+    "Storage": storage.Storage,
     "Pool": pool.Pool,
     "Ref": ref.Ref,
     "WritableRef": writable.WritableRef,
