@@ -193,7 +193,7 @@ def test_a_part_of_a_block_moves_with_the_block() -> None:
             entry,
             10,
             5_000,
-            hashlib.md5(data[10:5_000]).hexdigest(),
+            etag,
             read_at=read_at,
             actor=ANN,
         )

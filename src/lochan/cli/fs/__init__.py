@@ -21,4 +21,4 @@ VERBS = {
 
 @click.group("fs", cls=LazyGroup, verbs=VERBS)
 def group() -> None:
-    """List, read, upload, download, copy, move, link, coalesce and remove objects."""
+    """List, read, upload, download, copy, move, link and remove objects."""
