@@ -26,6 +26,7 @@ VERBS = {
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
         "dedupe": "lochan.cli.storage:dedupe_command",
+        "usage": "lochan.cli.usage:group",
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",
@@ -66,6 +67,7 @@ VERBS = {
         "compact": "lochan.cli.pool.compact:compact_command",
         "manage": "lochan.cli.pool.manage:manage_command",
         "drop": "lochan.cli.pool.lifecycle:drop_command",
+        "pool": "lochan.cli.pool.group:group",
     },
     "Queries": {
         "query": "lochan.cli.query:query_command",

@@ -95,9 +95,9 @@ def dangling_command(repository: str, form: str) -> None:
 @verb("coalesce", "lochan fs coalesce demo@main/big.parquet", "lochan fs coalesce demo@main/tables/")
 @click.argument("where", metavar="REPO[@REF]/[PATH]")
 def coalesce_command(where: str, form: str) -> None:
-    """Store objects of many blocks as one file each, for engines that read whole files.
+    """Store objects of many blocks as one file each.
 
-    A path that ends with a slash stands for everything below it. No object and no commit changes.
+    Engines that read whole files need them so. A path that ends with a slash stands for everything below it. No object and no commit changes.
     """
     uri = prefix_uri(where)
     made = work_on(uri, lambda target: target.repository.storage.coalesce(uri.ref, uri.path))
