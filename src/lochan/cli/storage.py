@@ -97,7 +97,8 @@ def dangling_command(repository: str, form: str) -> None:
 def coalesce_command(where: str, form: str) -> None:
     """Store objects of many blocks as one file each.
 
-    Engines that read whole files need them so. A path that ends with a slash stands for everything below it. No object and no commit changes.
+    Engines that read whole files need them so. A path that ends with a slash stands for everything below it. No object
+    and no commit changes.
     """
     uri = prefix_uri(where)
     made = work_on(uri, lambda target: target.repository.storage.coalesce(uri.ref, uri.path))
