@@ -29,6 +29,7 @@ from lochan.api import (
     ref,
     repository,
     snapshot,
+    storage,
     workspace,
     writable,
 )
@@ -283,6 +284,15 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     run = _waits(collection.GarbageCollection.run)
 
 
+class Storage(Blocking[storage.Storage]):
+    duplicates = _waits(storage.Storage.duplicates)
+    dedupe = _waits(storage.Storage.dedupe)
+    sparse_files = _waits(storage.Storage.sparse_files)
+    repack = _waits(storage.Storage.repack)
+    coalesce = _waits(storage.Storage.coalesce)
+    dangling = _waits(storage.Storage.dangling)
+
+
 class DeletedCollection(Blocking[deleted.DeletedCollection]):
     status = _waits(deleted.DeletedCollection.status)
     plan = _waits(deleted.DeletedCollection.plan)
@@ -298,6 +308,10 @@ class _AnyRepository(Blocking[Repository_co]):
     @property
     def gc(self) -> GarbageCollection:
         return GarbageCollection(self._noun.gc, self._runtime)
+
+    @property
+    def storage(self) -> Storage:
+        return Storage(self._noun.storage, self._runtime)
 
     show = _waits(repository.Repository.show)
     branches = _iterates(repository.Repository.branches)

@@ -18,7 +18,13 @@ _SHOWN = 10
 _DAYS, _COMMITS = re.compile(r"(\d+(?:\.\d+)?)d"), re.compile(r"\d+")
 
 
-@click.group("gc", cls=LazyGroup)
+_STORAGE = {
+    "dangling": "lochan.cli.storage:dangling_command",
+    "repack": "lochan.cli.storage:repack_command",
+}
+
+
+@click.group("gc", cls=LazyGroup, verbs=_STORAGE)
 def group() -> None:
     """Remove what nothing names any more.
 

@@ -149,6 +149,12 @@ CASES = {
         lambda it: shop(it).rename("store"), f"fs:DeleteRepository {SHOP}\nfs:CreateRepository repository/store"
     ),
     "Repository.delete": Case(lambda it: shop(it).delete(), f"fs:DeleteRepository {SHOP}"),
+    "Storage.duplicates": Case(lambda it: shop(it).storage.duplicates(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.dedupe": Case(lambda it: shop(it).storage.dedupe(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.sparse_files": Case(lambda it: shop(it).storage.sparse_files(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.repack": Case(lambda it: shop(it).storage.repack(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.coalesce": Case(lambda it: shop(it).storage.coalesce("main", ""), f"fs:CollectGarbage {SHOP}"),
+    "Storage.dangling": Case(lambda it: shop(it).storage.dangling(), f"fs:CollectGarbage {SHOP}"),
     "GarbageCollection.rules": Case(lambda it: shop(it).gc.rules(), f"fs:ReadRepository {SHOP}"),
     "GarbageCollection.set_rules": Case(
         lambda it: shop(it).gc.set_rules([KeepRule(pattern="*", days=9)]), f"fs:SetRetention {SHOP}"
