@@ -276,6 +276,7 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     set_rules = _waits(collection.GarbageCollection.set_rules)
     check_rules = _waits(collection.GarbageCollection.check_rules)
     expire = _waits(collection.GarbageCollection.expire)
+    drop = _waits(collection.GarbageCollection.drop)
     preview = _waits(collection.GarbageCollection.preview)
     plan = _waits(collection.GarbageCollection.plan)
     sweep = _waits(collection.GarbageCollection.sweep)

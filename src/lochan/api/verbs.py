@@ -74,6 +74,7 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
 _COLLECT = ("fs:CollectGarbage {self}",)
+_DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
 _ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
 _ERASE_ALL = "fs:DeleteRepository repository/*"
 _PROTECT = ("fs:ProtectBranch {self}",)
@@ -247,7 +248,15 @@ VERBS = (
     Verb("GarbageCollection", "sweep", _S, "gc sweep", "POST sweep", _COLLECT),
     Verb("GarbageCollection", "abandon", _S, "gc abandon", "POST abandon", _COLLECT),
     Verb("GarbageCollection", "status", _R, "gc report", "GET", _READ_REPOSITORY),
-    Verb("GarbageCollection", "run", _S, "gc run", "POST run", _COLLECT),
+    Verb("GarbageCollection", "drop", _S, "gc drop", "POST drop", (*_COLLECT, *_DROP)),
+    Verb(
+        "GarbageCollection",
+        "run",
+        _S,
+        "gc run",
+        "POST run",
+        (*_COLLECT, *(f"{each} if drops" for each in _DROP)),
+    ),
     Verb("DeletedCollection", "status", _R, "gc report", "GET", ("fs:CollectGarbage deleted:names",)),
     Verb("DeletedCollection", "plan", _S, "gc plan", "POST plan", _ERASE),
     Verb("DeletedCollection", "sweep", _S, "gc sweep", "POST sweep", _ERASE),

@@ -166,7 +166,14 @@ CASES = {
     "GarbageCollection.sweep": Case(lambda it: shop(it).gc.sweep(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.abandon": Case(lambda it: shop(it).gc.abandon(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.status": Case(lambda it: shop(it).gc.status(), f"fs:ReadRepository {SHOP}"),
-    "GarbageCollection.run": Case(lambda it: shop(it).gc.run(), f"fs:CollectGarbage {SHOP}"),
+    "GarbageCollection.drop": Case(
+        lambda it: shop(it).gc.drop(),
+        f"fs:CollectGarbage {SHOP}\nfs:DeleteObject {SHOP}/branch/*\nfs:CreateCommit {SHOP}/branch/*",
+    ),
+    "GarbageCollection.run": Case(
+        lambda it: shop(it).gc.run(),
+        f"fs:CollectGarbage {SHOP}\nfs:DeleteObject {SHOP}/branch/*\nfs:CreateCommit {SHOP}/branch/*",
+    ),
     "Pool.load": Case(lambda it: logs(it).load([{"n": 9}]), f"fs:WriteObject {OBJECTS}*\nfs:CreateCommit {ROWS}"),
     "Pool.load_engine": Case(lambda it: logs(it).load_engine([]), "", local=True),
     "Pool.load_files": Case(lambda it: logs(it).load_files([]), "", local=True),
