@@ -26,6 +26,7 @@ VERBS = {
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
         "upkeep": "lochan.cli.upkeep:group",
+        "dedupe": "lochan.cli.storage:dedupe_command",
         "usage": "lochan.cli.usage:group",
     },
     "Repositories and branches": {

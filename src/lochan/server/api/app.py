@@ -51,7 +51,7 @@ def api(listener: Listener) -> Middleware:
                 chore.cancel()
             if upkeep is not None:
                 await upkeep.close()
-            await asyncio.gather(opened.queries.close(), opened.spark.stop())
+            await asyncio.gather(opened.queries.close(), opened.spark.stop(), opened.imports.close())
             await asyncio.wait(chores)
             await opened.usage.close()
             if log is not None:
