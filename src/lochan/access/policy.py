@@ -71,6 +71,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "lake:ReadSettings": (LAKE, "read the server's configuration, its secrets masked"),
     "lake:ManageQueries": (LAKE, "see the queries of others that run on the server, and cancel them"),
     "lake:ReadMetrics": (LAKE, "read what the server measures of itself"),
+    "lake:Maintain": (LAKE, "check the lake's files, make them again, and copy the whole lake"),
 }
 
 READING = (

@@ -72,6 +72,7 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
 _COLLECT = ("fs:CollectGarbage {self}",)
+_MAINTAIN = ("lake:Maintain lake",)
 _PROTECT = ("fs:ProtectBranch {self}",)
 _READ_COMMIT = ("fs:ReadCommit {self}",)
 _READ_COMMITS = ("fs:ReadCommit {left}", "fs:ReadCommit {right}")
@@ -123,6 +124,10 @@ VERBS = (
         ("fs:CollectGarbage repository/{pools}", "fs:WriteObject repository/{pools}/*"),
     ),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
+    Verb("Lake", "fsck", _S, "fsck", "POST fsck", _MAINTAIN),
+    Verb("Lake", "rebuild", _S, "rebuild", "POST rebuild", _MAINTAIN, local="to"),
+    Verb("Lake", "scrub", _S, "scrub", "POST scrub", _MAINTAIN),
+    Verb("Lake", "backup", _S, "backup", "POST backup", _MAINTAIN, local="destination"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
     Verb("Lake", "access", _H),

@@ -117,11 +117,11 @@ class JournalWalk:
 
     async def _next(self) -> list[bytes]:
         number = self.number + 1
-        segment = await self._segment(number // GROUP)
+        segment = await self.segment(number // GROUP)
         if segment is None:
             found = await self._slots(number) or await self._batch(number)
             # The group may have been packed, and its slots deleted, since we looked for the segment (J5).
-            segment = await self._segment(number // GROUP)
+            segment = await self.segment(number // GROUP)
             if segment is None:
                 return found or self._end(number)
         at = number - segment.first
@@ -130,7 +130,8 @@ class JournalWalk:
             raise JournalDamage("segment-damaged", path, number, f"record {number} is not in {path}")
         return list(segment.records[at:])
 
-    async def _segment(self, group: int) -> Segment | None:
+    async def segment(self, group: int) -> Segment | None:
+        """Raises JournalDamage."""
         path = segment_path(self._journal, group)
         try:
             found = await get_decoded(self._store, path, lambda data: segments.decode(data, path))

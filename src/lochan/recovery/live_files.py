@@ -52,21 +52,22 @@ class LiveCheck:
         self.damaged: dict[str, FileDamage] = {}
         self.files: set[str] = set()  # that were looked at
         self.trees: dict[str, tuple[RangeRef, ...]] = {}  # ranges by the file of their tree, where that can be read
-        self.named_by: dict[str, str] = {}  # a tree that names the range
+        self.refs: dict[str, TreeRef] = {}
 
     async def check(self, trees: Iterable[TreeRef], runs: Iterable[RunRef]) -> None:
         new_trees = {each.file: each for each in trees if each.file and each.file not in self.files}
-        ranges: dict[str, RangeRef] = {}
+        self.refs |= new_trees
+        ranges: list[RangeRef] = []
         async with aclosing(map_ahead(self._check_tree, new_trees.values(), _WIDTH)) as found:
             async for ref, named in found:
                 self.files.add(ref.file)
                 self.trees[ref.file] = named
-                for each in named:
-                    self.named_by.setdefault(each.file, ref.file)
-                    if each.file not in self.files:
-                        ranges[each.file] = each
-        await self._each(self._check_range, ranges)
+                ranges += named
+        await self.check_ranges(ranges)
         await self._each(self._check_run, {each.file: each for each in runs if each.file not in self.files})
+
+    async def check_ranges(self, ranges: Iterable[RangeRef]) -> None:
+        await self._each(self._check_range, {each.file: each for each in ranges if each.file not in self.files})
 
     async def _each(
         self, check: Callable[[R], Awaitable[tuple[str, pa.RecordBatch | None]]], refs: dict[str, R]

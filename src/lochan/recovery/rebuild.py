@@ -17,11 +17,12 @@ from typing import NamedTuple
 from lochan.clock import Clock
 from lochan.errors import Corrupt, FutureFormat, NotFound
 from lochan.formats import checkpoint as checkpoints
+from lochan.formats import metarange
 from lochan.formats.metarange import TreeRef
 from lochan.formats.run import RunRef
 from lochan.journal.state import State, StatePart
 from lochan.recovery.derive import CannotDerive, Deriver
-from lochan.recovery.journal_walk import JournalFiles, JournalWalk, list_journal
+from lochan.recovery.journal_walk import JournalDamage, JournalFiles, JournalWalk, list_journal
 from lochan.recovery.live_files import MISSING, LiveCheck
 from lochan.recovery.overlay_store import OverlayStore
 from lochan.recovery.recipes import WATCHED, PrimaryTree, Recipe, TreeRecipe, mint_of_file, recipes_of
@@ -60,7 +61,7 @@ class _Notes:
         self._trees_by_mint: dict[int, list[str]] = {}
         for note in notes:
             for file in note.files:
-                self.by_file[file] = note
+                self.by_file.setdefault(file, note)  # a file is made once, and named again
                 if file.startswith("metaranges/") and not note.reason:
                     self._trees_by_mint.setdefault(mint_of_file(file), []).append(file)
 
@@ -82,6 +83,7 @@ class FoldedJournal(NamedTuple):
     checkpoints: tuple[RebuiltFile, ...]
     notes: tuple[_Note, ...]
     right_checkpoints: dict[int, bytes]  # as those that are missing or wrong should be
+    damage: JournalDamage | None = None  # where it breaks off
 
     @property
     def state(self) -> State:
@@ -100,26 +102,29 @@ async def fold_journal(
     *,
     checkpoint_numbers: Iterable[int] | None = None,
 ) -> FoldedJournal:
-    """Folds it from the first record on. Raises JournalDamage where it breaks off, FutureFormat."""
+    """Folds it from the first record on, as far as it can be read. Raises FutureFormat."""
     notes: list[_Note] = []
     replay = Replay(journal, parts, WATCHED if Refs in parts else frozenset(), recipes_of)
     walk = JournalWalk(store, journal, files or await list_journal(store, journal))
     listed = await _listed_checkpoints(store, journal) if checkpoint_numbers is None else set(checkpoint_numbers)
     found: list[RebuiltFile] = []
     made: dict[int, bytes] = {}
-    async for sealed in walk.records():
-        notes += [_note(each) for each in replay.fold(sealed)]
-        if walk.number in listed:
-            right = checkpoints.encode(replay.settle().checkpoint())
-            found.append(await _compare_checkpoint(store, replay.state, right))
-            if found[-1].outcome not in (SAME, SAME_CONTENT):
-                made[walk.number] = right
-    later = [number for number in sorted(listed) if number > walk.number]
-    for number in later:
+    damage: JournalDamage | None = None
+    try:
+        async for sealed in walk.records():
+            notes += [_note(each) for each in replay.fold(sealed)]
+            if walk.number in listed:
+                right = checkpoints.encode(replay.settle().checkpoint())
+                found.append(await _compare_checkpoint(store, replay.state, right))
+                if found[-1].outcome not in (SAME, SAME_CONTENT):
+                    made[walk.number] = right
+    except JournalDamage as error:
+        damage = error
+    for number in sorted(each for each in listed if each > walk.number):
         path = checkpoint_path(journal, number)
         found.append(RebuiltFile(path, "checkpoint", LOST, f"the journal ends at record {walk.number}", True))
     replay.settle()
-    return FoldedJournal(replay, tuple(found), tuple(notes), made)
+    return FoldedJournal(replay, tuple(found), tuple(notes), made, damage)
 
 
 class Rebuild:
@@ -149,11 +154,26 @@ class Rebuild:
         """Makes what is missing or damaged, or everything that is derived, in the scratch store. A file that is
         `made` is to be put to the lake."""
         notes = _Notes(folded.notes)
-        wanted = {file for file in live.files if everything and notes.tell(file)}
-        wanted |= {maker for file in live.damaged for maker in notes.makers(file)}
-        await self._carry_out(await self._closure(wanted, notes, live), seen)
+        tried: set[str] = set()
+        while True:
+            wanted = {file for file in live.files if everything and notes.tell(file)}
+            wanted |= {maker for file in live.damaged for maker in notes.makers(file)}
+            if wanted <= tried:
+                break
+            await self._carry_out(await self._closure(wanted - tried, notes, live), seen)
+            tried |= wanted
+            await self._look_into(live)
         results = [await self._result(file, notes, live) for file in sorted(live.files)]
         return [each for each in results if each is not None]
+
+    async def _look_into(self, live: LiveCheck) -> None:
+        """The ranges of trees that were just made: nobody could tell before which they are."""
+        for file in [each for each in live.damaged if each in live.refs and not live.trees[each]]:
+            path = f"{self._repository}/{file}"
+            if self._overlay.has(path):
+                ranges = metarange.decode(await self._overlay.get(path), live.refs[file], path)
+                live.trees[file] = ranges
+                await live.check_ranges(ranges)
 
     async def _closure(self, wanted: set[str], notes: _Notes, live: LiveCheck) -> dict[int, set[str]]:
         """What to carry out, by the number of its event: what is wanted, and what that is made from, if it is gone."""

@@ -221,6 +221,9 @@ def _of_join(join: _Join) -> Iterator[Recipe]:
     ours_id = commit.parents[0]
     is_merge, theirs_id = not origin.against, origin.source
     bases = merge_bases(join.look_up, ours_id, theirs_id) if is_merge else [origin.against]
+    joined = [join.look_up(each) for each in (theirs_id, *bases)]
+    if target.file in [tree_of(each).file for each in joined]:
+        return  # it is one of them, and was made before
     asked = Strategy(origin.strategy or ASK, origin.prefixes)
     yield JoinRecipe(
         number=join.number,
@@ -228,9 +231,9 @@ def _of_join(join: _Join) -> Iterator[Recipe]:
         commit=commit.id,
         ours=join.look_up(ours_id),
         ours_id=ours_id,
-        theirs=join.look_up(theirs_id),
+        theirs=joined[0],
         theirs_id=theirs_id,
-        bases=tuple(join.look_up(each) for each in bases),
+        bases=tuple(joined[1:]),
         is_merge=is_merge,
         strategies=(asked,) if origin.strategy or not is_merge else _UNTOLD,
         look_up=join.look_up,

@@ -3,11 +3,11 @@
 A caller asks for a capability once, when it gets its store, and does without it if the answer is None. A wrapper
 changes what a store does, so it hides the capabilities of the store inside, except those that it lists in `passes_on`.
 
-    local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, WriterProcess
+    local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, TemporaryFiles, WriterProcess
     S3, Azure      Tagging
 """
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
@@ -75,6 +75,12 @@ class StreamIfAbsent(Protocol):
 class PrivateRoot(Protocol):
     def keep_private(self) -> None:
         """Keeps other users of the machine out of the store's folder."""
+
+
+@runtime_checkable
+class TemporaryFiles(Protocol):
+    def temporary_files(self) -> Sequence[Stat]:
+        """Files that are being written, or that killed processes have left half-written. No listing shows them."""
 
 
 @runtime_checkable
