@@ -30,6 +30,7 @@ VERBS = {
         "scrub": "lochan.cli.recovery:scrub_command",
         "backup": "lochan.cli.backup:backup_command",
         "restore": "lochan.cli.backup:restore_command",
+        "usage": "lochan.cli.usage:group",
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",
@@ -70,6 +71,7 @@ VERBS = {
         "compact": "lochan.cli.pool.compact:compact_command",
         "manage": "lochan.cli.pool.manage:manage_command",
         "drop": "lochan.cli.pool.lifecycle:drop_command",
+        "pool": "lochan.cli.pool.group:group",
     },
     "Queries": {
         "query": "lochan.cli.query:query_command",

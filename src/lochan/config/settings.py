@@ -83,11 +83,20 @@ class S3StoreSettings(Section, frozen=True):
 
 class GoogleStoreSettings(Section, frozen=True):
     credentials_file: Annotated[kinds.LocalPath | None, "a service account's key file"] = None
+    endpoint: Annotated[
+        kinds.HttpUrl | None, "a service other than Google's that speaks the XML API of Google Cloud Storage"
+    ] = None
+    token: Annotated[kinds.Secret | None, "an access token, instead of a key file"] = None
 
 
 class AzureStoreSettings(Section, frozen=True):
     account: Annotated[kinds.Text | None, "the storage account"] = None
     key: Annotated[kinds.Secret | None, "the storage account's key"] = None
+    sas_token: Annotated[kinds.Secret | None, "a shared access signature, instead of the key"] = None
+    endpoint: Annotated[
+        kinds.HttpUrl | None,
+        "the blob endpoint, with the account if it is part of the path, as in http://127.0.0.1:10000/devstoreaccount1",
+    ] = None
 
 
 class BlockstoreSettings(Section, frozen=True):
@@ -150,8 +159,13 @@ class TlsSettings(Section, frozen=True):
 
 
 class UsageSettings(Section, frozen=True):
-    enabled: Annotated[kinds.YesNo, "whether the server records in the lake who read or wrote what"] = True
+    enabled: Annotated[
+        kinds.YesNo, "whether servers, commands, Python and Spark record in the lake who read or wrote what"
+    ] = True
     flush_s: Annotated[kinds.Seconds, "how often these records are written to the lake"] = 60.0
+    keep_days: Annotated[
+        kinds.Days, "how long they are kept; longer, as long as a retention rule asks when a thing was last read"
+    ] = 400.0
 
 
 class ApiQuerySettings(Section, frozen=True):

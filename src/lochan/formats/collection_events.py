@@ -1,6 +1,6 @@
 """Events of garbage collection, and of what is held open against it. On somebody's disk."""
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -61,7 +61,8 @@ class Expired(Event, frozen=True):
 
 
 class Aliased(Event, frozen=True):
-    """Readers of `address` read `target` instead, which holds the same bytes (G7)."""
+    """Readers of `address` read `target` instead, which holds the same bytes (G7). Nothing makes this event any more:
+    it maps whole files, and what shares a file cannot move."""
 
     type: ClassVar[str] = "aliased"
 
@@ -69,6 +70,30 @@ class Aliased(Event, frozen=True):
     target: str
     read_at: int
     checked: int = 0
+
+
+class AliasNames(NamedTuple):
+    """What a state says about aliases; not on any disk."""
+
+    tables: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()  # of whole files, from before there were tables
+
+
+class AliasTablesSet(Event, frozen=True):
+    """From now on spans are read as these tables say (G7, `formats/alias_table.py`). The maker has checked them against
+    the tables `before` and the state `read_at`: valid only while those are the tables, and under G4.
+
+    With `marked`, aliases are left out whose spans nothing names: valid only if nothing followed that number, and from
+    then on nothing that was derived from an older state may land."""
+
+    type: ClassVar[str] = "alias-tables-set"
+
+    tables: tuple[str, ...]  # files below the repository
+    before: tuple[str, ...]
+    read_at: int
+    checked: int = 0
+    marked: int = 0
+    aliases: int = 0  # how many there are now, for people
 
 
 class RetentionRule(msgspec.Struct, frozen=True, array_like=True):
@@ -81,10 +106,34 @@ class RetentionRule(msgspec.Struct, frozen=True, array_like=True):
     forever: bool = False  # everything in its history, wherever else it is dropped
 
 
+class DropRule(msgspec.Struct, frozen=True, array_like=True):
+    """What is live on a branch and goes by a commit: objects below a prefix, or rows in a span of a pool's key. One of
+    the conditions is given. Fields are only ever added at the end."""
+
+    name: str  # commits name it
+    pattern: str  # of branch names, with * and ?
+    prefix: str = ""  # of paths; empty: all
+    low: str = ""  # of a pool's key, as in a query; empty: no bound. Both ends are inside
+    high: str = ""
+    unwritten_days: float = 0  # nobody has written it for so long
+    unread_days: float = 0  # nobody has read or written it for so long
+    older_days: float = 0  # rows whose key, a time, is older
+    never: bool = False  # what the rules below it would drop stays
+
+
 class RetentionSet(Event, frozen=True):
-    """Replaces all rules. A branch follows the first rule that matches; one without a rule keeps its history."""
+    """Replaces all rules. A branch follows the first rule that matches; one without a rule keeps its history. An object
+    follows the first drop rule that matches; one without a rule stays."""
 
     type: ClassVar[str] = "retention-set"
 
     rules: tuple[RetentionRule, ...] = ()
     undo_days: float = 30  # how long a branch that was deleted or moved elsewhere can be brought back
+    drops: tuple[DropRule, ...] = ()
+    holds: tuple[str, ...] = ()  # patterns of branches: a path that one of them has is dropped nowhere
+    upload_days: float = 0  # uploads that nobody has continued for so long are aborted; 0: never
+    workspace_days: float = 0  # workspaces that nobody has touched for so long are dropped; 0: never
+    stash_days: float = 0  # stashes that are older are dropped; 0: never
+    block_days: float = 0  # files that nothing names are listed by a plan once they are so old
+    readers: str = "server"  # server, noted: how all reads are known
+    readers_since: int = 0  # when all readers were declared to note their reads, by the store's clock; microseconds

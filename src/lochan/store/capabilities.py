@@ -11,6 +11,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Seq
 from copy import copy
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
+from lochan.clock import Clock
 from lochan.store.protocol import Stat, Store
 
 FileStamp = tuple[int, ...]
@@ -81,6 +82,10 @@ class PrivateRoot(Protocol):
 class TemporaryFiles(Protocol):
     def temporary_files(self) -> Sequence[Stat]:
         """Files that are being written, or that killed processes have left half-written. No listing shows them."""
+
+    def sweep_temp(self, older_than: float, clock: Clock) -> int:
+        """Removes files that killed processes left half-written and that were not written for so many seconds. Returns
+        how many."""
 
 
 @runtime_checkable

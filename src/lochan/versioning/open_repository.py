@@ -25,6 +25,7 @@ from lochan.tree.cache import ArrowCache
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.bodies.address import STANDARD, BodySettings
+from lochan.versioning.bodies.block_places import BlockPlaces
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.tokens import TokenKey
@@ -76,10 +77,12 @@ class OpenRepository:
         )
         self.token_key = TokenKey(store, clock, ids)
         self.outside = outside
-        self.reader = BodyReader(store, outside, verified=verified)
+        self.places = BlockPlaces(store, id, journal, lambda: self.folded().collection.alias_names)
+        self.reader = BodyReader(store, outside, verified=verified, places=self.places)
         self.joins: HistoryJoins | None = None  # how trees are joined; None: path by path
         self.staged: Callable[[str], None] = lambda branch: None  # called with every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
+        self.settle_closed: Callable[[int, float], Awaitable[None]] | None = None  # see `deletion.settle_closed`
 
     @cached_property
     def packing(self) -> "Packing":
@@ -92,7 +95,12 @@ class OpenRepository:
         """The current refs, and the number of the state: the mint of whatever is made from it. The refs keep changing;
         values read from them before the next await belong together."""
         state = await self.journal.fresh()
-        return state.of(Refs), state.number
+        refs = state.of(Refs)
+        while refs.guard.closed and self.settle_closed is not None:
+            await self.settle_closed(refs.guard.closed, refs.collection.retention.undo_days)
+            state = await self.journal.fresh()
+            refs = state.of(Refs)
+        return refs, state.number
 
     def folded(self) -> Refs:
         """The refs as this process last saw them."""

@@ -257,7 +257,7 @@ def test_the_tripwire(monkeypatch: pytest.MonkeyPatch) -> None:
         await there.history.stage("main", "a=1")
         await there.round()
         with monkeypatch.context() as patch:
-            patch.setattr(LiveMarks, "dead", lambda self, files, aliases: files)
+            patch.setattr(LiveMarks, "dead", lambda self, files: files)
             await there.plan()
         with pytest.raises(Corrupt, match="are named again"):
             await there.sweep()

@@ -30,6 +30,7 @@ def _second(rest: str) -> str:
 
 
 KINDS = (
+    FileKind("aliases/", "aliases", _second),
     FileKind("data/", "data", _first),
     FileKind("metaranges/", "metarange", _second),
     FileKind("ranges/", "range", _second),

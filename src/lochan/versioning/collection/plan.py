@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lochan.errors import Refused
 from lochan.failpoints import fp
 from lochan.formats import plan_list
-from lochan.formats.collection_events import PlanEnded, Planned
+from lochan.formats.collection_events import AliasNames, PlanEnded, Planned
 from lochan.formats.events import Event
 from lochan.formats.plan_list import PlanHead
 from lochan.formats.record import Actor
@@ -128,10 +128,10 @@ class _Collector:
         self.files = files.filter(pc.less(files["mint"], cut))
         self.scan = RootScan(repository.repository.id)
         self.marks = LiveMarks(repository)
-        self.aliases: dict[str, str] = {}
+        self.names = AliasNames()
         self._lake = lake
         self._every = files
-        self._marked = 0
+        self.marked = 0
 
     @classmethod
     async def at(cls, repository: OpenRepository, lake: str, cut: int) -> "_Collector":
@@ -140,9 +140,16 @@ class _Collector:
         return made
 
     async def look_again(self) -> None:
-        """LiveMarks what came since the last look."""
+        """Marks what came since the last look."""
         refs, _ = await self.repository.refs()
-        self._marked, self.aliases, roots = refs.collection.last, refs.collection.aliases(), self.scan.look(refs)
+        first = not self.marked
+        self.marked, names, roots = refs.collection.last, refs.collection.alias_names, self.scan.look(refs)
+        if names != self.names:
+            aliases, self.names = await self.repository.places.load(names), names
+            if first:
+                self.marks = LiveMarks(self.repository, aliases)
+            else:
+                self.marks.replace_aliases(aliases)
         await self.marks.add(roots)
 
     def dead(self, candidates: pa.Table) -> DeadFiles:
@@ -152,11 +159,11 @@ class _Collector:
             self._lake,
             self.repository.repository.id,
             0 if self.cut == NEVER else self.cut,
-            self._marked,
+            self.marked,
             len(sizes),
             pc.sum(sizes).as_py() or 0,
         )
-        return DeadFiles(head, self.marks.dead(candidates, self.aliases))
+        return DeadFiles(head, self.marks.dead(candidates))
 
 
 class _Append:
@@ -170,12 +177,13 @@ class _Append:
     def decide(self, refs: Refs) -> Sequence[Event]:
         """May be called with states that are never appended, so it remembers nothing."""
         roots = self._collector.scan.peek(refs)
-        if roots.needs_reading or self._names(roots) or refs.collection.aliases() != self._collector.aliases:
+        if roots.needs_reading or self._names(roots) or refs.collection.alias_names != self._collector.names:
             raise Stale("something came after what the plan has marked")
         return (Planned(self._collector.cut, refs.collection.last, self._file),)
 
     def _names(self, roots: Roots) -> bool:
         prefix = f"{self._collector.repository.repository.id}/"
-        named = {each.removeprefix(prefix) for each in roots.addresses}
+        aliases = self._collector.marks.aliases
+        named = {aliases.place(each).address.removeprefix(prefix) for each in roots.blocks}
         folders = tuple(each.removeprefix(prefix) for each in roots.folders)
         return not self._listed.isdisjoint(named) or any(path.startswith(folders) for path in self._listed)

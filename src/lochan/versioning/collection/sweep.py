@@ -98,9 +98,10 @@ def _check_share(dead: DeadFiles, limits: CollectionLimits) -> None:
 
 async def _trip(repository: OpenRepository, refs: Refs, dead: DeadFiles) -> None:
     """The tripwire: by the rules it never finds anything."""
-    marks, aliases = LiveMarks(repository), refs.collection.aliases()
-    await marks.add(RootScan(repository.repository.id).look(refs))
-    alive = len(dead.files) - len(marks.dead(dead.files, aliases))
+    names, roots = refs.collection.alias_names, RootScan(repository.repository.id).look(refs)
+    marks = LiveMarks(repository, await repository.places.load(names))
+    await marks.add(roots)
+    alive = len(dead.files) - len(marks.dead(dead.files))
     if alive:
         message = f"{alive} of the files that the plan {refs.collection.running} lists are named again"
         repository.journal.schema.alarm(message)

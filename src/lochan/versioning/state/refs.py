@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from lochan.errors import Refused
-from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned
+from lochan.formats.collection_events import Abandoned, Aliased, AliasTablesSet, Expired, Opened, PlanEnded, Planned
 from lochan.formats.commit import Commit
 from lochan.formats.repository_events import (
     Committed,
@@ -16,6 +16,8 @@ from lochan.formats.repository_events import (
     Moved,
     Popped,
     ReadOnlySet,
+    RepositoryClosed,
+    RepositoryReopened,
     RunsStaged,
     Sealed,
     Staged,
@@ -98,8 +100,11 @@ _decoder = msgspec.msgpack.Decoder(DumpedRefs)
 
 
 _HANDLERS = HEAD_HANDLERS | STAGING_HANDLERS
-# Events that no reader sees, and the one that ends the state.
-_WHILE_READ_ONLY = {ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, Planned, PlanEnded, Expired, Aliased}
+# Events that no reader sees, and those that end the state.
+_WHILE_READ_ONLY = {
+    *(ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, Planned, PlanEnded, Expired, Aliased),
+    *(AliasTablesSet, RepositoryClosed, RepositoryReopened),
+}
 # Events that a pool does not have: only head moves add data objects to its branches (S5).
 _STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, WorkspaceOpened, UploadOpened}
 
@@ -110,6 +115,8 @@ class Refs(RefsState, StatePart):
 
     def apply(self, event: Any, at: EventPosition) -> Any:
         kind = type(event)
+        if kind is not RepositoryReopened and self.rules.closed_repositories_stay_closed():
+            self.guard.check_open()
         if kind not in _WHILE_READ_ONLY:
             self.guard.check_writable()
         if self.kind == POOL and _stages(event) and self.rules.pools_have_no_staging():

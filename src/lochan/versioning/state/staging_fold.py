@@ -9,7 +9,16 @@ from typing import Any
 import msgspec
 
 from lochan.errors import Invalid, NotFound, Refused
-from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned, RetentionSet
+from lochan.formats.collection_events import (
+    Abandoned,
+    Aliased,
+    AliasTablesSet,
+    Expired,
+    Opened,
+    PlanEnded,
+    Planned,
+    RetentionSet,
+)
 from lochan.formats.entry import Change, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.repository_events import Compacted, PartPut, RunsStaged, Staged, UploadAborted, UploadOpened
@@ -160,4 +169,5 @@ STAGING_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], An
     Expired: _expired,
     RetentionSet: lambda refs, event, at: refs.collection.set_retention(event),
     Aliased: lambda refs, event, at: refs.collection.add_alias(refs.rules, event),
+    AliasTablesSet: lambda refs, event, at: refs.collection.set_alias_tables(refs.rules, event, at),
 }
