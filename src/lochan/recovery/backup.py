@@ -17,7 +17,7 @@ from contextlib import suppress
 
 import msgspec
 
-from lochan.errors import Corrupt, FutureFormat, LochanError, NotFound, ReadOnly, Refused
+from lochan.errors import Corrupt, FutureFormat, Gone, LochanError, NotFound, Refused
 from lochan.failpoints import fp
 from lochan.formats import json_file, lake_file
 from lochan.formats.collection_events import Abandoned, Opened
@@ -26,6 +26,7 @@ from lochan.journal.journal import Journal
 from lochan.journal.state import State, check_link
 from lochan.lake import LAKE_JOURNAL, Lake
 from lochan.recovery.copy_lake import LakeCopy
+from lochan.recovery.rebuild_lake import kept_repositories
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories, Repository
@@ -76,7 +77,7 @@ class Backup:
         own = await lake.journal(LAKE_JOURNAL)
         state = _snapshot(await own.fresh())
         ends = {LAKE_JOURNAL: JournalEnd(state.number, state.digest.hex())}
-        repositories = state.of(Repositories).all()
+        repositories = kept_repositories(state.of(Repositories))
         for repository in repositories:
             ends[repository.id] = await self._repository(repository)
         await self._journal(own, ends[LAKE_JOURNAL])
@@ -119,8 +120,8 @@ class Backup:
 
     # --- holding files against garbage collection ---------------------------------------------------------------------
     async def _hold(self, journal: Journal, repository: Repository) -> str:
-        """The id of what is held open. Empty: the repository is read-only; then nothing new expires in it unless
-        somebody collects garbage by hand, and a file that goes away meanwhile is noticed."""
+        """The id of what is held open. Empty: the repository is read-only or deleted. Its files go away if somebody
+        collects garbage there meanwhile, and then they are missing in the result."""
         from lochan.journal.group import AppendRequest
 
         lake = self._lake
@@ -137,7 +138,7 @@ class Backup:
                 await journal.submit(AppendRequest(self._actor, lambda state: [Abandoned(stale)]))
         try:
             await journal.submit(AppendRequest(self._actor, lambda state: [event]))
-        except ReadOnly:
+        except (Refused, NotFound, Gone):
             return ""
         fp("backup.held")
         return id

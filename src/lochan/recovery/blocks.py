@@ -7,7 +7,7 @@ change; whoever reads them is told.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Invalid, NotFound
+from lochan.formats.entry import Block
 from lochan.store.protocol import Store
+from lochan.versioning.bodies.aliases import Aliases, resolve
 
 _REPORTED_MAX = 1_000
 BLOCKS = pa.schema(
@@ -39,7 +41,7 @@ class BlockDamage(NamedTuple):
 class BlockCheck:
     """`aliases` say where the bytes of an address are today."""
 
-    def __init__(self, repository: str, files: pa.Table, aliases: Mapping[str, str]) -> None:
+    def __init__(self, files: pa.Table, aliases: Aliases) -> None:
         """`files` have `path` and `size`."""
         self._files = files["path"].combine_chunks()
         self._sizes = files["size"].combine_chunks()
@@ -90,14 +92,18 @@ def blocks_of(entries: pa.RecordBatch) -> pa.Table:
     return table.filter(pc.invert(pc.match_substring(table["address"], "://")))
 
 
-def moved(blocks: pa.Table, aliases: Mapping[str, str]) -> pa.Table:
-    """With the addresses that they are read from."""
-    if not aliases:
+def table_of_blocks(blocks: Iterable[Block], path: str = "") -> pa.Table:
+    rows = [(each.address, each.offset, each.size, each.sha256, path) for each in blocks if "://" not in each.address]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in BLOCKS)
+    return pa.table([pa.array(list(each), field.type) for each, field in zip(columns, BLOCKS, strict=True)], BLOCKS)
+
+
+def moved(blocks: pa.Table, aliases: Aliases) -> pa.Table:
+    """With the places that they are read from."""
+    if not len(aliases) or not len(blocks):
         return blocks
-    old = pa.array(list(aliases), pa.string())
-    at = pc.index_in(blocks["address"], value_set=old)
-    target = pa.array(list(aliases.values()), pa.string()).take(at.combine_chunks())
-    return blocks.set_column(0, "address", pc.coalesce(pa.chunked_array([target]), blocks["address"]))
+    found = resolve(blocks.combine_chunks(), aliases.table)
+    return blocks.set_column(0, "address", found["address"]).set_column(1, "offset", found["offset"]).cast(BLOCKS)
 
 
 async def check_bytes(store: Store, blocks: pa.Table) -> list[BlockDamage]:

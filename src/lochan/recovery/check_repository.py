@@ -13,15 +13,25 @@ from lochan.formats import json_file, plan_list
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import as_batch, table_of
 from lochan.formats.run import RunRef
-from lochan.recovery.blocks import BLOCKS, BlockCheck, BlockDamage, blocks_of, check_bytes, moved
+from lochan.recovery.blocks import (
+    BLOCKS,
+    BlockCheck,
+    BlockDamage,
+    blocks_of,
+    check_bytes,
+    moved,
+    table_of_blocks,
+)
 from lochan.recovery.check_journal import JournalCheck
 from lochan.recovery.findings import Finding
 from lochan.recovery.lake_files import LakeFiles
 from lochan.recovery.live_files import FileDamage, LiveCheck
+from lochan.recovery.live_set import read_aliases
 from lochan.recovery.rebuild import FoldedJournal, live_roots
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 from lochan.store.threads import for_tables
+from lochan.versioning.bodies.aliases import NO_ALIASES
 from lochan.versioning.collection.roots import all_layers
 from lochan.versioning.collection.sweep import SweepReport
 from lochan.versioning.repositories import Repository
@@ -44,6 +54,7 @@ class RepositoryCheck:
         self.bytes = 0
         self._in_file: dict[str, str] = {}  # an address that is damaged -> the file that names it
         self._blocks: list[pa.Table] = []
+        self._aliases = NO_ALIASES
 
     async def check(self) -> list[Finding]:
         id, name = self.repository.id, self.repository.name
@@ -55,14 +66,18 @@ class RepositoryCheck:
         # The state first, then the listing: whatever the state names was written before it was named.
         listed = await LakeFiles.listed(self._store, f"{id}/")
         self.files, self.bytes = len(listed), pc.sum(listed.table["size"]).as_py() or 0
-        blocks = BlockCheck(id, listed.table, refs.collection.aliases())
+        self._aliases, damaged = await read_aliases(self._store, id, refs)
+        for table in damaged:
+            kind = "aliases-missing" if table.is_missing else "aliases-damaged"
+            self._add(kind, f"{id}/{table.file}", "" if table.is_missing else table.what)
+        blocks = BlockCheck(listed.table, self._aliases)
         await self._check_live(refs, blocks)
         for damage in await self._confirmed(blocks):
             self._add(damage.kind, damage.address, self._where(damage))
         if blocks.more:
             self._add("data-missing", f"{id}/data/", "further files", count=blocks.more)
         if self._with_data:
-            await self._check_bytes(refs)
+            await self._check_bytes()
         await self._check_plans(refs)
         self._check_uploads(refs)
         self._check_unnamed(listed, refs)
@@ -88,10 +103,7 @@ class RepositoryCheck:
         inline = [change for change in _inline(refs) if isinstance(change, Entry)]
         if inline:
             entries("", as_batch(table_of(inline)))
-        named = pa.array(sorted(roots.addresses), pa.string())
-        zeros = pa.array([0] * len(named), pa.int64())
-        parts = pa.table([named, zeros, zeros, pa.array([b""] * len(named)), named], schema=BLOCKS)
-        blocks.add_blocks(parts.filter(pc.invert(pc.match_substring(parts["address"], "://"))))
+        blocks.add_blocks(table_of_blocks(roots.blocks, "an upload or a staged change"))
         for damage in self.live.damaged.values():
             kind = f"{damage.kind}-{'missing' if damage.is_missing else 'damaged'}"
             detail = "" if damage.is_missing else f"{damage.what}; "
@@ -124,12 +136,12 @@ class RepositoryCheck:
                 found.append(damage)
         return found
 
-    async def _check_bytes(self, refs: Refs) -> None:
+    async def _check_bytes(self) -> None:
         if not self._blocks:
             return
         import polars as pl
 
-        table = moved(pa.concat_tables(self._blocks), refs.collection.aliases())
+        table = moved(pa.concat_tables(self._blocks), self._aliases)
         self._blocks = []
         frame = pl.DataFrame(table).unique(["address", "offset", "size"]).sort("address", "offset")
         for damage in await check_bytes(self._store, frame.to_arrow().cast(BLOCKS)):

@@ -57,9 +57,7 @@ class LakeCopy:
             files.add(path)
         source = await LakeFiles.listed(self._source, f"{repository}/")
         target = await LakeFiles.listed(self._target, f"{repository}/")
-        named = pa.array(sorted(live.addresses - set(live.blocks["address"].unique().to_pylist())), pa.string())
-        plain = pa.concat_arrays([pa.array(sorted(files), pa.string()), named])
-        await self._copy_plain(self._missing(plain, source, target))
+        await self._copy_plain(self._missing(pa.array(sorted(files), pa.string()), source, target))
         await self._copy_data(live.blocks, source, target)
         return live
 

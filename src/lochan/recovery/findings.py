@@ -66,6 +66,8 @@ KINDS: dict[str, FindingKind] = {
     "range-damaged": FindingKind("some paths of commits cannot be read", _REPAIR),
     "run-missing": FindingKind("uncommitted changes cannot be read", _REPAIR),
     "run-damaged": FindingKind("uncommitted changes cannot be read", _REPAIR),
+    "aliases-missing": FindingKind("bytes that have moved cannot be found, and readers are told so", _RESTORE),
+    "aliases-damaged": FindingKind("bytes that have moved cannot be found, and readers are told so", _RESTORE),
     "plan-missing": FindingKind("the list of a garbage collection's plan is gone; nothing is deleted by it", _RESTORE),
     "plan-damaged": FindingKind("the list of a garbage collection's plan is damaged", _RESTORE),
     # --- data

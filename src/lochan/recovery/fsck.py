@@ -25,6 +25,7 @@ from lochan.recovery.check_repository import RepositoryCheck
 from lochan.recovery.findings import Finding
 from lochan.recovery.lake_files import QUARANTINE, SCRUB, LakeFiles
 from lochan.recovery.rebuild import FoldedJournal
+from lochan.recovery.rebuild_lake import kept_repositories
 from lochan.recovery.repair import Repair
 from lochan.recovery.scrub import check_report
 from lochan.store.capabilities import TemporaryFiles, capability
@@ -86,12 +87,12 @@ class Fsck:
             async for each in self._small_files():
                 yield each
         repositories = folded.state.of(Repositories) if folded else Repositories()
-        chosen = [repositories.get(name) for name in self._request.repositories] or repositories.all()
+        chosen = [repositories.get(name) for name in self._request.repositories] or kept_repositories(repositories)
         for repository in chosen:
             async for each in self._repository(repository, is_mirror):
                 yield each
         if not self._request.repositories:
-            async for each in self._besides(repositories.all()):
+            async for each in self._besides(repositories):
                 yield each
 
     async def _lake_file(self) -> tuple[LakeFile | None, Finding | None]:
@@ -157,11 +158,11 @@ class Fsck:
         return None
 
     # --- what is there besides ---
-    async def _besides(self, repositories: list[Repository]) -> AsyncIterator[Finding]:
-        known = {each.id: each.name for each in repositories}
+    async def _besides(self, repositories: Repositories) -> AsyncIterator[Finding]:
+        known = {each.id: each.name for each in kept_repositories(repositories)}
         async for folder in _folders(self._store):
             listed = await LakeFiles.listed(self._store, folder)
-            if _is_repository(folder) and folder[:-1] not in known:
+            if _is_repository(folder) and not repositories.knows(folder[:-1]):
                 total = pc.sum(listed.table["size"]).as_py() or 0
                 yield Finding(kind="repository-unnamed", path=folder, count=len(listed), bytes=total)
                 continue

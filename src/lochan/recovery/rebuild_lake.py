@@ -30,6 +30,12 @@ from lochan.versioning.repositories import Repositories, Repository
 LAKE = "_lake"
 
 
+def kept_repositories(repositories: Repositories) -> list[Repository]:
+    """Those that have a name, and deleted ones that can be restored."""
+    deleted = [each.repository for each in repositories.deleted() if not each.list]
+    return [*repositories.all(), *sorted(deleted, key=lambda each: each.id)]
+
+
 class RebuildRequest(NamedTuple):
     repositories: Sequence[str] = ()  # names; none: all, and the lake's own journal
     check: bool = False  # only compare, and write nothing

@@ -17,6 +17,7 @@ from lochan.journal.state import State, StatePart
 from lochan.recovery.backup import KEYS, BackupManifest, JournalEnd, read_manifest
 from lochan.recovery.copy_lake import LakeCopy
 from lochan.recovery.journal_walk import JournalWalk, list_journal
+from lochan.recovery.rebuild_lake import kept_repositories
 from lochan.recovery.replay import Replay
 from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories
@@ -38,7 +39,7 @@ class RestoredLake:
         await self._check_target(manifest)
         await self._target.put(MARK, json_file.seal(_Mark(manifest.lake)))
         state = await state_at(self._backup, LAKE, manifest.journals[LAKE], (Repositories, AccessState))
-        for repository in state.of(Repositories).all():
+        for repository in kept_repositories(state.of(Repositories)):
             end = manifest.journals[repository.id]
             own = await state_at(self._backup, repository.id, end, (Refs,))
             await self._copy.copy_repository(repository.id, own.of(Refs))

@@ -7,6 +7,7 @@ from lochan.errors import Corrupt
 from lochan.recovery.backup import BackupManifest, read_manifest
 from lochan.recovery.blocks import check_bytes
 from lochan.recovery.live_set import live_set
+from lochan.recovery.rebuild_lake import kept_repositories
 from lochan.recovery.restore import LAKE, state_at
 from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories
@@ -19,7 +20,7 @@ async def verify_backup(backup: Store) -> BackupManifest:
     manifest = await read_manifest(backup)
     known = {path for path, _ in manifest.lost}
     state = await state_at(backup, LAKE, manifest.journals[LAKE], (Repositories, AccessState))
-    for repository in state.of(Repositories).all():
+    for repository in kept_repositories(state.of(Repositories)):
         own = await state_at(backup, repository.id, manifest.journals[repository.id], (Refs,))
         live = await live_set(backup, repository.id, own.of(Refs))
         damaged = [f"{repository.id}/{each.file}" for each in live.damaged]
