@@ -142,7 +142,7 @@ VERBS = (
     Verb("Lake", "fsck", _S, "fsck", "POST fsck", _MAINTAIN),
     Verb("Lake", "rebuild", _S, "rebuild", "POST rebuild", _MAINTAIN, local="to"),
     Verb("Lake", "scrub", _S, "scrub", "POST scrub", _MAINTAIN),
-    Verb("Lake", "backup", _S, "backup", "POST backup", _MAINTAIN, local="destination"),
+    Verb("Lake", "backup", _S, "backup", local="*"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
     Verb("Lake", "access", _H),

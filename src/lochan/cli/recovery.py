@@ -79,9 +79,9 @@ def _finding(each: "FindingInfo") -> str:
     help="Where records are checked: in this process, or on Spark for long journals.",
 )
 def rebuild_command(repositories: tuple[str, ...], check: bool, missing: bool, to: str, engine: str, form: str) -> None:
-    """Make the derived files of the lake, or of some repositories, again from the primary ones.
+    """Make the derived files of the lake again from the primary ones.
 
-    Derived are checkpoints, compacted runs, and the trees of commits, merges, reverts, cherry-picks and rebases. They
+    REPO limits it to some repositories. Derived are checkpoints, compacted runs, and the trees of commits, merges, reverts, cherry-picks and rebases. They
     are made from the journal and the files that it names, and get the same names. What is missing or damaged is
     written; a damaged file is moved aside first.
 
@@ -120,9 +120,9 @@ def _show_parts(parts: tuple["RebuildPart", ...]) -> None:
     "--for", "duration", metavar="TIME", default="", help="How long to read, such as 10m. Default: to the end."
 )
 def scrub_command(repositories: tuple[str, ...], rate: str, duration: str, form: str) -> None:
-    """Read the data of the lake, or of some repositories, and compare it with its SHA-256.
+    """Read the data of the lake, and compare it with its SHA-256.
 
-    The next scrub goes on where this one ended, also after a kill. After the last file a new round begins. What is
+    REPO limits it to some repositories. The next scrub goes on where this one ended, also after a kill. After the last file a new round begins. What is
     found is in the log, and in _lake/scrub/. The exit code is 8 if something is damaged.
     """
     from lochan.cli.options import seconds

@@ -81,7 +81,7 @@ KINDS: dict[str, FindingKind] = {
     "file-unnamed": FindingKind("nothing names these files: writes that broke off, or old versions", _COLLECT, NOTE),
     "repository-unnamed": FindingKind(
         "a folder of a repository that was deleted, or was never finished",
-        "`lochan gc --deleted` collects it once it can no longer be restored",
+        "`lochan gc run --deleted` finds it, and collects it later",
         NOTE,
     ),
     "upload-open": FindingKind("a multipart upload was begun and never finished", "abort it, or let it expire", NOTE),

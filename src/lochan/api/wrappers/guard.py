@@ -137,7 +137,8 @@ def _check_local(call: VerbCall) -> None:
     verb = call.verb
     given = call.arguments.get(verb.local) if verb.local else None
     several = given if isinstance(given, list | tuple) else (given,)
-    is_file = any(isinstance(each, PathLike) or (verb.name == "load" and isinstance(each, str)) for each in several)
+    is_text = verb.name in ("load", "rebuild")
+    is_file = any(isinstance(each, PathLike) or (is_text and isinstance(each, str) and each != "") for each in several)
     if verb.local == "*":
         raise Refused(
             f"{verb.noun}.{verb.name} is not served to users of a server",
