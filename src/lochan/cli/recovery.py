@@ -81,9 +81,9 @@ def _finding(each: "FindingInfo") -> str:
 def rebuild_command(repositories: tuple[str, ...], check: bool, missing: bool, to: str, engine: str, form: str) -> None:
     """Make the derived files of the lake again from the primary ones.
 
-    REPO limits it to some repositories. Derived are checkpoints, compacted runs, and the trees of commits, merges, reverts, cherry-picks and rebases. They
-    are made from the journal and the files that it names, and get the same names. What is missing or damaged is
-    written; a damaged file is moved aside first.
+    REPO limits it to some repositories. Derived are checkpoints, compacted runs, and the trees of commits, merges,
+    reverts, cherry-picks and rebases. They are made from the journal and the files that it names, and get the same
+    names. What is missing or damaged is written; a damaged file is moved aside first.
 
     It stops where a journal breaks off, and lists what cannot be made again. The exit code is 8 then.
     """
@@ -122,8 +122,8 @@ def _show_parts(parts: tuple["RebuildPart", ...]) -> None:
 def scrub_command(repositories: tuple[str, ...], rate: str, duration: str, form: str) -> None:
     """Read the data of the lake, and compare it with its SHA-256.
 
-    REPO limits it to some repositories. The next scrub goes on where this one ended, also after a kill. After the last file a new round begins. What is
-    found is in the log, and in _lake/scrub/. The exit code is 8 if something is damaged.
+    REPO limits it to some repositories. The next scrub goes on where this one ended, also after a kill. After the last
+    file a new round begins. What is found is in the log, and in _lake/scrub/. The exit code is 8 if something is damaged.
     """
     from lochan.cli.options import seconds
     from lochan.cli.session import on_lake
