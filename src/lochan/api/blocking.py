@@ -448,6 +448,8 @@ class Lake(Blocking[lake.Lake]):
     load_sources = _waits(lake.Lake.load_sources)
     explain = _waits(lake.Lake.explain)
     upkeep = _iterates(lake.Lake.upkeep)
+    upkeep_status = _waits(lake.Lake.upkeep_status)
+    run_upkeep = _iterates(lake.Lake.run_upkeep)
     usage = _waits(lake.Lake.usage)
     compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)

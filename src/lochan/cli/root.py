@@ -26,6 +26,7 @@ VERBS = {
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
         "dedupe": "lochan.cli.storage:dedupe_command",
+        "upkeep": "lochan.cli.upkeep:group",
         "usage": "lochan.cli.usage:group",
     },
     "Repositories and branches": {

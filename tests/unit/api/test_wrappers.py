@@ -109,6 +109,10 @@ CASES = {
     ),
     "Lake.events": Case(lambda it: it.events("shop", last=1), f"fs:ReadEvents {SHOP}\nfs:ReadObject {SHOP}/*"),
     "Lake.upkeep": Case(lambda it: it.upkeep(pools=["logs"]), f"fs:CollectGarbage {LOGS}\nfs:WriteObject {LOGS}/*"),
+    "Lake.upkeep_status": Case(lambda it: it.upkeep_status(), "lake:ReadEvents lake"),
+    "Lake.run_upkeep": Case(
+        lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
+    ),
     "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
     "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
@@ -293,7 +297,7 @@ CASES = {
     "Branch.link": Case(
         lambda it: main(it).link("new", "file:///nothing"),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/new",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.link_address": Case(
         lambda it: main(it).link_address("new", "nothing"), f"fs:WriteObject {MAIN}/object/new", fails=Refused
@@ -301,22 +305,22 @@ CASES = {
     "Branch.import_files": Case(
         lambda it: main(it).import_files([ImportSource("file:///nothing", "in/")], MESSAGE),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.try_import": Case(
         lambda it: main(it).try_import([ImportSource("file:///nothing", "in/")]),
         f"fs:Import {MAIN}\nfs:ReadObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.ingest": Case(
         lambda it: main(it).ingest(ImportSource("file:///nothing", "in/"), MESSAGE),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/in/*\nfs:DeleteObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.ingest_diff": Case(
         lambda it: main(it).ingest_diff(ImportSource("file:///nothing", "in/")),
         f"fs:Import {MAIN}\nfs:ReadObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.stash": Case(lambda it: main(it).stash("it"), f"fs:StashChanges {MAIN}"),
     "Branch.pop_stash": Case(lambda it: main(it).pop_stash(_STASHED[0]), f"fs:StashChanges {MAIN}", fails=Dirty),
