@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lochan.api.options import EngineOptions
 from lochan.api.session import Session
-from lochan.api.upkeep import BranchUpkeep, JournalUpkeep, compact_pools, expire_uploads, trim_journals
+from lochan.api.upkeep import BranchUpkeep, JournalUpkeep, compact_pools, expire_tokens, expire_uploads, trim_journals
 from lochan.clock import Clock
 from lochan.errors import LochanError
 from lochan.ids import Ids
@@ -36,7 +36,8 @@ _log = logging.getLogger("lochan.server")
 
 
 async def keep_expiring(session: Session, clock: Clock, ids: Ids, days: float) -> None:
-    """Aborts uploads that are older, so that their parts can be collected, until it is cancelled."""
+    """Aborts uploads that are older, and gives up address tokens that have expired, so that their files can be
+    collected, until it is cancelled."""
     await _repeat("abort old uploads", clock, ids, _EVERY_S, lambda: expire(session, clock.wall() - round(days * DAY)))
 
 
@@ -67,6 +68,7 @@ async def expire(session: Session, before: int) -> int:
     for each in await session.lake.repositories():
         try:
             count += await expire_uploads(session, each.name, before)
+            await expire_tokens(session, each.name)
         except (LochanError, OSError) as error:  # one that is damaged, or deleted meanwhile, does not stop the rest
             _log.warning("could not abort the old uploads of %s: %s", each.name, error)
     return count
