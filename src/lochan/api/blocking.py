@@ -29,6 +29,7 @@ from lochan.api import (
     ref,
     repository,
     snapshot,
+    storage,
     workspace,
     writable,
 )
@@ -284,6 +285,15 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     run = _waits(collection.GarbageCollection.run)
 
 
+class Storage(Blocking[storage.Storage]):
+    duplicates = _waits(storage.Storage.duplicates)
+    dedupe = _waits(storage.Storage.dedupe)
+    sparse_files = _waits(storage.Storage.sparse_files)
+    repack = _waits(storage.Storage.repack)
+    coalesce = _waits(storage.Storage.coalesce)
+    dangling = _waits(storage.Storage.dangling)
+
+
 class DeletedCollection(Blocking[deleted.DeletedCollection]):
     status = _waits(deleted.DeletedCollection.status)
     plan = _waits(deleted.DeletedCollection.plan)
@@ -299,6 +309,10 @@ class _AnyRepository(Blocking[Repository_co]):
     @property
     def gc(self) -> GarbageCollection:
         return GarbageCollection(self._noun.gc, self._runtime)
+
+    @property
+    def storage(self) -> Storage:
+        return Storage(self._noun.storage, self._runtime)
 
     show = _waits(repository.Repository.show)
     branches = _iterates(repository.Repository.branches)
@@ -435,6 +449,8 @@ class Lake(Blocking[lake.Lake]):
     load_sources = _waits(lake.Lake.load_sources)
     explain = _waits(lake.Lake.explain)
     upkeep = _iterates(lake.Lake.upkeep)
+    upkeep_status = _waits(lake.Lake.upkeep_status)
+    run_upkeep = _iterates(lake.Lake.run_upkeep)
     usage = _waits(lake.Lake.usage)
     compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)

@@ -144,10 +144,12 @@ class GarbageCollection:
         """Lists what nothing names and was written before the last plan. From now on nothing can name it again, for
         ever. Raises Refused if the last plan is younger than the grace, or is neither swept nor abandoned; Corrupt if
         something that is alive cannot be read: then nothing is listed."""
+        from lochan.versioning.collection.alias_maker import drop_aliases
         from lochan.versioning.collection.plan import plan
 
         async with self._session.opened(self.name) as repository:
             made = await plan(repository, self._session.lake.id, _limits(grace_hours), actor=self._session.actor)
+            await drop_aliases(repository, self._session.lake.id, actor=self._session.actor)
             return _planned(made.number, made.dead)
 
     async def sweep(self, grace_hours: float = GRACE_HOURS, *, confirmed: bool = False) -> SweepResult:

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from lochan.api.collection import PlanResult
 
 
-@click.group("gc", cls=LazyGroup)
+_STORAGE = {
+    "dangling": "lochan.cli.storage:dangling_command",
+    "repack": "lochan.cli.storage:repack_command",
+}
+
+
+@click.group("gc", cls=LazyGroup, verbs=_STORAGE)
 def group() -> None:
     """Remove what nothing names any more.
 

@@ -136,6 +136,8 @@ def _repository(event: Event) -> str:
             return f"renamed repository {event.id} to {event.to}"
         case lake.RepositoryDeleted():
             return f"deleted repository {event.id}"
+        case lake.UpkeepStarted():
+            return f"began upkeep: {event.task}"
         case lake.RepositoryRestored():
             return f"restored repository {event.id} as {event.name}"
         case lake.RepositoryFound():
