@@ -267,7 +267,7 @@ VERBS = (
     Verb("Ref", "list_pages", _R, "fs ls", "GET objects/pages", _LIST, _VISIBLE),
     Verb("Ref", "list_table", _R, local="*"),
     Verb("Ref", "snapshot", _R, local="*"),
-    Verb("Ref", "open", _R, needs=_READ),
+    Verb("Ref", "open", _R, route="GET objects/body", needs=_READ),
     Verb("Ref", "stat", _R, "fs stat", "GET objects/stat", _READ),
     Verb("Ref", "details", _R, "fs stat", "GET objects/details", _READ),
     Verb("Ref", "stream", _R, "fs cat", "GET objects/stream", _READ),
@@ -332,7 +332,7 @@ VERBS = (
     Verb("Branch", "commit", _W, "commit", "POST commits", ("fs:CreateCommit {self}",)),
     Verb("Branch", "reset", _W, "reset", "POST reset", ("fs:ResetBranch {self}", "fs:ReadCommit {to?}")),
     Verb("Branch", "address", _W, "fs address", "POST objects/address", _WRITE),
-    Verb("Branch", "link", _W, "fs link", "POST objects/link", (*_IMPORT, *_WRITE)),
+    Verb("Branch", "link", _W, "fs link", "POST objects/link", (*_IMPORT, *_WRITE), local="url"),
     Verb("Branch", "link_address", _W, "fs link", "PUT objects/address", _WRITE),
     Verb(
         "Branch",
@@ -341,6 +341,7 @@ VERBS = (
         "import",
         "POST import",
         (*_IMPORT, "fs:WriteObject {self}/object/{sources.prefix}*"),
+        local="sources",
     ),
     Verb(
         "Branch",
@@ -349,6 +350,7 @@ VERBS = (
         "import",
         "POST import/try",
         (*_IMPORT, "fs:ReadObject {self}/object/{sources.prefix}*"),
+        local="sources",
     ),
     Verb(
         "Branch",
@@ -357,6 +359,7 @@ VERBS = (
         "ingest commit",
         "POST ingest",
         (*_IMPORT, "fs:WriteObject {self}/object/{source.prefix}*", "fs:DeleteObject {self}/object/{source.prefix}*"),
+        local="source",
     ),
     Verb(
         "Branch",
@@ -365,6 +368,7 @@ VERBS = (
         "ingest diff",
         "POST ingest/diff",
         (*_IMPORT, "fs:ReadObject {self}/object/{source.prefix}*"),
+        local="source",
     ),
     Verb("Branch", "stash", _W, "stash push", "POST stashes", _STASH),
     Verb("Branch", "pop_stash", _W, "stash pop", "POST stashes/pop", _STASHED),

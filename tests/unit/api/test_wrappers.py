@@ -287,7 +287,7 @@ CASES = {
     "Branch.link": Case(
         lambda it: main(it).link("new", "file:///nothing"),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/new",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.link_address": Case(
         lambda it: main(it).link_address("new", "nothing"), f"fs:WriteObject {MAIN}/object/new", fails=Refused
@@ -295,22 +295,22 @@ CASES = {
     "Branch.import_files": Case(
         lambda it: main(it).import_files([ImportSource("file:///nothing", "in/")], MESSAGE),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.try_import": Case(
         lambda it: main(it).try_import([ImportSource("file:///nothing", "in/")]),
         f"fs:Import {MAIN}\nfs:ReadObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.ingest": Case(
         lambda it: main(it).ingest(ImportSource("file:///nothing", "in/"), MESSAGE),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/in/*\nfs:DeleteObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.ingest_diff": Case(
         lambda it: main(it).ingest_diff(ImportSource("file:///nothing", "in/")),
         f"fs:Import {MAIN}\nfs:ReadObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.stash": Case(lambda it: main(it).stash("it"), f"fs:StashChanges {MAIN}"),
     "Branch.pop_stash": Case(lambda it: main(it).pop_stash(_STASHED[0]), f"fs:StashChanges {MAIN}", fails=Dirty),

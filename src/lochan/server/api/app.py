@@ -46,7 +46,7 @@ def api(listener: Listener) -> Middleware:
         finally:
             for chore in chores:
                 chore.cancel()
-            await asyncio.gather(opened.queries.close(), opened.spark.stop())
+            await asyncio.gather(opened.queries.close(), opened.spark.stop(), opened.imports.close())
             await asyncio.wait(chores)
             await opened.usage.close()
             if log is not None:
