@@ -115,7 +115,7 @@ def test_one_that_is_restored_while_it_expires_is_no_alarm(tmp_path: Path) -> No
         again = await place.lake.restore_repository("shop")
         with pytest.raises(Refused, match="was restored meanwhile"):
             await deleted.expire_deleted(place.opened, age, actor=ANN)
-        assert await again.branch().get("a") == b"1"
+        assert await again.branch().read("a") == b"1"
         await place.lake.close()
 
     run(play())
