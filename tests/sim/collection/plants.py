@@ -76,7 +76,7 @@ def _every_file(self: Any, repository: Any, lake: str, cut: int, files: pa.Table
     self.files = files
 
 
-_collector_init = plans._Collector.__init__
+_collector_init = plans.Collector.__init__
 
 
 def _unseen(self: Any, refs: Refs) -> Sequence[Any]:
@@ -101,11 +101,11 @@ async def _at_once(*_: Any) -> None:
 
 
 # --- G6 --------------------------------------------------------------------------------------------------------------
-def _all_layers_but_deleted(refs: Any) -> Iterator[tuple[tuple[str, ...], Layers]]:
-    return ((key, layers) for key, layers in _all_layers(refs) if key[0] != "deleted")
+def all_layers_but_deleted(refs: Any) -> Iterator[tuple[tuple[str, ...], Layers]]:
+    return ((key, layers) for key, layers in all_layers(refs) if key[0] != "deleted")
 
 
-_all_layers = roots._all_layers
+all_layers = roots.all_layers
 
 
 def _expire_anything(refs: Any, event: Expired, at: EventPosition) -> None:
@@ -190,7 +190,7 @@ def _none_is_dead(self: LiveMarks, files: pa.Table, *_: Any) -> pa.Table:
 
 PLANTS: dict[str, Plant] = {
     "G1: a range is used again because its file is there": _changed((trees, "Ranges", _NamedByContent)),
-    "G2: files that are younger than the cut are listed": _changed((plans._Collector, "__init__", _every_file)),
+    "G2: files that are younger than the cut are listed": _changed((plans.Collector, "__init__", _every_file)),
     "G2: what came since the marks is not looked at": _changed((plans._Append, "decide", _unseen)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G3: only until the plan is reported": _changed((Collection, "check_first", _first_while_planned)),
@@ -198,7 +198,7 @@ PLANTS: dict[str, Plant] = {
     "G4: only until the plan is reported": _changed((Collection, "check_derived", _derived_while_planned)),
     "G5: a plan is swept at once": _changed((sweep, "_check_age", _at_once)),
     "G6: a branch is made from an expired commit": _changed((Refs, "commit", Refs.recorded)),
-    "G6: what a deleted branch had staged is no root": _changed((roots, "_all_layers", _all_layers_but_deleted)),
+    "G6: what a deleted branch had staged is no root": _changed((roots, "all_layers", all_layers_but_deleted)),
     "G6: heads and tags expire": _changed((refs_module, "_HANDLERS", _HANDLERS)),
     "G7: anything may be an alias": _changed((Collection, "add_alias", _any_alias)),
     "G7: an alias may lead to an alias": _changed((Collection, "add_alias", _alias_to_an_alias)),
