@@ -74,6 +74,8 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
 _COLLECT = ("fs:CollectGarbage {self}",)
+_DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
+_MAINTAIN = ("lake:Maintain lake",)
 _ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
 _ERASE_ALL = "fs:DeleteRepository repository/*"
 _PROTECT = ("fs:ProtectBranch {self}",)
@@ -148,6 +150,10 @@ VERBS = (
     Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
     Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
+    Verb("Lake", "fsck", _S, "fsck", "POST fsck", _MAINTAIN),
+    Verb("Lake", "rebuild", _S, "rebuild", "POST rebuild", _MAINTAIN, local="to"),
+    Verb("Lake", "scrub", _S, "scrub", "POST scrub", _MAINTAIN),
+    Verb("Lake", "backup", _S, "backup", local="*"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
     Verb("Lake", "access", _H),
@@ -247,7 +253,15 @@ VERBS = (
     Verb("GarbageCollection", "sweep", _S, "gc sweep", "POST sweep", _COLLECT),
     Verb("GarbageCollection", "abandon", _S, "gc abandon", "POST abandon", _COLLECT),
     Verb("GarbageCollection", "status", _R, "gc report", "GET", _READ_REPOSITORY),
-    Verb("GarbageCollection", "run", _S, "gc run", "POST run", _COLLECT),
+    Verb("GarbageCollection", "drop", _S, "gc drop", "POST drop", (*_COLLECT, *_DROP)),
+    Verb(
+        "GarbageCollection",
+        "run",
+        _S,
+        "gc run",
+        "POST run",
+        (*_COLLECT, *(f"{each} if drops" for each in _DROP)),
+    ),
     Verb("DeletedCollection", "status", _R, "gc report", "GET", ("fs:CollectGarbage deleted:names",)),
     Verb("DeletedCollection", "plan", _S, "gc plan", "POST plan", _ERASE),
     Verb("DeletedCollection", "sweep", _S, "gc sweep", "POST sweep", _ERASE),

@@ -111,11 +111,11 @@ async def _at_once(*_: Any) -> None:
 
 
 # --- G6 --------------------------------------------------------------------------------------------------------------
-def _all_layers_but_deleted(refs: Any) -> Iterator[tuple[tuple[str, ...], Layers]]:
-    return ((key, layers) for key, layers in _all_layers(refs) if key[0] != "deleted")
+def all_layers_but_deleted(refs: Any) -> Iterator[tuple[tuple[str, ...], Layers]]:
+    return ((key, layers) for key, layers in all_layers(refs) if key[0] != "deleted")
 
 
-_all_layers = roots._all_layers
+all_layers = roots.all_layers
 
 
 def _expire_anything(refs: Any, event: Expired, at: EventPosition) -> None:
@@ -159,7 +159,7 @@ PLANTS: dict[str, Plant] = {
     "G4: only until the plan is reported": _changed((Collection, "check_derived", _derived_while_planned)),
     "G5: a plan is swept at once": _changed((sweep, "_check_age", _at_once)),
     "G6: a branch is made from an expired commit": _changed((Refs, "commit", Refs.recorded)),
-    "G6: what a deleted branch had staged is no root": _changed((roots, "_all_layers", _all_layers_but_deleted)),
+    "G6: what a deleted branch had staged is no root": _changed((roots, "all_layers", all_layers_but_deleted)),
     "G6: heads and tags expire": _changed((refs_module, "_HANDLERS", _HANDLERS)),
     "G7: anything may be an alias": _changed((Collection, "add_alias", _any_alias)),
     "G7: an alias may lead to an alias": _changed((Collection, "add_alias", _alias_to_an_alias)),

@@ -113,6 +113,10 @@ CASES = {
     "Lake.run_upkeep": Case(
         lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
     ),
+    "Lake.fsck": Case(lambda it: it.fsck(), "lake:Maintain lake"),
+    "Lake.rebuild": Case(lambda it: it.rebuild(check=True), "lake:Maintain lake"),
+    "Lake.scrub": Case(lambda it: it.scrub(), "lake:Maintain lake"),
+    "Lake.backup": Case(lambda it: it.backup("/nowhere"), "", local=True),
     "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
     "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
@@ -166,7 +170,14 @@ CASES = {
     "GarbageCollection.sweep": Case(lambda it: shop(it).gc.sweep(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.abandon": Case(lambda it: shop(it).gc.abandon(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.status": Case(lambda it: shop(it).gc.status(), f"fs:ReadRepository {SHOP}"),
-    "GarbageCollection.run": Case(lambda it: shop(it).gc.run(), f"fs:CollectGarbage {SHOP}"),
+    "GarbageCollection.drop": Case(
+        lambda it: shop(it).gc.drop(),
+        f"fs:CollectGarbage {SHOP}\nfs:DeleteObject {SHOP}/branch/*\nfs:CreateCommit {SHOP}/branch/*",
+    ),
+    "GarbageCollection.run": Case(
+        lambda it: shop(it).gc.run(),
+        f"fs:CollectGarbage {SHOP}\nfs:DeleteObject {SHOP}/branch/*\nfs:CreateCommit {SHOP}/branch/*",
+    ),
     "Pool.load": Case(lambda it: logs(it).load([{"n": 9}]), f"fs:WriteObject {OBJECTS}*\nfs:CreateCommit {ROWS}"),
     "Pool.load_engine": Case(lambda it: logs(it).load_engine([]), "", local=True),
     "Pool.load_files": Case(lambda it: logs(it).load_files([]), "", local=True),

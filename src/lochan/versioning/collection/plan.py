@@ -66,10 +66,14 @@ async def preview(repository: OpenRepository, lake: str, limits: CollectionLimit
     nothing."""
     now = await store_time(repository.store, repository.repository.id)
     found = await Collector.at(repository, lake, NEVER)
-    old = pc.less_equal(
-        found.files["modified"], pa.scalar(round((now - limits.grace_s) * 1e6), pa.timestamp("us", "UTC"))
-    )
-    return found.dead(found.files.filter(old))
+    refs, _ = await repository.refs()
+    age_s = max(limits.grace_s, refs.collection.retention.block_days * _DAY_S)
+    return found.dead(written_before(found.files, now - age_s))
+
+
+def written_before(files: pa.Table, moment: float) -> pa.Table:
+    """By the store's clock, in seconds since 1970."""
+    return files.filter(pc.less_equal(files["modified"], pa.scalar(round(moment * 1e6), pa.timestamp("us", "UTC"))))
 
 
 async def plan(
@@ -83,6 +87,9 @@ async def plan(
         )
     await _check_cut(repository, refs, limits)
     collector = await Collector.at(repository, lake, refs.collection.plan)
+    if refs.collection.retention.block_days:  # a rule: dangling files wait for longer
+        now = await store_time(repository.store, repository.repository.id)
+        collector.files = written_before(collector.files, now - refs.collection.retention.block_days * _DAY_S)
     for _ in range(_STEPS_MAX):
         dead = collector.dead(collector.files)
         file, data = plan_list.encode(dead.head, dead.files)
