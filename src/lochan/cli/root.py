@@ -27,8 +27,6 @@ VERBS = {
         "gc": "lochan.cli.gc:group",
         "dedupe": "lochan.cli.storage:dedupe_command",
         "upkeep": "lochan.cli.upkeep:group",
-        "upkeep": "lochan.cli.upkeep:group",
-        "dedupe": "lochan.cli.storage:dedupe_command",
         "fsck": "lochan.cli.recovery:fsck_command",
         "rebuild": "lochan.cli.recovery:rebuild_command",
         "scrub": "lochan.cli.recovery:scrub_command",
