@@ -374,6 +374,15 @@ class Lake:
             self._outside = OutsideFiles(self._world.open_store, self._world.may_name or anything)
         return self._outside
 
+    def other_store(self, url: str) -> Store:
+        """A store outside the lake, opened with the same credentials. Raises Refused where the opener of the lake gave
+        no way to reach others."""
+        from lochan.errors import Refused
+
+        if self._world.open_store is None:
+            raise Refused("other stores cannot be reached from here", hint="open the lake from a configuration")
+        return self._world.open_store(url)
+
     async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
         """The trimming that writers of a journal do, for all journals of the lake, or for those of these repositories:
         full groups of records are packed, and what they replace goes with old checkpoints. One that fails does not stop

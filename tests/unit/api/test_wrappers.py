@@ -113,6 +113,10 @@ CASES = {
     "Lake.run_upkeep": Case(
         lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
     ),
+    "Lake.fsck": Case(lambda it: it.fsck(), "lake:Maintain lake"),
+    "Lake.rebuild": Case(lambda it: it.rebuild(check=True), "lake:Maintain lake"),
+    "Lake.scrub": Case(lambda it: it.scrub(), "lake:Maintain lake"),
+    "Lake.backup": Case(lambda it: it.backup("/nowhere"), "", local=True),
     "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
     "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),

@@ -97,6 +97,10 @@ class Collection(FoldTables):
         """The file with the plan's list, below the repository; "" if no event has named it."""
         return self._lists.get(plan) or ""
 
+    def lists(self) -> list[tuple[int, str]]:
+        """Every plan with the file of its list."""
+        return sorted(self._lists.items())
+
     @property
     def retention(self) -> RetentionSet:
         return self._retention.get(_ON) or RetentionSet()
