@@ -100,6 +100,7 @@ class RepositoryCheck:
         roots = live_roots(self.folded.state, id)
         self.live = LiveCheck(self._store, id, for_tables(), entries)
         await self.live.check(roots.trees, roots.runs)
+        await self.live.check_inputs(refs)
         inline = [change for change in _inline(refs) if isinstance(change, Entry)]
         if inline:
             entries("", as_batch(table_of(inline)))
@@ -114,6 +115,9 @@ class RepositoryCheck:
         assert self.folded is not None and self.live is not None
         refs = self.folded.state.of(Refs)
         if damage.kind == "run":
+            made = {id for id, runs in refs.input_table.items() if any(run.file == damage.file for run in runs)}
+            if made:
+                return _listed("only needed to make again", [f"commit {id[:12]}" for id in sorted(made)])
             return _listed("staged on", _stagings(refs, damage.file))
         if damage.kind == "metarange":
             return _listed("all paths of", _commits(refs, {damage.file}))

@@ -27,6 +27,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _Rows = tuple[str, pa.RecordBatch | None]  # of a file
+from lochan.versioning.state.refs import Refs
+
 MISSING = "missing"
 _WIDTH = 4
 
@@ -65,6 +67,17 @@ class LiveCheck:
                 ranges += named
         await self.check_ranges(ranges)
         await self._each(self._check_run, {each.file: each for each in runs if each.file not in self.files})
+
+    async def check_inputs(self, refs: Refs) -> None:
+        """Runs that commits were made from, and can be made again from. What they name need not be there any more; nor
+        need they themselves, where an older version has collected them."""
+        runs = {run.file: run for _, runs in refs.input_table.items() for run in runs if run.file not in self.files}
+        async with aclosing(map_ahead(self._check_run, runs.values(), _WIDTH)) as found:
+            async for file, batch in found:
+                if batch is None and self.damaged[file].is_missing:
+                    del self.damaged[file]
+                else:
+                    self.files.add(file)
 
     async def check_ranges(self, ranges: Iterable[RangeRef]) -> None:
         await self._each(self._check_range, {each.file: each for each in ranges if each.file not in self.files})

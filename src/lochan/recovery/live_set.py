@@ -47,6 +47,7 @@ async def live_set(store: Store, repository: str, refs: Refs) -> LiveSet:
     aliases, damaged = await read_aliases(store, repository, refs)
     check = LiveCheck(store, repository, for_tables(), lambda file, batch: tables.append(blocks_of(batch)))
     await check.check(roots.trees, roots.runs)
+    await check.check_inputs(refs)
     if staged:
         tables.append(blocks_of(as_batch(table_of(staged))))
     tables.append(table_of_blocks(block for upload in refs.uploads.all() for block in _parts(refs, upload.id)))

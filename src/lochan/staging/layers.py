@@ -52,6 +52,12 @@ class Fresh(msgspec.Struct, frozen=True):
     runs: tuple[RunRef, ...]  # including those that compaction made from older changes
 
 
+def primary_runs(runs: Iterable[RunRef]) -> tuple[RunRef, ...]:
+    """Runs that changes came in, and not only what events say was merged. A commit of them can be made again only while
+    they are there."""
+    return tuple(msgspec.structs.replace(run, primary=True) for run in runs)
+
+
 class Layers(msgspec.Struct, frozen=True):
     items: tuple[Layer | Seal, ...] = ()
     next: int = 1  # the position of the next inline change; never decreases, so a position is never used twice
@@ -187,6 +193,8 @@ class Layers(msgspec.Struct, frozen=True):
         newest = self.items[stop - 1]
         rest = newest.beyond(dict(inputs.spans)[newest.first]) if isinstance(newest, Inline) else None
         kept = () if rest is None else (rest,)
+        if any(isinstance(item, RunRef) and item.primary for item in self.items[start:stop]):
+            outputs = primary_runs(outputs)
         return self._with((*self.items[:start], *outputs, *kept, *self.items[stop:]))
 
     def lower(self, inputs: Inputs) -> tuple[Layer, ...]:

@@ -65,7 +65,7 @@ class RootScan:
             tuple({tree.file: tree for tree in trees if tree.file and tree.file not in self._trees}.values()),
             tuple({run.file: run for run in runs if run.file not in self._runs}.values()),
             frozenset((*blocks, *_uploaded(refs))),
-            frozenset(refs.collection.alias_tables),
+            frozenset((*refs.collection.alias_tables, *(run.file for run in self._inputs(refs)))),
             frozenset(self._folders(refs)),
         )
 
@@ -74,6 +74,12 @@ class RootScan:
             if id not in self._commits and not refs.collection.has_expired(id):
                 commit = refs.recorded(id)
                 yield TreeRef(commit.tree, commit.tree_file)
+
+    def _inputs(self, refs: RefsState) -> Iterator[RunRef]:
+        """Runs that a commit can be made again from. What their entries name is not kept for their sake."""
+        for id, runs in refs.input_table.items():
+            if id not in self._commits:
+                yield from runs
 
     def _folders(self, refs: RefsState) -> Iterator[str]:
         yield from (held.address for _, held in refs.collection.all_held() if held.address)

@@ -26,6 +26,7 @@ from lochan.formats.repository_events import (
     UploadAborted,
     UploadOpened,
 )
+from lochan.formats.run import RunRef
 from lochan.formats.workspace_events import WorkspaceOpened
 from lochan.journal.state import EventPosition, StatePart
 from lochan.versioning.repositories import FILES, POOL
@@ -57,6 +58,7 @@ class DumpedRefs(msgspec.Struct, frozen=True, array_like=True):
     kind: str = FILES
     brought: list[str] = []  # ids of commits
     expired: bytes = b""  # a bit for each row of the commits
+    inputs: dict[str, tuple[RunRef, ...]] = {}  # by the commit that was made from them
 
 
 def dump_refs(refs: RefsState) -> "DumpedRefs":
@@ -75,6 +77,7 @@ def dump_refs(refs: RefsState) -> "DumpedRefs":
         refs.kind,
         sorted(id for id, _ in refs.brought_table.items()),
         refs.collection.expired_commits.dump(commits),
+        dict(sorted(refs.input_table.items())),
     )
 
 
@@ -96,6 +99,8 @@ def load_refs(refs: RefsState, dumped: msgspec.Raw) -> None:
     refs.uploads.load(state.uploads)
     refs.reflog.load(state.reflog)
     refs.kind_table.put("", state.kind)
+    for id, runs in state.inputs.items():
+        refs.input_table.put(id, runs)
     for id in state.brought:
         refs.brought_table.put(id, True)
 

@@ -34,7 +34,7 @@ from lochan.formats.repository_events import (
     TurnOver,
 )
 from lochan.journal.state import EventPosition
-from lochan.staging.layers import Layers
+from lochan.staging.layers import Layers, primary_runs
 from lochan.versioning.repositories import POOL
 from lochan.versioning.state.branch import BranchState, Stash, Turn, dirty, moved_underneath, stash_id
 from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE
@@ -86,15 +86,18 @@ def _committed(refs: RefsState, event: Committed, at: EventPosition) -> str:
     last = event.then or event.commit
     refs.add_commits((event.commit, event.then) if event.then else (event.commit,))
     layers = _without(refs, branch.layers, event) if sealed else branch.layers
+    if sealed:
+        refs.keep_inputs(event.commit.id, branch.layers.below(event.seal))
     refs.move(branch.without_turn(event.turn), last.id, layers, at)
     return last.id
 
 
 def _without(refs: RefsState, layers: Layers, event: Committed) -> Layers:
     """S4."""
+    left = primary_runs(event.leftovers)
     if refs.rules.leftovers_lie_below_later_writes():
-        return layers.drop_below(event.seal, event.leftovers)
-    return layers.drop_below(event.seal).append(*event.leftovers)
+        return layers.drop_below(event.seal, left)
+    return layers.drop_below(event.seal).append(*left)
 
 
 def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:

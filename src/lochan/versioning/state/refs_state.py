@@ -8,6 +8,7 @@ import msgspec
 
 from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Gone, Invalid, NotFound
 from lochan.formats.commit import Commit
+from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
 from lochan.journal.table import FoldTable, FoldTables
 from lochan.staging.layers import Layers
@@ -51,6 +52,8 @@ class RefsState(FoldTables):
         self.brought_table: FoldTable[str, bool] = (
             FoldTable()
         )  # of a pool: commits that may hold what other histories hold
+
+        self.input_table: FoldTable[str, tuple[RunRef, ...]] = FoldTable()  # by the commit that was made from them
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def commit(self, id: str) -> Commit:
@@ -177,6 +180,13 @@ class RefsState(FoldTables):
             new[commit.id] = commit
         for id, commit in new.items():
             self.commit_table.put(id, commit)
+
+    def keep_inputs(self, commit: str, committed: Layers) -> None:
+        """Runs whose changes nothing else tells: the commit's tree can be made again while they are there, so they are
+        kept as long as it is."""
+        runs = tuple(run for run in committed.runs if run.primary)
+        if runs:
+            self.input_table.put(commit, runs)
 
     def check_free(self, name: str) -> None:
         if name in self.branch_table:

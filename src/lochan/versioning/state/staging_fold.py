@@ -31,7 +31,7 @@ from lochan.formats.workspace_events import (
     WorkspaceStaged,
 )
 from lochan.journal.state import EventPosition
-from lochan.staging.layers import Inputs
+from lochan.staging.layers import Inputs, primary_runs
 from lochan.versioning.state.collection import mint_of
 from lochan.versioning.state.guard import STAGE
 from lochan.versioning.state.refs_state import RefsState
@@ -72,7 +72,7 @@ def _runs_staged(refs: RefsState, event: RunsStaged, at: EventPosition) -> int:
     elif not event.closes:
         refs.collection.check_first(refs.rules, (event.mint,))
     refs.guard.check(event.branch, STAGE)
-    refs.stage(event.branch, lambda layers: layers.append(*event.runs))
+    refs.stage(event.branch, lambda layers: layers.append(*primary_runs(event.runs)))
     refs.collection.close(event.closes)
     return at.number
 
@@ -147,6 +147,8 @@ def _expired(refs: RefsState, event: Expired, at: EventPosition) -> None:
     for key in event.branches:
         refs.deleted_table.drop(key)
     refs.collection.expire(event.commits)
+    for id in event.commits:
+        refs.input_table.drop(id)
 
 
 STAGING_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], Any]] = {
