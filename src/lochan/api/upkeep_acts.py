@@ -27,13 +27,15 @@ async def trim(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
 
 
 async def abort_uploads(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
-    from lochan.api.upkeep import expire_uploads
+    from lochan.api.upkeep import expire_tokens, expire_uploads
 
     before = session.lake.clock.wall() - round(options.upload_days * DAY_US)
 
     async def abort(name: str) -> str:
         count = await expire_uploads(session, name, before)
-        return f"aborted {count} uploads" if count else ""
+        tokens = await expire_tokens(session, name)
+        aborted = f"aborted {count} uploads" if count else ""
+        return "; ".join(filter(None, (aborted, f"gave up {tokens} expired address tokens" if tokens else "")))
 
     async for did in _each(session, abort):
         yield did
@@ -77,7 +79,11 @@ async def collect(session: Session, options: UpkeepOptions) -> AsyncIterator[Did
 
     async def run(name: str) -> str:
         made = await GarbageCollection(session, name).run(options.grace_hours)
-        done = [f"dropped {each.objects} objects of {each.branch} by {each.rule}" for each in made.dropped or ()]
+        done = [
+            f"dropped {f'{each.rows} rows' if each.rows else f'{each.objects} objects'} of {each.branch} by {each.rule}"
+            for each in made.dropped or ()
+            if each.commit
+        ]
         if made.swept is not None:
             done.append(f"deleted {made.swept.files} files, {made.swept.bytes} bytes")
         if made.expired is not None:

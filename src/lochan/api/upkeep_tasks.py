@@ -15,7 +15,7 @@ TASKS: Mapping[str, UpkeepTask] = {
     each.name: each
     for each in (
         UpkeepTask("trim", "pack old journal records into segments, delete old checkpoints", "1h", acts.trim),
-        UpkeepTask("uploads", "abort multipart uploads that nobody completes", "1h", acts.abort_uploads),
+        UpkeepTask("uploads", "abort old multipart uploads, give up expired address tokens", "1h", acts.abort_uploads),
         UpkeepTask("staging", "merge staged changes on branches that nobody writes to", "6h", acts.merge_staged),
         UpkeepTask("usage", "merge and age the usage log", "24h", acts.merge_usage),
         UpkeepTask("compact", "merge data objects of pools that overlap or are small", "off", acts.compact_pools),
