@@ -72,8 +72,11 @@ class JobPlace(Protocol):
 
 
 @contextmanager
-def recorded(place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "") -> Iterator[JobReporter]:
-    run = JobReporter(place, kind, about, actor, where)
+def recorded(
+    place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "", id: str = ""
+) -> Iterator[JobReporter]:
+    """`id`: of the job, if it has one already."""
+    run = JobReporter(place, kind, about, actor, where, id)
     try:
         yield run
     except BaseException as error:
@@ -85,11 +88,11 @@ def recorded(place: JobPlace, kind: str, about: str, *, actor: Actor, where: str
 class JobReporter:
     """One job, from its start to its end. May be told from any thread."""
 
-    def __init__(self, place: JobPlace, kind: str, about: str, actor: Actor, where: str) -> None:
+    def __init__(self, place: JobPlace, kind: str, about: str, actor: Actor, where: str, id: str = "") -> None:
         self._place = place
         now = place.clock.wall()
         self._record = JobRecord(
-            FORMAT, place.ids.ksuid(now), kind, about, actor.user, actor.client, actor.source, where, now, now
+            FORMAT, id or place.ids.ksuid(now), kind, about, actor.user, actor.client, actor.source, where, now, now
         )
         self._counts = counts_of(place.store)
         self._before = self._put_so_far()
