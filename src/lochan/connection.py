@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lochan.lake import Lake as EngineLake
     from lochan.lake import LakeOptions
     from lochan.runtime import Runtime
+    from lochan.store.open import StoreLocation
     from lochan.store.protocol import Store
     from lochan.usage.notes import ReadNotes
 
@@ -415,8 +416,17 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
         other = LakeLocation(url, "the address of an object")
         if url.startswith("file://"):
             return open_store(config, other)
-        same = url.partition("://")[0] == found.url.partition("://")[0]
-        return _patient(open_store(config, other, options if same else None), other)
+        return _patient(open_store(config, other, options if same_kind(url) else None), other)
+
+    def same_kind(url: str) -> bool:
+        return url.partition("://")[0] == found.url.partition("://")[0]
+
+    def locate(url: str) -> StoreLocation:
+        from lochan.store.open import StoreLocation
+
+        if url.startswith("file://"):
+            return StoreLocation(url)
+        return StoreLocation(url, options if options is not None and same_kind(url) else _options(config, url))
 
     # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
     kept = lasting or found.folder is None
@@ -427,6 +437,7 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
         cache=CacheFolder(str(cache_place(config)), config.settings.cache.size) if kept else None,
         options=_options(config, found.url) if options is None else options,
         verified=str(cache_place(config) / "verified"),
+        locate=locate,
     )
 
 

@@ -66,6 +66,7 @@ class LakeOptions:
     cache: CacheFolder | None = None  # of trees; None: what is not in memory is read from the store each time
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
     verified: str = ""  # a folder that tells which files were checked; "": each process checks them itself
+    locate: Callable[[str], StoreLocation] | None = None  # a store that `open_store` opens, for other processes
 
 
 ALONE = LakeOptions()
@@ -158,6 +159,10 @@ class Lake:
         from lochan.store.open import StoreLocation
 
         return StoreLocation(self.url, self._world.options)
+
+    def place_of(self, url: str) -> StoreLocation:
+        """The same for a store outside the lake: a bucket's URL or `file:///`."""
+        return self.place.at(url) if self._world.locate is None else self._world.locate(url)
 
     @property
     def folder(self) -> str | None:

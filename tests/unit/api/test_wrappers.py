@@ -226,6 +226,7 @@ CASES = {
     ),
     "Ref.stat": Case(lambda it: shop(it).ref("v1").stat("raw/a.txt"), f"fs:ReadObject {OLD}/object/raw/a.txt"),
     "Ref.details": Case(lambda it: main(it).details("raw/a.txt"), f"fs:ReadObject {MAIN}/object/raw/a.txt"),
+    "Ref.open": Case(lambda it: main(it).open("raw/a.txt"), f"fs:ReadObject {MAIN}/object/raw/a.txt"),
     "Ref.stream": Case(lambda it: main(it).stream("raw/a.txt"), f"fs:ReadObject {MAIN}/object/raw/a.txt"),
     "Ref.read": Case(lambda it: shop(it).ref("").read("raw/a.txt"), f"fs:ReadObject {MAIN}/object/raw/a.txt"),
     "Ref.download": Case(
@@ -397,7 +398,6 @@ CASES = {
     "Repository.is_empty": Case(lambda it: shop(it).is_empty(), "", local=True),
     "Ref.list_table": Case(lambda it: main(it).list_table(), "", local=True),
     "Ref.snapshot": Case(lambda it: main(it).snapshot(), "", local=True),
-    "Ref.open": Case(lambda it: main(it).open("b.txt"), "", local=True),
     "WritableRef.create_upload": Case(lambda it: main(it).create_upload("big"), "", local=True),
     "Upload.show": Case(lambda it: upload(it).show(), "", local=True),
     "Upload.parts": Case(lambda it: upload(it).parts(), "", local=True),
