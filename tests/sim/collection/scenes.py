@@ -5,6 +5,7 @@ lists what was written before the scene; the second lists the rest.
 """
 
 from tests.sim.collection.client import CollectionClient
+from tests.sim.collection.job_scenes import JOBS
 from tests.sim.collection.play import Act, Scene, collects
 
 
@@ -138,7 +139,7 @@ RULES: dict[str, Scene] = {
     "import of the lake's own files": Scene(_DRAWN, ((on("import_own_files"),), (write("p"), commit, *_TWICE))),
 }
 
-SCENES: dict[str, Scene] = {**WRITERS, **RULES}
+SCENES: dict[str, Scene] = {**WRITERS, **JOBS, **RULES}
 
 # What is refused at its first look has no moment in which a collector could come between.
 NEVER_MEET = frozenset({"import of the lake's own files"})
