@@ -1,9 +1,11 @@
 """Work that outlives plans holds its files open; what is dead is abandoned, and comes back in vain."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from lochan.api.lake import Lake
@@ -13,12 +15,16 @@ from lochan.errors import Gone, NotFound, Refused
 from lochan.formats import job as job_files
 from lochan.formats.job import FAILED, FORMAT, RUNNING, JobRecord
 from lochan.jobs import compaction
+from lochan.jobs.entry_runs import put_run
+from lochan.jobs.messages import TaskMessage, together
+from lochan.jobs.write import WriteJob, WriteRequest, begin, land_job
 from lochan.pools.commit_objects import add_objects
 from lochan.versioning.collection import dead_jobs
 from lochan.versioning.collection.plan import CollectionLimits, plan
 from lochan.versioning.collection.sweep import sweep
 from lochan.versioning.job_hold import JobHold, held_if_long, hold_ids, open_job
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.uri import Uri
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.jobs.place import JobPool
@@ -105,6 +111,50 @@ def test_a_compaction_that_outlives_many_plans_lands(tmp_path: Path, monkeypatch
             await repository.close()
 
     run(play())
+
+
+@pytest.mark.parametrize("kind", ["rows", "files", "workspace"])
+def test_a_write_of_spark_that_outlives_many_plans_lands(tmp_path: Path, kind: str) -> None:
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", [{"k": 1}])
+            made = await Lake(Session(lake.lake, ANN)).create_repository("shop")
+            uri = Uri("logs", "main", "") if kind == "rows" else Uri("shop", "main", "table/")
+            if kind == "workspace":
+                uri = Uri("shop", (await made.branch().workspace("w")).name, "table/")
+            job = await begin(lake.lake, WriteRequest(uri, ANN))
+            repository = await lake.lake.open_repository(uri.repository)
+            await repository.refs()
+            assert held(repository) == [job.hold, f"{job.hold}/runs"]
+            messages = await task_of(job)
+            assert any(message.runs for message in messages), "so many entries that they come as runs"
+            await collect(lake, repository, 3)
+            await land_job(lake.lake, job, messages)
+            await collect(lake, repository, 3)
+            assert held(repository) == []
+            view = await repository.view(await repository.resolve(uri.ref, workspaces=True))
+            found = (await view.list("table/" if kind != "rows" else "", "", limit=9_999)).entries
+            assert len(found) >= FILES
+            for entry in found:
+                assert (await repository.store.head(entry.blocks[0].address)).size == entry.size
+            await repository.close()
+
+    run(play())
+
+
+FILES = 40
+
+
+async def task_of(job: WriteJob) -> list[TaskMessage]:
+    """A task that writes many small objects, and sends its entries as runs."""
+
+    def work() -> list[TaskMessage]:
+        made: list[TaskMessage] = []
+        for number in range(FILES):
+            made += job.write([pa.RecordBatch.from_pylist([{"k": number}])])
+        return [put_run(job.target, together(made))]
+
+    return await asyncio.to_thread(work)
 
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[JobHold]:
