@@ -29,6 +29,7 @@ from lochan.api import (
     ref,
     repository,
     snapshot,
+    storage,
     workspace,
     writable,
 )
@@ -275,6 +276,7 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     set_rules = _waits(collection.GarbageCollection.set_rules)
     check_rules = _waits(collection.GarbageCollection.check_rules)
     expire = _waits(collection.GarbageCollection.expire)
+    drop = _waits(collection.GarbageCollection.drop)
     preview = _waits(collection.GarbageCollection.preview)
     plan = _waits(collection.GarbageCollection.plan)
     sweep = _waits(collection.GarbageCollection.sweep)
@@ -283,6 +285,15 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     abandon_jobs = _waits(collection.GarbageCollection.abandon_jobs)
     status = _waits(collection.GarbageCollection.status)
     run = _waits(collection.GarbageCollection.run)
+
+
+class Storage(Blocking[storage.Storage]):
+    duplicates = _waits(storage.Storage.duplicates)
+    dedupe = _waits(storage.Storage.dedupe)
+    sparse_files = _waits(storage.Storage.sparse_files)
+    repack = _waits(storage.Storage.repack)
+    coalesce = _waits(storage.Storage.coalesce)
+    dangling = _waits(storage.Storage.dangling)
 
 
 class DeletedCollection(Blocking[deleted.DeletedCollection]):
@@ -300,6 +311,10 @@ class _AnyRepository(Blocking[Repository_co]):
     @property
     def gc(self) -> GarbageCollection:
         return GarbageCollection(self._noun.gc, self._runtime)
+
+    @property
+    def storage(self) -> Storage:
+        return Storage(self._noun.storage, self._runtime)
 
     show = _waits(repository.Repository.show)
     branches = _iterates(repository.Repository.branches)
@@ -436,6 +451,8 @@ class Lake(Blocking[lake.Lake]):
     load_sources = _waits(lake.Lake.load_sources)
     explain = _waits(lake.Lake.explain)
     upkeep = _iterates(lake.Lake.upkeep)
+    upkeep_status = _waits(lake.Lake.upkeep_status)
+    run_upkeep = _iterates(lake.Lake.run_upkeep)
     usage = _waits(lake.Lake.usage)
     compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)

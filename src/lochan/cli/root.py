@@ -25,6 +25,8 @@ VERBS = {
         "events": "lochan.cli.events:events_command",
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
+        "upkeep": "lochan.cli.upkeep:group",
+        "dedupe": "lochan.cli.storage:dedupe_command",
         "usage": "lochan.cli.usage:group",
     },
     "Repositories and branches": {

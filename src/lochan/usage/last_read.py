@@ -89,7 +89,7 @@ def unknown_until(found: UsageData, since: int, now: int, *, readers: str, decla
     if readers == BY_SERVER:
         reasons += _holes(found.covers, since, now)
     elif declared > since:
-        reasons.append(UnknownReads(declared, "only since then every reader is declared to note its reads"))
+        reasons.append(UnknownReads(declared, "only since then is every reader declared to note its reads"))
     return max(reasons, default=None)
 
 
@@ -128,5 +128,5 @@ def _holes(covers: Iterable[Cover], since: int, now: int) -> Iterator[UnknownRea
         if each.since > at:
             yield UnknownReads(min(each.since, now), "no server was running, or it noted nothing")
         at = max(at, each.until)
-    if at < now - _LAG_US:
+    if at == since or at < now - _LAG_US:
         yield UnknownReads(now, "no server is running, or it notes nothing")

@@ -72,7 +72,7 @@ def _every_file(self: Any, repository: Any, lake: str, cut: int, files: pa.Table
     self.files = files
 
 
-_collector_init = plans._Collector.__init__
+_collector_init = plans.Collector.__init__
 
 
 def _unseen(self: Any, refs: Refs) -> Sequence[Any]:
@@ -153,7 +153,7 @@ def _none_is_dead(self: LiveMarks, files: pa.Table, *_: Any) -> pa.Table:
 
 PLANTS: dict[str, Plant] = {
     "G1: a range is used again because its file is there": _changed((trees, "Ranges", _NamedByContent)),
-    "G2: files that are younger than the cut are listed": _changed((plans._Collector, "__init__", _every_file)),
+    "G2: files that are younger than the cut are listed": _changed((plans.Collector, "__init__", _every_file)),
     "G2: what came since the marks is not looked at": _changed((plans._Append, "decide", _unseen)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G3: only until the plan is reported": _changed((Collection, "check_first", _first_while_planned)),

@@ -165,6 +165,7 @@ def test_without_a_server_nothing_is_known_of_those_who_read_through_one() -> No
         await log.open()
         await steps(log, there.clock, 120)
         assert await there.unknown(1 / 24, BY_SERVER) is None
+        assert await there.unknown(1 / 1_440, BY_SERVER) is None
         assert await there.unknown(1, BY_SERVER) == UnknownReads(START, "no server was running, or it noted nothing")
         await log.close()
         there.clock.skip(20 * MINUTE)

@@ -82,6 +82,13 @@ class BlockPlaces:
         aliases = await self.aliases()
         return [aliases.place_entry(each) for each in entries]
 
+    async def place_files(self, entries: Sequence[Entry]) -> list[Entry]:
+        """For engines that read whole files: an object that was coalesced into one file is one block."""
+        if self.names == _NONE:
+            return list(entries)
+        aliases = await self.aliases()
+        return [aliases.place_file(each) for each in entries]
+
     async def place_table(self, entries: pa.Table) -> pa.Table:
         """ENTRY_SCHEMA, or any table with blocks."""
         return entries if self.names == _NONE else (await self.aliases()).place_table(entries)
@@ -96,26 +103,32 @@ class BlockPlaces:
 
     async def load(self, names: AliasNames) -> Aliases:
         """Those of any state."""
-        from lochan.versioning.bodies.aliases import NO_ALIASES, Aliases
+        if self._aliases is not None and names == self._names:
+            return self._aliases
+        loaded = await load_aliases(self._store, self._repository, names)
+        self._names, self._aliases = names, loaded
+        return loaded
 
-        if names == _NONE:
-            return NO_ALIASES
-        if self._aliases is None or names != self._names:
-            loaded = Aliases([await self._table(name) for name in names.tables], dict(names.files))
-            self._names, self._aliases = names, loaded
-            return loaded
-        return self._aliases
 
-    async def _table(self, name: str) -> pa.Table:
-        from lochan.formats import alias_table
+async def load_aliases(store: Store, repository: str, names: AliasNames) -> Aliases:
+    """Raises Corrupt for a table that is damaged or gone: nobody may read a byte without it."""
+    from lochan.versioning.bodies.aliases import NO_ALIASES, Aliases
 
-        async def decode(data: bytes) -> pa.Table:
-            return alias_table.decode(name, data, self._repository)
+    if names == _NONE:
+        return NO_ALIASES
+    return Aliases([await _table(store, repository, name) for name in names.tables], dict(names.files))
 
-        try:
-            return await get_checked(self._store, f"{self._repository}/{name}", decode)
-        except NotFound as error:
-            raise alias_table.missing(name) from error
+
+async def _table(store: Store, repository: str, name: str) -> pa.Table:
+    from lochan.formats import alias_table
+
+    async def decode(data: bytes) -> pa.Table:
+        return alias_table.decode(name, data, repository)
+
+    try:
+        return await get_checked(store, f"{repository}/{name}", decode)
+    except NotFound as error:
+        raise alias_table.missing(name) from error
 
 
 def _as_it_is(entry: Entry) -> Entry:
