@@ -185,9 +185,9 @@ async def forget_old(store: Store) -> None:
         await store.delete(path)
 
 
-async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor) -> JobRecord:
+async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor, id: str = "") -> JobRecord:
     now = place.clock.wall()
-    record = await _put_silent(place, _silent_record(place.ids.ksuid(now), kind, about, actor, now))
+    record = await _put_silent(place, _silent_record(id or place.ids.ksuid(now), kind, about, actor, now))
     if record.id.endswith(_ONE_IN_62):
         with suppress(Exception):
             async with asyncio.timeout(_PATIENCE_S):

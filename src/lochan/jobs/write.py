@@ -175,9 +175,9 @@ async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
         await hold_key(repository, request.actor)
         is_pool = repository.repository.kind == POOL
         job = await (_begin_pool if is_pool else _begin_table)(lake, repository, request)
-        record = await begin_silent(lake, "write", job.about, job.actor) if request.silent else None
-        hold = lake.ids.ksuid(lake.clock.wall()) if record is None else record.id
+        hold = lake.ids.ksuid(lake.clock.wall())
         await open_job(repository, hold, job.target.mint, job.ref, actor=job.actor)
+        record = await begin_silent(lake, "write", job.about, job.actor, hold) if request.silent else None
         return replace(job, record=record, hold=hold)
     finally:
         await repository.close()
