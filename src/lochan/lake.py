@@ -374,6 +374,15 @@ class Lake:
             self._outside = OutsideFiles(self._world.open_store, self._world.may_name or anything)
         return self._outside
 
+    def other_store(self, url: str) -> Store:
+        """A store outside the lake, opened with the same credentials. Raises Refused where the opener of the lake gave
+        no way to reach others."""
+        from lochan.errors import Refused
+
+        if self._world.open_store is None:
+            raise Refused("other stores cannot be reached from here", hint="open the lake from a configuration")
+        return self._world.open_store(url)
+
     async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
         """The trimming that writers of a journal do, for all journals of the lake, or for those of these repositories:
         full groups of records are packed, and what they replace goes with old checkpoints. One that fails does not stop
@@ -421,6 +430,12 @@ class Lake:
         from lochan.access.query_rights import user_rows
 
         return await user_rows(self._own, self.parts, time)
+
+    async def job_rows(self) -> list[dict[str, Any]]:
+        """The records of jobs, for queries."""
+        from lochan.jobs.record import job_rows
+
+        return await job_rows(self.store, self.clock.wall())
 
     async def usage_rows(self) -> pa.Table:
         """The usage log, for queries."""

@@ -419,6 +419,7 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
 
 class BlockingFrames(Blocking[frames.Frames]):
     read = _waits(frames.Frames.read)
+    metadata = _waits(frames.Frames.metadata)
     scan = _waits(frames.Frames.scan)
     parts = _waits(frames.Frames.parts)
     feed = _waits(frames.Frames.feed)
@@ -460,6 +461,10 @@ class Lake(Blocking[lake.Lake]):
     diff_rows = _waits(lake.Lake.diff_rows)
     events = _iterates(lake.Lake.events)
     doctor = _waits(lake.Lake.doctor)
+    fsck = _waits(lake.Lake.fsck)
+    rebuild = _waits(lake.Lake.rebuild)
+    scrub = _waits(lake.Lake.scrub)
+    backup = _waits(lake.Lake.backup)
     repository = _hands(lake.Lake.repository, Repository)
     create_repository = _makes(lake.Lake.create_repository, Repository)
     restore_repository = _makes(lake.Lake.restore_repository, Repository)

@@ -75,6 +75,7 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
 _COLLECT = ("fs:CollectGarbage {self}",)
 _DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
+_MAINTAIN = ("lake:Maintain lake",)
 _ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
 _ERASE_ALL = "fs:DeleteRepository repository/*"
 _PROTECT = ("fs:ProtectBranch {self}",)
@@ -149,6 +150,10 @@ VERBS = (
     Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
     Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
+    Verb("Lake", "fsck", _S, "fsck", "POST fsck", _MAINTAIN),
+    Verb("Lake", "rebuild", _S, "rebuild", "POST rebuild", _MAINTAIN, local="to"),
+    Verb("Lake", "scrub", _S, "scrub", "POST scrub", _MAINTAIN),
+    Verb("Lake", "backup", _S, "backup", local="*"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
     Verb("Lake", "access", _H),
@@ -431,6 +436,7 @@ VERBS = (
     Verb("Upload", "complete", _W, local="*"),
     Verb("Upload", "abort", _W, local="*"),
     Verb("Frames", "read", _R, local="*"),
+    Verb("Frames", "metadata", _R, local="*"),
     Verb("Frames", "scan", _R, local="*"),
     Verb("Frames", "parts", _R, local="*"),
     Verb("Frames", "feed", _R, local="*"),

@@ -117,7 +117,8 @@ def jobs_command(repository: str, form: str) -> None:
 def abandon_jobs_command(repository: str, ids: tuple[str, ...], form: str) -> None:
     """Give up jobs whose process is gone. With ids: those jobs, whatever they do.
 
-    A later plan lists what they wrote. A job that comes back is refused, and has to be run again. `lochan gc run` does this too.
+    A later plan lists what they wrote. A job that comes back is refused, and has to be run again. `lochan gc run` does
+    this too.
     """
     made = work_on(repository_uri(repository), lambda target: target.repository.gc.abandon_jobs(ids))
     text = f"abandoned {counted(len(made), 'job')}"

@@ -113,6 +113,10 @@ CASES = {
     "Lake.run_upkeep": Case(
         lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
     ),
+    "Lake.fsck": Case(lambda it: it.fsck(), "lake:Maintain lake"),
+    "Lake.rebuild": Case(lambda it: it.rebuild(check=True), "lake:Maintain lake"),
+    "Lake.scrub": Case(lambda it: it.scrub(), "lake:Maintain lake"),
+    "Lake.backup": Case(lambda it: it.backup("/nowhere"), "", local=True),
     "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
     "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
@@ -397,6 +401,7 @@ CASES = {
     "Lake.doctor": Case(lambda it: it.doctor(), "", local=True),
     "Pool.ingest_stream": Case(lambda it: logs(it).ingest_stream(FolderSource(folder="/etc")), "", local=True),
     "Frames.read": Case(lambda it: it.frames.read(cast("Any", None), "logs"), "", local=True),
+    "Frames.metadata": Case(lambda it: it.frames.metadata("logs:objects"), "", local=True),
     "Frames.scan": Case(lambda it: it.frames.scan("logs"), "", local=True),
     "Frames.parts": Case(lambda it: it.frames.parts("logs"), "", local=True),
     "Frames.feed": Case(lambda it: it.frames.feed("logs", FeedOptions()), "", local=True),

@@ -157,7 +157,7 @@ def _is_local(verb: Verb, given: object) -> bool:
     if isinstance(given, ImportSource):
         return any(each and not _is_remote(each) for each in (given.url, given.inventory))
     if isinstance(given, str):
-        return verb.name == "load" or (verb.name == "link" and not _is_remote(given))
+        return verb.name == "load" or (verb.name in ("link", "rebuild") and given != "" and not _is_remote(given))
     return isinstance(given, PathLike)
 
 
