@@ -459,7 +459,7 @@ class FrameWrite:
 
         where, job = master_of(spark), self.job
         with (
-            recorded(self._session.lake, "write", job.about, actor=job.actor, where=where) as report,
+            recorded(self._session.lake, "write", job.about, actor=job.actor, where=where, id=job.hold) as report,
             watched(spark, report.stages),
         ):
             yield report
@@ -490,6 +490,8 @@ class FrameWrite:
         """Tells the record of the job that a task has failed. What tasks wrote is left to garbage collection."""
         from lochan.jobs.messages import TaskFailed
         from lochan.jobs.record import end_silent
+        from lochan.jobs.write import release
 
+        await release(self._session.lake, self.job)
         if self.job.record is not None:
             await end_silent(self._session.lake, self.job.record, TaskFailed())
