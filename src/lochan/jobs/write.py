@@ -103,6 +103,7 @@ class WriteRequest(NamedTuple):
     skips: bool = False  # where something is there already, nothing is done
     table: TableLayout = NO_LAYOUT  # of files
     change: ChangeRequest | None = None  # single rows change; None: rows come as they are
+    trial: bool = False  # nothing will be written: so nothing is held open
 
 
 class ChangeRequest(NamedTuple):
@@ -175,6 +176,8 @@ async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
         await hold_key(repository, request.actor)
         is_pool = repository.repository.kind == POOL
         job = await (_begin_pool if is_pool else _begin_table)(lake, repository, request)
+        if request.trial:
+            return job
         hold = lake.ids.ksuid(lake.clock.wall())
         await open_job(repository, hold, job.target.mint, job.ref, actor=job.actor)
         record = await begin_silent(lake, "write", job.about, job.actor, hold) if request.silent else None
