@@ -304,6 +304,7 @@ async def _reads(session: Session, repository: OpenRepository, retention: Retent
     from lochan.usage.last_read import read_since, unknown_until
     from lochan.usage.read import read_usage
 
+    await session.flush_notes()
     longest = max((rule.unread_days for rule in retention.drops), default=0.0)
     log = await read_usage(session.lake.store, now - round(longest * _DAY_US), now) if longest else None
     names = await _names(session, repository) if longest else ()

@@ -72,17 +72,20 @@ async def _trim(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
 
 
 async def _uploads(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
-    from lochan.api.upkeep import expire_uploads
+    from lochan.api.upkeep import expire_tokens, expire_uploads
 
     before = session.lake.clock.wall() - round(options.upload_days * DAY_US)
     for each in await session.lake.repositories():
         try:
             count = await expire_uploads(session, each.name, before)
+            tokens = await expire_tokens(session, each.name)
         except (LochanError, OSError) as error:  # one that is damaged, or deleted meanwhile
             yield Did(each.name, error=error)
         else:
             if count:
                 yield Did(each.name, f"aborted {count} uploads")
+            if tokens:
+                yield Did(each.name, f"gave up {tokens} expired address tokens")
 
 
 async def _staging(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
@@ -129,6 +132,10 @@ async def _gc(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
             continue
         if made.swept is not None:
             yield Did(each.name, f"deleted {made.swept.files} files, {made.swept.bytes} bytes")
+        for dropped in made.dropped or ():
+            if dropped.commit:
+                amount = f"{dropped.rows} rows" if dropped.rows else f"{dropped.objects} objects"
+                yield Did(f"{each.name}@{dropped.branch}", f"dropped {amount} by {dropped.rule}")
         if made.expired is not None and (made.expired.commits or made.expired.branches or made.expired.tokens):
             expired = len(made.expired.commits), len(made.expired.branches), made.expired.tokens
             yield Did(each.name, "expired {} commits, {} deleted branches, {} address tokens".format(*expired))

@@ -123,8 +123,7 @@ def scrub_command(repositories: tuple[str, ...], rate: str, duration: str, form:
     """Read the data of the lake, and compare it with its SHA-256.
 
     REPO limits it to some repositories. The next scrub goes on where this one ended, also after a kill. After the last
-    file a new round begins. What is found is in the log, and in _lake/scrub/. The exit code is 8 if a file is
-    damaged.
+    file a new round begins. What is found is in the log, and in _lake/scrub/. The code is 8 if anything is damaged.
     """
     from lochan.cli.options import seconds
     from lochan.cli.session import on_lake

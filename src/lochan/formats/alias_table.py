@@ -37,6 +37,13 @@ ALIAS_SCHEMA = pa.schema(
 _ORDER = [("address", "ascending"), ("offset", "ascending")]
 
 
+class AliasTableGone(Corrupt):
+    """The store does not have it. A state that names it may have passed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the alias table {name} is gone", hint=_HINT)
+
+
 class AliasRow(NamedTuple):
     address: str
     offset: int
@@ -87,10 +94,6 @@ def table_of(rows: Iterable[AliasRow]) -> pa.Table:
     columns: Iterable[Sequence[Any]] = list(zip(*rows, strict=True)) or [[] for _ in ALIAS_SCHEMA]
     arrays = [pa.array(each, field.type) for each, field in zip(columns, ALIAS_SCHEMA, strict=True)]
     return pa.table(arrays, ALIAS_SCHEMA)
-
-
-def missing(name: str) -> Corrupt:
-    return Corrupt(f"the alias table {name} is gone", hint=_HINT)
 
 
 def in_order(aliases: pa.Table) -> pa.Table:

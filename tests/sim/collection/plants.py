@@ -23,9 +23,9 @@ from lochan.staging.layers import Layers
 from lochan.tree import trees
 from lochan.tree.ranges import Ranges
 from lochan.versioning import branches, copy, objects, transfer
-from lochan.versioning.bodies import outside_files
+from lochan.versioning.bodies import aliases, outside_files
+from lochan.versioning.collection import marks, roots, sweep
 from lochan.versioning.collection import plan as plans
-from lochan.versioning.collection import roots, sweep
 from lochan.versioning.collection.marks import LiveMarks
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import DeletedRepository
@@ -93,6 +93,20 @@ def _first_while_planned(self: Collection, rules: RefsRules, mints: Any) -> None
 def _derived_while_planned(self: Collection, rules: RefsRules, read_at: int, checked: int) -> None:
     if self.running and read_at < self.running:
         raise Stale("garbage was collected meanwhile")
+
+
+# --- G7 --------------------------------------------------------------------------------------------------------------
+def _derived_since_plans(self: Collection, rules: RefsRules, read_at: int, checked: int) -> None:
+    """That aliases were dropped does not count."""
+    if self.plan and read_at < self.plan:
+        raise Stale("garbage was collected meanwhile")
+
+
+def _unresolved(spans: pa.Table, table: pa.Table) -> pa.Table:
+    return _resolve(spans, table.slice(0, 0))
+
+
+_resolve = aliases.resolve
 
 
 # --- G5 --------------------------------------------------------------------------------------------------------------
@@ -203,6 +217,10 @@ PLANTS: dict[str, Plant] = {
     "G7: anything may be an alias": _changed((Collection, "add_alias", _any_alias)),
     "G7: an alias may lead to an alias": _changed((Collection, "add_alias", _alias_to_an_alias)),
     "G7: what an alias leads to may become one": _changed((Collection, "add_alias", _alias_of_a_target)),
+    "G7: copies of what has moved land after its aliases were dropped": _changed(
+        (Collection, "check_derived", _derived_since_plans)
+    ),
+    "G7: a span keeps its own file alive, and not where its alias leads": _changed((marks, "resolve", _unresolved)),
     "G9: two repositories share an address": _changed((transfer, "_written", _by_address)),
     "G9: a lake's own files are imported": _changed((outside_files, "_refuse_lake", _any_place)),
     "G9: a deleted repository takes writes": _without("closed_repositories_stay_closed"),
@@ -232,6 +250,8 @@ CATCHES: dict[str, str] = {
     "G7: anything may be an alias": "two who alias each other",
     "G7: an alias may lead to an alias": "an alias of an alias",
     "G7: what an alias leads to may become one": "an alias of an alias",
+    "G7: copies of what has moved land after its aliases were dropped": "copies of what has moved",
+    "G7: a span keeps its own file alive, and not where its alias leads": "dedupe",
     "G9: two repositories share an address": "copies among three repositories",
     "G9: a lake's own files are imported": "import of the lake's own files",
     "G9: a deleted repository takes writes": "delete of a repository beside a writer",

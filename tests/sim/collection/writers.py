@@ -57,6 +57,7 @@ async def compact_pool(client: CollectionClient) -> None:
 erase = collects(lambda client: lake_client.erase(client))
 _LOADED = (load("a"), load("b"), collect)
 
+
 WRITERS: dict[str, Scene] = {
     "put": Scene(DRAWN, ((write("q"),), TWICE)),
     "overwrite": Scene(DRAWN, ((write("p"), write("p")), TWICE)),
@@ -118,6 +119,26 @@ WRITERS: dict[str, Scene] = {
     "pool compaction": Scene(_LOADED, ((compact_pool,), (load("c"), expire_all, *TWICE)), kind=POOL),
     "two pool compactions": Scene(
         _LOADED, ((compact_pool, load("d")), (compact_pool, collect, expire_all, *TWICE)), kind=POOL
+    ),
+    "dedupe": Scene(_SAME, ((on("dedupe"),), (write("q"), *TWICE))),
+    "dedupe beside copies": Scene(
+        _SAME, ((on("dedupe"),), (on("copy", "main", "q", "r"), on("delete", "main", "q")), TWICE)
+    ),
+    "two who dedupe": Scene(_SAME, ((on("dedupe"),), (on("dedupe"), *TWICE))),
+    "repack": Scene(
+        (on("write_pack", "p", "q"), on("delete", "main", "q"), collect),
+        ((on("repack"),), (on("copy", "main", "p", "r"), *TWICE)),
+    ),
+    "repack of what was deduped": Scene(
+        (on("write_pack", "p", "q"), *_SAME, on("dedupe"), on("copy", "main", "p", "s"), on("delete", "main", "p")),
+        ((on("repack"), collect), (on("dedupe"), *TWICE)),
+    ),
+    "copies of what has moved": Scene(
+        (*_SAME, on("dedupe"), collect, collect),
+        (
+            (on("copy", "main", "p", "r"), on("copy", "main", "q", "s")),
+            (on("delete", "main", "p"), on("delete", "main", "q"), on("drop_aliases"), *TWICE),
+        ),
     ),
     "another collection": Scene((write("p"), collect, write("p")), (TWICE, TWICE, (write("q"), commit))),
 }

@@ -24,7 +24,7 @@ from tests.unit.versioning.history import History
 
 def read(*paths: str, prefixes: tuple[str, ...] = ()) -> Reads:
     async def reads(since: int) -> ReadPaths:
-        return ReadPaths(pa.array(paths, pa.string()), prefixes)
+        return ReadPaths(pa.array(sorted(paths), pa.string()), prefixes)
 
     return reads
 

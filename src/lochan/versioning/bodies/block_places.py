@@ -7,9 +7,10 @@ that a state names are read once, and kept until the state names others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from lochan.errors import NotFound
+from lochan.errors import ConcurrentCommit, NotFound
 from lochan.formats.collection_events import AliasNames
 from lochan.store.checked_reads import get_checked
 
@@ -97,15 +98,24 @@ class BlockPlaces:
         """All there are, as this process last saw them. Raises Corrupt for a table that is damaged or gone."""
         while True:
             names = self.names
-            found = await self.load(names)
-            if names == self.names:
-                return found
+            with suppress(ConcurrentCommit):
+                found = await self.load(names)
+                if names == self.names:
+                    return found
 
     async def load(self, names: AliasNames) -> Aliases:
-        """Those of any state."""
+        """Those of any state. Raises ConcurrentCommit if its tables were replaced, and are collected already."""
+        from lochan.formats.alias_table import AliasTableGone
+
         if self._aliases is not None and names == self._names:
             return self._aliases
-        loaded = await load_aliases(self._store, self._repository, names)
+        try:
+            loaded = await load_aliases(self._store, self._repository, names)
+        except AliasTableGone as error:  # G5
+            await self._journal.fresh()
+            if self.names == names:
+                raise
+            raise ConcurrentCommit("others have set aliases meanwhile", hint="try again") from error
         self._names, self._aliases = names, loaded
         return loaded
 
@@ -128,7 +138,7 @@ async def _table(store: Store, repository: str, name: str) -> pa.Table:
     try:
         return await get_checked(store, f"{repository}/{name}", decode)
     except NotFound as error:
-        raise alias_table.missing(name) from error
+        raise alias_table.AliasTableGone(name) from error
 
 
 def _as_it_is(entry: Entry) -> Entry:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from lochan.errors import Refused
+from lochan.errors import ConcurrentCommit, Refused
 from lochan.formats.alias_table import AliasRow, table_of
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
@@ -18,7 +18,6 @@ from lochan.versioning.bodies.aliases import Aliases
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.collection.alias_maker import add_aliases
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.collection import Stale
 
 _ATTEMPTS = 5
 _PAGE = 1_000
@@ -42,7 +41,7 @@ async def coalesce(repository: OpenRepository, ref: str, prefix: str, *, actor: 
             try:
                 reason = await _coalesce_one(repository, ref, path, actor)
                 break
-            except Stale:
+            except ConcurrentCommit:
                 continue
         else:
             raise Refused("garbage was collected, or others made aliases, all the time", hint="try again later")

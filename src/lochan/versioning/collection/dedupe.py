@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.concurrency import map_concurrently
-from lochan.errors import Corrupt, Gone, Refused
+from lochan.errors import ConcurrentCommit, Corrupt, Gone, Refused
 from lochan.formats.alias_table import ALIAS_SCHEMA
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
@@ -21,7 +21,6 @@ from lochan.versioning.collection.alias_maker import add_aliases
 from lochan.versioning.collection.live_blocks import BLOCK_SCHEMA, LiveBlocks, live_blocks
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
-from lochan.versioning.state.collection import Stale
 
 _ATTEMPTS = 5
 _READS_AT_ONCE = 16
@@ -87,7 +86,7 @@ async def dedupe(repository: OpenRepository, *, actor: Actor) -> DuplicateBlocks
             return found
         try:
             await add_aliases(repository, found.aliases, live.names, live.aliases, live.read_at, actor=actor)
-        except Stale:
+        except ConcurrentCommit:
             continue
         return found
     raise Refused("garbage was collected, or others made aliases, all the time", hint="try again later")

@@ -188,9 +188,8 @@ def _decided(
         mine &= written[at].unwritten(batch)
         if at in reads:
             mine &= ~reads[at].read(paths)
-        kept = batch.filter(pa.array(mine))
-        columns = {"path": kept.column("path"), "size": kept.column("size")}
-        found.append(pa.table({**columns, "rule": pa.repeat(pa.scalar(at, pa.int32()), len(kept))}))
+        kept = batch.select(["path", "size"]).filter(pa.array(mine))  # the blocks and the rest would be copied
+        found.append(pa.table([*kept.columns, pa.repeat(pa.scalar(at, pa.int32()), len(kept))], _EMPTY.schema))
     together = pa.concat_tables(found) if found else _EMPTY
     return [together.sort_by("path")] if len(found) > 1 else [together]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.errors import Refused
+from lochan.errors import ConcurrentCommit, Refused
 from lochan.failpoints import fp
 from lochan.formats import plan_list
 from lochan.formats.collection_events import AliasNames, PlanEnded, Planned
@@ -151,8 +151,14 @@ class Collector:
         refs, _ = await self.repository.refs()
         first = not self.marked
         self.marked, names, roots = refs.collection.last, refs.collection.alias_names, self.scan.look(refs)
-        if names != self.names:
-            aliases, self.names = await self.repository.places.load(names), names
+        while names != self.names:
+            try:
+                aliases = await self.repository.places.load(names)
+            except ConcurrentCommit:
+                refs, _ = await self.repository.refs()
+                names = refs.collection.alias_names
+                continue
+            self.names = names
             if first:
                 self.marks = LiveMarks(self.repository, aliases)
             else:

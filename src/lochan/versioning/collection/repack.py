@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from lochan.errors import Corrupt, Gone, Refused
+from lochan.errors import ConcurrentCommit, Corrupt, Gone, Refused
 from lochan.formats.alias_table import AliasRow, table_of
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
@@ -20,7 +20,6 @@ from lochan.versioning.collection.alias_maker import add_aliases
 from lochan.versioning.collection.live_blocks import BLOCK_SCHEMA, LiveBlocks, live_blocks
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
-from lochan.versioning.state.collection import Stale
 
 BELOW = 0.5
 _PACK_BYTES = 64 << 20
@@ -99,7 +98,7 @@ async def repack(repository: OpenRepository, below: float = BELOW, *, actor: Act
         work = _Repack(repository, live, repack_plan(live, repository.repository.id, below), done, actor)
         try:
             return await work.run()
-        except Stale:
+        except ConcurrentCommit:
             done = work.done
     raise Refused("garbage was collected, or others made aliases, all the time", hint="try again later")
 

@@ -76,6 +76,23 @@ async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
     return found
 
 
+async def expire_tokens(repository: OpenRepository, *, actor: Actor) -> int:
+    """Only the address tokens, which expire by themselves. They held their files until now."""
+    refs, _ = await repository.refs()
+    if not any(held.expires for _, held in refs.collection.all_held()):
+        return 0
+    now = round(await store_time(repository.store, repository.repository.id) * 1e6)
+    tokens = _expired_tokens(refs, now)
+    if tokens:
+        with suppress(Refused):  # one of them was used meanwhile: the next round looks again
+            await repository.submit(actor, Abandoned(tokens))
+    return len(tokens)
+
+
+def _expired_tokens(refs: RefsState, now: int) -> tuple[str, ...]:
+    return tuple(id for id, held in refs.collection.all_held() if held.expires and held.expires < now)
+
+
 async def find_expirable(repository: OpenRepository, retention: RetentionSet | None = None) -> Expirable:
     """By these rules, or those of the repository, at this moment of the store's clock."""
     now = round(await store_time(repository.store, repository.repository.id) * 1e6)
@@ -113,11 +130,11 @@ def expirable(refs: RefsState, now: int, retention: RetentionSet | None = None) 
         kept |= new
         heads |= new
     commits = (id for id in refs.commit_table if id not in kept and not refs.collection.has_expired(id))
-    tokens = (id for id, held in refs.collection.all_held() if held.expires and held.expires < now)
+    tokens = _expired_tokens(refs, now)
     in_order = sorted(commits, key=lambda id: (refs.recorded(id).generation, id))
     uploads = _idle_uploads(refs, now, retention.upload_days)
     stashes = _old_stashes(refs, now, retention.stash_days)
-    return Expirable(tuple(in_order), branches, tuple(tokens), uploads, (), stashes)
+    return Expirable(tuple(in_order), branches, tokens, uploads, (), stashes)
 
 
 def _idle_uploads(refs: RefsState, now: int, days: float) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from lochan.formats.record import RecordChange
 from lochan.formats.repository_events import BranchCreated, BranchRenamed, BranchRestored, Committed, Moved
 from lochan.journal.slots import GROUP
 from lochan.store.protocol import Store
+from lochan.usage.last_read import among
 from lochan.versioning.heads.moves import changed_paths
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
@@ -39,7 +40,7 @@ _NAMES = frozenset(each.type for each in _TYPES)
 class WrittenPaths(NamedTuple):
     head: str  # of the branch, up to which it was looked at
     since: int  # microseconds since 1970
-    paths: pa.Array  # that the branch's heads show to be written
+    paths: pa.Array  # that the branch's heads show to be written, in order
     everything: bool  # the branch itself is younger
     stamps: pa.Table | None  # of files, if the heads do not tell everything; address, modified
 
@@ -48,7 +49,7 @@ class WrittenPaths(NamedTuple):
         if self.everything:
             return np.zeros(len(entries), np.bool_)
         old: Mask = pc.less_equal(entries.column("mtime"), self.since).to_numpy(zero_copy_only=False)
-        old &= ~pc.is_in(entries.column("path"), self.paths).to_numpy(zero_copy_only=False)
+        old &= ~among(entries.column("path"), self.paths)
         return old if self.stamps is None else old & self._old_files(entries, self.stamps)
 
     def _old_files(self, entries: pa.RecordBatch, stamps: pa.Table) -> Mask:
@@ -133,7 +134,7 @@ async def _changed(repository: OpenRepository, refs: Refs, heads: Sequence[str])
         if left != right:
             trees = [await repository.tree(refs.recorded(each)) for each in (left, right)]
             found.append(await changed_paths(repository, *trees))
-    return pa.concat_arrays(found).unique() if found else _NONE
+    return pa.concat_arrays(found).unique().sort() if found else _NONE
 
 
 async def _stamps(store: Store, repository: str) -> pa.Table:
