@@ -99,8 +99,8 @@ def _without(refs: RefsState, layers: Layers, event: Committed) -> Layers:
 
 def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
     branch = refs.branch(event.branch)
-    elsewhere = branch.incarnation != event.incarnation or branch.head != event.source
-    if elsewhere and refs.rules.moves_need_their_head():
+    again = branch.incarnation != event.incarnation and refs.rules.moves_need_their_incarnation()
+    if (again or branch.head != event.source) and refs.rules.moves_need_their_head():
         raise moved_underneath(branch.name)
     needs_clean = event.why in CLEAN and not event.discard and refs.rules.merges_need_a_clean_branch()
     if needs_clean and not branch.layers.empty:
