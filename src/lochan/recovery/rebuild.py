@@ -23,7 +23,7 @@ from lochan.formats.metarange import TreeRef
 from lochan.formats.run import RunRef
 from lochan.journal.state import State, StatePart
 from lochan.recovery.derive import CannotDerive, Deriver
-from lochan.recovery.digests import SEGMENTS_MIN, Digest, digest_pool, digests
+from lochan.recovery.digests import SEGMENTS_MIN, DigestSource, digest_pool
 from lochan.recovery.journal_walk import JournalDamage, JournalFiles, JournalWalk, list_journal
 from lochan.recovery.live_files import MISSING, LiveCheck
 from lochan.recovery.overlay_store import OverlayStore
@@ -102,7 +102,7 @@ async def fold_journal(
     parts: tuple[type[StatePart], ...],
     files: JournalFiles | None = None,
     *,
-    digest: Digest | None = None,
+    digest: DigestSource | None = None,
 ) -> FoldedJournal:
     """Folds it from the first record on, as far as it can be read. `digest` prepares segments elsewhere; without it,
     other processes do so for a long journal. Raises FutureFormat."""
@@ -118,7 +118,7 @@ async def fold_journal(
 
 
 async def fold_once(
-    store: Store, journal: str, parts: tuple[type[StatePart], ...], files: JournalFiles, digest: Digest | None
+    store: Store, journal: str, parts: tuple[type[StatePart], ...], files: JournalFiles, digest: DigestSource | None
 ) -> FoldedJournal:
     """With `digest`, raises NotPlain or Corrupt where only a fold record by record tells what is wrong."""
     notes: list[_Note] = []
@@ -137,7 +137,7 @@ async def fold_once(
 
     if digest is not None:
         groups = range(_unbroken(files.segments))
-        async for each in digests(store, journal, groups, listed, digest):
+        async for each in digest(store, journal, groups, listed):
             for number, recipes in replay.fold_digest(each):
                 notes += [_note(recipe) for recipe in recipes]
                 if number in listed:
@@ -160,10 +160,19 @@ async def fold_once(
 class Rebuild:
     """Of one repository. `scratch` is a store that nobody else uses, with room for the files that are made."""
 
-    def __init__(self, store: Store, repository: str, kind: str, scratch: Store, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        repository: str,
+        kind: str,
+        scratch: Store,
+        clock: Clock,
+        digest: DigestSource | None = None,
+    ) -> None:
         self._store = store
         self._repository = repository
         self._kind = kind
+        self._digest = digest
         self._overlay = OverlayStore(store, scratch)
         self._clock = clock
         self._threads = for_tables()
@@ -171,7 +180,7 @@ class Rebuild:
         self._parts: tuple[type[StatePart], ...] = (Refs,)
 
     async def fold(self) -> FoldedJournal:
-        return await fold_journal(self._store, self._repository, self._parts)
+        return await fold_journal(self._store, self._repository, self._parts, digest=self._digest)
 
     async def damaged(self, roots: Roots) -> LiveCheck:
         check = LiveCheck(self._store, self._repository, self._threads)

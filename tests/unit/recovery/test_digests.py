@@ -11,6 +11,7 @@ import pytest
 from lochan.errors import Corrupt
 from lochan.formats import checkpoint
 from lochan.lake import Lake
+from lochan.recovery.digests import in_parallel
 from lochan.recovery.journal_walk import list_journal, segment_path
 from lochan.recovery.rebuild import fold_journal, fold_once
 from lochan.recovery.replay import NotPlain
@@ -63,7 +64,7 @@ def test_both_ways_lead_to_the_same_state() -> None:
         store, id = await history(read_only=True)
         files = await list_journal(store, id)
         assert len(files.segments) >= 2
-        quick = await fold_once(store, id, (Refs,), files, here)
+        quick = await fold_once(store, id, (Refs,), files, in_parallel(here))
         slow = await fold_once(store, id, (Refs,), files, None)
         assert checkpoint.encode(quick.state.checkpoint()) == checkpoint.encode(slow.state.checkpoint())
         assert quick.notes == slow.notes
@@ -83,8 +84,8 @@ def test_damage_is_named_all_the_same() -> None:
         await store.put(path, data[:1000] + bytes([data[1000] ^ 1]) + data[1001:])
         files = await list_journal(store, id)
         with pytest.raises((Corrupt, NotPlain)):
-            await fold_once(store, id, (Refs,), files, here)
-        folded = await fold_journal(store, id, (Refs,), files, digest=here)
+            await fold_once(store, id, (Refs,), files, in_parallel(here))
+        folded = await fold_journal(store, id, (Refs,), files, digest=in_parallel(here))
         assert folded.damage is not None
         assert (folded.damage.what, folded.damage.path, folded.damage.number) == ("segment-damaged", path, 256)
         assert folded.state.number == 255
