@@ -15,6 +15,7 @@ SUBJECTS = (
     "tree",
     "staging",
     "versioning",
+    "retention",
     "log",
     "load_pool",
     "pools",

@@ -112,18 +112,21 @@ class LakeAddress:
 
 
 def _close_notes_at_exit(lake: AsyncLake, runtime: Runtime) -> None:
-    """A script that does not close its lake has still noted all that it read."""
+    """A script that does not close its lake has still noted all that it read. What is registered with `threading` is
+    called before threads can no longer be started, the last first; `atexit` would be too late."""
     import atexit
+    import concurrent.futures.thread  # noqa: F401 - it registers its own end, which must come after this one
+    import threading
     import weakref
 
-    session = weakref.ref(lake._session)
+    session, loop = weakref.ref(lake._session), weakref.ref(runtime)
 
     def close() -> None:
-        found = session()
-        if found is not None and runtime.is_running:
-            runtime.wait(found.close_notes())
+        found, running = session(), loop()
+        if found is not None and running is not None and running.is_running:
+            running.wait(found.close_notes())
 
-    atexit.register(close)
+    getattr(threading, "_register_atexit", atexit.register)(close)
 
 
 def spark_lake(place: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakeAddress:

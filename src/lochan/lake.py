@@ -24,6 +24,7 @@ from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 from lochan.store.retry import settle
 from lochan.versioning.repositories import POOL, DeletedRepository, Repositories, Repository
+from lochan.versioning.upkeep_turns import UpkeepTurns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
+_PARTS: tuple[type[StatePart], ...] = (Repositories, AccessState, UpkeepTurns)  # of the lake's own journal
 _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
 
 
@@ -147,7 +149,7 @@ class Lake:
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:
-            own = await journals.open(LAKE_JOURNAL, (Repositories, AccessState))
+            own = await journals.open(LAKE_JOURNAL, _PARTS)
         except BaseException:
             await journals.close()
             raise
@@ -421,13 +423,19 @@ class Lake:
     @property
     def parts(self) -> tuple[type[StatePart], ...]:
         """The parts of the state of the lake's own journal."""
-        return (Repositories, AccessState)
+        return _PARTS
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
         """The users that there are, or were at that moment, for queries."""
         from lochan.access.query_rights import user_rows
 
         return await user_rows(self._own, self.parts, time)
+
+    async def job_rows(self) -> list[dict[str, Any]]:
+        """The records of jobs, for queries."""
+        from lochan.jobs.record import job_rows
+
+        return await job_rows(self.store, self.clock.wall())
 
     async def usage_rows(self) -> pa.Table:
         """The usage log, for queries."""

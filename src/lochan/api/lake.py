@@ -16,6 +16,7 @@ from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
 from lochan.api.session import Session, about
 from lochan.api.upkeep import Step, keep_up, read_policy
+from lochan.api.upkeep_tasks import STANDARD_OPTIONS, TaskStep, UpkeepOptions
 from lochan.errors import Invalid
 from lochan.formats.usage import SCAN
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lochan.api.doctor import DoctorCheck
     from lochan.api.frames import Frames
     from lochan.api.recovery import BackupResult, FsckResult, RebuildResult, ScrubResult
+    from lochan.api.schedule import TaskStatus
     from lochan.api.usage import UsageCompactResult, UsageStatus
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
@@ -246,6 +248,26 @@ class Lake:
         actor = self._session.acting(key, "upkeep", list(pools))
         async for step in keep_up(self._session, policy or read_policy(None), pools, options, actor):
             yield step
+
+    async def upkeep_status(self, options: UpkeepOptions = STANDARD_OPTIONS) -> list[TaskStatus]:
+        """Every task of upkeep: when it was last begun, how that ended, and when it is due."""
+        from lochan.api.schedule import status
+
+        return await status(self._session, options)
+
+    async def run_upkeep(
+        self, tasks: Sequence[str] = (), options: UpkeepOptions = STANDARD_OPTIONS
+    ) -> AsyncIterator[TaskStep]:
+        """Does these tasks now; without any, those that are on and due. Each thing that was done is a step; what fails
+        does not stop the rest: its step has the error. Raises NotFound for a task that there is not."""
+        from lochan.api.schedule import find_tasks, run_due, run_now
+
+        if not tasks:
+            async for step in run_due(self._session, options):
+                yield step
+        for task in find_tasks(tasks):
+            async for step in run_now(self._session, task, options):
+                yield step
 
     async def usage(self, days: float = 30) -> UsageStatus:
         """What the usage log covers: how much was noted in the last days, and up to when reads may have gone

@@ -57,6 +57,7 @@ NOUN_PATHS = {
     "Lake": "/api/v1",
     "Repository": _REPOSITORY,
     "GarbageCollection": f"{_REPOSITORY}/gc",
+    "Storage": f"{_REPOSITORY}/storage",
     "DeletedCollection": "/api/v1/gc/deleted",
     "Pool": "/api/v1/pools/{pool}",
     "Ref": f"{_REPOSITORY}/refs/{{ref}}",
@@ -73,6 +74,7 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
 _COLLECT = ("fs:CollectGarbage {self}",)
+_DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
 _MAINTAIN = ("lake:Maintain lake",)
 _ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
 _ERASE_ALL = "fs:DeleteRepository repository/*"
@@ -136,6 +138,15 @@ VERBS = (
         "POST upkeep",
         ("fs:CollectGarbage repository/{pools}", "fs:WriteObject repository/{pools}/*"),
     ),
+    Verb("Lake", "upkeep_status", _R, "upkeep status", "GET upkeep", ("lake:ReadEvents lake",)),
+    Verb(
+        "Lake",
+        "run_upkeep",
+        _S,
+        "upkeep run",
+        "POST upkeep/run",
+        ("fs:CollectGarbage repository/*", "fs:WriteObject repository/*"),
+    ),
     Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
     Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
@@ -152,6 +163,7 @@ VERBS = (
     Verb("Repository", "branch", _H),
     Verb("Repository", "workspace", _H),
     Verb("Repository", "gc", _H),
+    Verb("Repository", "storage", _H),
     Verb("Repository", "show", _R, "repo show", "GET", _READ_REPOSITORY),
     Verb("Repository", "branches", _R, "branch list", "GET branches", ("fs:ListBranches {self}",)),
     Verb(
@@ -226,6 +238,12 @@ VERBS = (
     Verb("Repository", "uploads", _R, local="*"),
     Verb("Repository", "snapshots", _R, local="*"),
     Verb("Repository", "is_empty", _R, local="*"),
+    Verb("Storage", "duplicates", _R, "dedupe", "POST duplicates", _COLLECT),
+    Verb("Storage", "dedupe", _S, "dedupe", "POST dedupe", _COLLECT),
+    Verb("Storage", "sparse_files", _R, "gc repack", "POST sparse_files", _COLLECT),
+    Verb("Storage", "repack", _S, "gc repack", "POST repack", _COLLECT),
+    Verb("Storage", "coalesce", _S, "fs coalesce", "POST coalesce", _COLLECT),
+    Verb("Storage", "dangling", _R, "gc dangling", "POST dangling", _COLLECT),
     Verb("GarbageCollection", "rules", _R, "gc rules show", "GET rules", _READ_REPOSITORY),
     Verb("GarbageCollection", "set_rules", _W, "gc rules set", "PUT rules", ("fs:SetRetention {self}",)),
     Verb("GarbageCollection", "check_rules", _R, "gc rules check", "POST rules/check", _READ_REPOSITORY),
@@ -235,7 +253,15 @@ VERBS = (
     Verb("GarbageCollection", "sweep", _S, "gc sweep", "POST sweep", _COLLECT),
     Verb("GarbageCollection", "abandon", _S, "gc abandon", "POST abandon", _COLLECT),
     Verb("GarbageCollection", "status", _R, "gc report", "GET", _READ_REPOSITORY),
-    Verb("GarbageCollection", "run", _S, "gc run", "POST run", _COLLECT),
+    Verb("GarbageCollection", "drop", _S, "gc drop", "POST drop", (*_COLLECT, *_DROP)),
+    Verb(
+        "GarbageCollection",
+        "run",
+        _S,
+        "gc run",
+        "POST run",
+        (*_COLLECT, *(f"{each} if drops" for each in _DROP)),
+    ),
     Verb("DeletedCollection", "status", _R, "gc report", "GET", ("fs:CollectGarbage deleted:names",)),
     Verb("DeletedCollection", "plan", _S, "gc plan", "POST plan", _ERASE),
     Verb("DeletedCollection", "sweep", _S, "gc sweep", "POST sweep", _ERASE),
@@ -408,6 +434,7 @@ VERBS = (
     Verb("Upload", "complete", _W, local="*"),
     Verb("Upload", "abort", _W, local="*"),
     Verb("Frames", "read", _R, local="*"),
+    Verb("Frames", "metadata", _R, local="*"),
     Verb("Frames", "scan", _R, local="*"),
     Verb("Frames", "parts", _R, local="*"),
     Verb("Frames", "feed", _R, local="*"),

@@ -202,6 +202,39 @@ class ManageSettings(Section, frozen=True):
     ] = None
 
 
+class UpkeepSettings(Section, frozen=True):
+    enabled: Annotated[kinds.YesNo, "whether the server looks after the lake by itself, as the settings below say"] = (
+        True
+    )
+    trim: Annotated[kinds.When, "when journals are trimmed"] = "1h"
+    uploads: Annotated[kinds.When, "when uploads older than `gateways.s3.upload_days` are aborted"] = "1h"
+    staging: Annotated[kinds.When, "when staged changes are merged on branches that nobody writes to"] = "6h"
+    usage: Annotated[kinds.When, "when the usage log is merged, and what is older than `usage.keep_days` deleted"] = (
+        "24h"
+    )
+    compact: Annotated[
+        kinds.When | None,
+        "when pools are compacted; by default as often as `manage.policy` says, and never without a policy",
+    ] = None
+    gc: Annotated[kinds.When, "when the garbage of every repository is collected, such as 03:00"] = "off"
+    deleted: Annotated[
+        kinds.When, "when deleted repositories that can no longer be restored are erased, such as 04:00"
+    ] = "off"
+    expire: Annotated[kinds.When, "when what retention rules no longer keep expires; `upkeep.gc` includes this"] = "off"
+    repack: Annotated[kinds.When, "when files that are mostly dead are rewritten"] = "off"
+    dedupe: Annotated[kinds.When, "when equal blocks are found, and kept once"] = "off"
+    scrub: Annotated[kinds.When, "when data is read and compared with its SHA-256"] = "off"
+    scrub_rate: Annotated[kinds.Size, "how many bytes of data are read in a second"] = 50 * MB
+    scrub_minutes: Annotated[kinds.Minutes, "how long each repository is read at a time"] = 10.0
+    ingest: Annotated[kinds.When, "when branches are made the same as the places that they follow"] = "off"
+    ingest_sources: Annotated[
+        kinds.Text | None, "the branches and places, such as demo@main/logs/=s3://bucket/logs/, with spaces between"
+    ] = None
+    grace_hours: Annotated[kinds.Hours, "the grace of garbage collection"] = 24.0
+    memory: Annotated[kinds.Size, "the most memory that a task may use for rows"] = 512 * (1 << 20)
+    threads: Annotated[kinds.Count, "how many threads a task may use for rows"] = 1
+
+
 class SparkSettings(Section, frozen=True):
     master: Annotated[kinds.Text, "the Spark master that jobs run on"] = "local[*]"
     remote: Annotated[kinds.SparkUrl | None, "a Spark Connect server, instead of a master"] = None
@@ -252,6 +285,7 @@ class ConfigSettings(Section, frozen=True):
     api: ApiSettings = ApiSettings()
     auth: AuthSettings = AuthSettings()
     manage: ManageSettings = ManageSettings()
+    upkeep: UpkeepSettings = UpkeepSettings()
     spark: SparkSettings = SparkSettings()
     cache: CacheSettings = CacheSettings()
 

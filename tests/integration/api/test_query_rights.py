@@ -107,7 +107,7 @@ NEEDS = [
     ("from logs@main:indexes | count()", [(READ, f"{LOGS}/branch/main/object/*")]),
     *(
         (f"from logs@main:{meta} | count()", [("fs:ReadCommit", f"{LOGS}/branch/main")])
-        for meta in ("log", "rawlog", "changes")
+        for meta in ("log", "rawlog", "changes", "sizes", "growth")
     ),
     ("from logs:branches | count()", [("fs:ListBranches", LOGS)]),
     ("from logs:tags | count()", [("fs:ListTags", LOGS)]),
@@ -115,6 +115,9 @@ NEEDS = [
     ("from logs:indexrules | count()", [("fs:ReadRepository", LOGS)]),
     ("from logs:journal | count()", [("fs:ReadEvents", LOGS)]),
     ("from logs:branchlog | count()", [("fs:ReadEvents", LOGS)]),
+    ("from logs:plans | count()", [("fs:ReadEvents", LOGS)]),
+    ("from logs:planned | count()", [("fs:CollectGarbage", LOGS)]),
+    ("from logs:unreferenced | count()", [("fs:CollectGarbage", LOGS)]),
     (
         "select count(*) as n from logs where k in (select k from secrets)",
         [(READ, f"{LOGS}/branch/main/object/*"), (READ, "repository/secrets/branch/main/object/*")],
@@ -219,3 +222,20 @@ def test_the_queries_of_others(person: Made, admin: Client) -> None:
     path = f"{QUERY}/{id}"
     assert (reader.ask("GET", path).status, admin.ask("GET", path).status) == (200, 200)
     assert (other.ask("GET", path).status, other.ask("DELETE", path).status) == (404, 404)
+
+
+def test_the_usage_log_shows_what_one_may_read(admin: Client, person: Made, server: LochanServer) -> None:
+    for path in ("open/a.csv", "closed/a.csv"):
+        fine("--lake", server.lake, "fs", "cat", f"demo@main/{path}")
+    fine("--lake", server.lake, "query", "from secrets | count()")
+    text = (
+        "from :usage | where status < 400 | count() by repository, path | cut repository, path | sort repository, path"
+    )
+    everything = {(row["repository"], row["path"]) for row in admin.query(text).rows}
+    assert {("demo", "open/a.csv"), ("demo", "closed/a.csv"), ("secrets", "")} <= everything
+    events = ("fs:ListRepositories", "*"), ("fs:ReadEvents", DEMO)
+    some = person(*events, (READ, f"{DEMO}/branch/main/object/open/*"))
+    assert [(row["repository"], row["path"]) for row in some.query(text).rows] == [("demo", "open/a.csv")]
+    assert person(*events).query(text).rows == []
+    assert person((READ, "*")).query(text).rows == [], "not without the events"
+    assert person().query(text).rows == []

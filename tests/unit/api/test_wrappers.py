@@ -109,6 +109,10 @@ CASES = {
     ),
     "Lake.events": Case(lambda it: it.events("shop", last=1), f"fs:ReadEvents {SHOP}\nfs:ReadObject {SHOP}/*"),
     "Lake.upkeep": Case(lambda it: it.upkeep(pools=["logs"]), f"fs:CollectGarbage {LOGS}\nfs:WriteObject {LOGS}/*"),
+    "Lake.upkeep_status": Case(lambda it: it.upkeep_status(), "lake:ReadEvents lake"),
+    "Lake.run_upkeep": Case(
+        lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
+    ),
     "Lake.fsck": Case(lambda it: it.fsck(), "lake:Maintain lake"),
     "Lake.rebuild": Case(lambda it: it.rebuild(check=True), "lake:Maintain lake"),
     "Lake.scrub": Case(lambda it: it.scrub(), "lake:Maintain lake"),
@@ -149,6 +153,12 @@ CASES = {
         lambda it: shop(it).rename("store"), f"fs:DeleteRepository {SHOP}\nfs:CreateRepository repository/store"
     ),
     "Repository.delete": Case(lambda it: shop(it).delete(), f"fs:DeleteRepository {SHOP}"),
+    "Storage.duplicates": Case(lambda it: shop(it).storage.duplicates(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.dedupe": Case(lambda it: shop(it).storage.dedupe(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.sparse_files": Case(lambda it: shop(it).storage.sparse_files(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.repack": Case(lambda it: shop(it).storage.repack(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.coalesce": Case(lambda it: shop(it).storage.coalesce("main", ""), f"fs:CollectGarbage {SHOP}"),
+    "Storage.dangling": Case(lambda it: shop(it).storage.dangling(), f"fs:CollectGarbage {SHOP}"),
     "GarbageCollection.rules": Case(lambda it: shop(it).gc.rules(), f"fs:ReadRepository {SHOP}"),
     "GarbageCollection.set_rules": Case(
         lambda it: shop(it).gc.set_rules([KeepRule(pattern="*", days=9)]), f"fs:SetRetention {SHOP}"
@@ -160,7 +170,14 @@ CASES = {
     "GarbageCollection.sweep": Case(lambda it: shop(it).gc.sweep(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.abandon": Case(lambda it: shop(it).gc.abandon(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.status": Case(lambda it: shop(it).gc.status(), f"fs:ReadRepository {SHOP}"),
-    "GarbageCollection.run": Case(lambda it: shop(it).gc.run(), f"fs:CollectGarbage {SHOP}"),
+    "GarbageCollection.drop": Case(
+        lambda it: shop(it).gc.drop(),
+        f"fs:CollectGarbage {SHOP}\nfs:DeleteObject {SHOP}/branch/*\nfs:CreateCommit {SHOP}/branch/*",
+    ),
+    "GarbageCollection.run": Case(
+        lambda it: shop(it).gc.run(),
+        f"fs:CollectGarbage {SHOP}\nfs:DeleteObject {SHOP}/branch/*\nfs:CreateCommit {SHOP}/branch/*",
+    ),
     "Pool.load": Case(lambda it: logs(it).load([{"n": 9}]), f"fs:WriteObject {OBJECTS}*\nfs:CreateCommit {ROWS}"),
     "Pool.load_engine": Case(lambda it: logs(it).load_engine([]), "", local=True),
     "Pool.load_files": Case(lambda it: logs(it).load_files([]), "", local=True),
@@ -382,6 +399,7 @@ CASES = {
     "Lake.doctor": Case(lambda it: it.doctor(), "", local=True),
     "Pool.ingest_stream": Case(lambda it: logs(it).ingest_stream(FolderSource(folder="/etc")), "", local=True),
     "Frames.read": Case(lambda it: it.frames.read(cast("Any", None), "logs"), "", local=True),
+    "Frames.metadata": Case(lambda it: it.frames.metadata("logs:objects"), "", local=True),
     "Frames.scan": Case(lambda it: it.frames.scan("logs"), "", local=True),
     "Frames.parts": Case(lambda it: it.frames.parts("logs"), "", local=True),
     "Frames.feed": Case(lambda it: it.frames.feed("logs", FeedOptions()), "", local=True),

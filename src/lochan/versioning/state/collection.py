@@ -5,7 +5,6 @@ the plan's cut (G3), and anything derived from a state before the plan (G4).
 """
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -18,13 +17,14 @@ from lochan.formats.collection_events import (
     Opened,
     PlanEnded,
     Planned,
-    RetentionRule,
     RetentionSet,
 )
 from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
 from lochan.journal.table import FoldTable, FoldTables
+from lochan.versioning.state.expired_commits import ExpiredCommits
+from lochan.versioning.state.retention_checks import check_retention
 from lochan.versioning.state.rules import RefsRules
 
 _ON = "on"
@@ -56,7 +56,7 @@ class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
     numbers: dict[str, int] = {}
     held: dict[str, HeldFile] = {}
     aliases: dict[str, str] = {}
-    expired: list[str] = []
+    expired: list[str] = []  # only in old checkpoints; now a bit for each commit, in DumpedRefs
     lists: dict[int, str] = {}
     retention: RetentionSet | None = None
     alias_tables: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Collection(FoldTables):
         self._aliases: FoldTable[str, str] = FoldTable()
         self._targets: FoldTable[str, str] = FoldTable()
         self._alias_tables: FoldTable[str, tuple[str, ...]] = FoldTable()
-        self._expired: FoldTable[str, bool] = FoldTable()
+        self.expired_commits = ExpiredCommits()
         self._retention: FoldTable[str, RetentionSet] = FoldTable()
         self._lists: FoldTable[int, str] = FoldTable()  # by the number of a plan, the file with its list
 
@@ -137,13 +137,13 @@ class Collection(FoldTables):
 
     @property
     def any_expired(self) -> bool:
-        return any(True for _ in self._expired.items())
+        return bool(self.expired_commits)
 
     def expired(self) -> set[str]:
-        return {id for id, _ in self._expired.items()}
+        return set(self.expired_commits)
 
     def has_expired(self, commit: str) -> bool:
-        return commit in self._expired
+        return commit in self.expired_commits
 
     # --- checks on others' events ------------------------------------------------------------------------------------
     def check_first(self, rules: RefsRules, mints: Iterable[int]) -> None:
@@ -246,7 +246,7 @@ class Collection(FoldTables):
 
     def expire(self, commits: tuple[str, ...]) -> None:
         for commit in commits:
-            self._expired.put(commit, True)
+            self.expired_commits.add(commit)
 
     # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedCollection:
@@ -254,7 +254,7 @@ class Collection(FoldTables):
             dict(self._numbers.items()),
             dict(self._held.items()),
             dict(self._aliases.items()),
-            sorted(self.expired()),
+            [],
             dict(self._lists.items()),
             self._retention.get(_ON),
             self.alias_tables,
@@ -274,33 +274,6 @@ class Collection(FoldTables):
         if dumped.retention is not None:
             self._retention.put(_ON, dumped.retention)
         self._alias_tables.put(_ON, dumped.alias_tables)
-
-
-def check_retention(event: RetentionSet) -> None:
-    """Raises Invalid for rules that contradict each other, or keep nothing."""
-    if event.undo_days < 0:
-        raise Invalid("a deleted branch cannot be kept for less than no time", hint="say 0 or more days")
-    seen: set[str] = set()
-    for rule in event.rules:
-        if not rule.pattern or rule.pattern in seen:
-            raise Invalid(f"the pattern {rule.pattern!r} is empty or appears twice", hint="one rule for each pattern")
-        if any(fnmatchcase(rule.pattern, before) for before in seen):
-            raise Invalid(
-                f"the rule for {rule.pattern!r} is never used: a rule before it matches every such branch",
-                hint="put the rule that matches fewer branches first",
-            )
-        seen.add(rule.pattern)
-        _check_rule(rule)
-
-
-def _check_rule(rule: RetentionRule) -> None:
-    if rule.days < 0 or rule.commits < 0:
-        raise Invalid(f"the rule for {rule.pattern!r} has a negative number", hint="say how much is kept")
-    if rule.forever == bool(rule.days or rule.commits):
-        raise Invalid(
-            f"the rule for {rule.pattern!r} keeps {'everything, and has limits' if rule.forever else 'nothing'}",
-            hint="say days, commits, or forever",
-        )
 
 
 def mint_of(address: str) -> int:
