@@ -43,7 +43,7 @@ async def history(*, read_only: bool = False) -> tuple[MemoryStore, str]:
         await written(files, "main", f"p/{number % 40}", str(number))
         await written(files, "dev" if number % 7 else "main", f"q/{number}", str(number))
         if number % 10 == 3:
-            await delete(files, "main", f"p/{number % 40}", actor=ANN)
+            await delete(files, "main", [f"p/{number % 40}"], actor=ANN)
         if number % 50 == 49:
             await committed(files, "main", str(number))
     if read_only:
