@@ -90,7 +90,7 @@ VERBS = {
 
 # These say themselves whether a run needs pandas, which Spark takes in.
 MAY_RUN_SPARK = frozenset(
-    ("compact", "diff", "doctor", "explain", "ingest", "load", "manage", "query", "serve", "shell", "sql")
+    ("compact", "diff", "doctor", "explain", "ingest", "load", "manage", "query", "rebuild", "serve", "shell", "sql")
 )
 
 
