@@ -156,6 +156,7 @@ class _AnyRef(Blocking[Ref_co]):
     read = _waits(ref.Ref.read)
     download = _waits(ref.Ref.download)
     download_folder = _waits(ref.Ref.download_folder)
+    export = _waits(ref.Ref.export)
     open = _makes(ref.Ref.open, OpenObject)
 
     @_documented_by(ref.Ref.snapshot)

@@ -257,6 +257,7 @@ VERBS = (
     Verb("Ref", "read", _R, "fs cat", "GET objects/body", _READ),
     Verb("Ref", "download", _R, "fs download", needs=_READ, local="*"),
     Verb("Ref", "download_folder", _R, "fs download", needs=("fs:ReadObject {self}/object/{prefix}*",), local="*"),
+    Verb("Ref", "export", _R, "export", needs=("fs:ReadObject {self}/object/{prefix}*",), local="*"),
     Verb("WritableRef", "status", _R, "status", "GET status", _READ_BRANCH, _VISIBLE),
     Verb("WritableRef", "status_table", _R, "status", "GET status/table", _READ_BRANCH, _VISIBLE),
     Verb("WritableRef", "status_count", _R, "diff", "GET status/count", _COUNT_STAGED),

@@ -37,6 +37,7 @@ VERBS = {
     "Files": {
         "fs": "lochan.cli.fs:group",
         "import": "lochan.cli.ingest.files:import_command",
+        "export": "lochan.cli.export:export_command",
     },
     "Changes": {
         "status": "lochan.cli.changes:status_command",
@@ -82,7 +83,21 @@ VERBS = {
 
 # These say themselves whether a run needs pandas, which Spark takes in.
 MAY_RUN_SPARK = frozenset(
-    ("compact", "diff", "doctor", "explain", "ingest", "load", "manage", "query", "serve", "shell", "sql")
+    (
+        "compact",
+        "diff",
+        "doctor",
+        "explain",
+        "export",
+        "import",
+        "ingest",
+        "load",
+        "manage",
+        "query",
+        "serve",
+        "shell",
+        "sql",
+    )
 )
 
 
