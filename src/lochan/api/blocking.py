@@ -300,6 +300,8 @@ class _AnyRepository(Blocking[Repository_co]):
     merge_base = _waits(repository.Repository.merge_base)
     merge_bases = _waits(repository.Repository.merge_bases)
     bisect = _waits(repository.Repository.bisect)
+    render_lifecycle = _waits(repository.Repository.render_lifecycle)
+    render_policy = _waits(repository.Repository.render_policy)
     protections = _waits(repository.Repository.protections)
     protect = _waits(repository.Repository.protect)
     unprotect = _waits(repository.Repository.unprotect)

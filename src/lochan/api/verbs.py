@@ -180,6 +180,8 @@ VERBS = (
         "POST bisect",
         ("fs:ReadCommit {good}", "fs:ReadCommit {bad}", "fs:ReadCommit {skipped?}"),
     ),
+    Verb("Repository", "render_lifecycle", _R, "lifecycle render", "GET lifecycle", _READ_REPOSITORY),
+    Verb("Repository", "render_policy", _R, "policy render", "GET policy", _READ_REPOSITORY),
     Verb("Repository", "protections", _R, "branch protection", "GET protections", _READ_REPOSITORY),
     Verb("Repository", "protect", _W, "branch protect", "POST protections", _PROTECT),
     Verb("Repository", "unprotect", _W, "branch unprotect", "DELETE protections", _PROTECT),

@@ -26,6 +26,8 @@ VERBS = {
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
         "usage": "lochan.cli.usage:group",
+        "lifecycle": "lochan.cli.bucket_rules:lifecycle_group",
+        "policy": "lochan.cli.bucket_rules:policy_group",
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",

@@ -112,6 +112,12 @@ CASES = {
         lambda it: shop(it).merge_bases("main", "dev"), f"fs:ReadCommit {MAIN}\nfs:ReadCommit {DEV}"
     ),
     "Repository.bisect": Case(lambda it: shop(it).bisect(["v1"], "main"), f"fs:ReadCommit {OLD}\nfs:ReadCommit {MAIN}"),
+    "Repository.render_lifecycle": Case(
+        lambda it: shop(it).render_lifecycle("raw/", expire_days=1), f"fs:ReadRepository {SHOP}", fails=Refused
+    ),
+    "Repository.render_policy": Case(
+        lambda it: shop(it).render_policy(["raw/"]), f"fs:ReadRepository {SHOP}", fails=Refused
+    ),
     "Repository.protections": Case(lambda it: shop(it).protections(), f"fs:ReadRepository {SHOP}"),
     "Repository.protect": Case(lambda it: shop(it).protect("m*"), f"fs:ProtectBranch {SHOP}"),
     "Repository.unprotect": Case(lambda it: shop(it).unprotect("release"), f"fs:ProtectBranch {SHOP}"),
@@ -209,6 +215,9 @@ CASES = {
     ),
     "Ref.download_folder": Case(
         lambda it: main(it).download_folder("raw/", "/nowhere"), f"fs:ReadObject {MAIN}/object/raw/*", local=True
+    ),
+    "Ref.export": Case(
+        lambda it: main(it).export("file:///nowhere", prefix="raw/"), f"fs:ReadObject {MAIN}/object/raw/*", local=True
     ),
     "WritableRef.status": Case(
         lambda it: main(it).status(), f"fs:ReadBranch {MAIN}\nfs:ReadObject {MAIN}/object/staged.txt", hides=True

@@ -1,6 +1,5 @@
 """Exports: plain files with checked bytes, nothing outside the destination, and an end that says so."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -96,7 +95,7 @@ def test_an_interrupted_export_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
         assert done.files == 39  # type: ignore[attr-defined]
         assert 1 <= done.present <= len(written)  # type: ignore[attr-defined]
         assert files_in(tmp_path / "out")["039"] == b"x" * 39
-        assert not [name for name in os.listdir(tmp_path / "out") if name.startswith(".lochan-part")]
+        assert not list((tmp_path / "out").glob(".lochan-part*"))
         await at[1].close()
 
     run(play())
