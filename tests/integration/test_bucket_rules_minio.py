@@ -63,7 +63,7 @@ def test_rules_and_policies_are_what_the_store_takes(client: Any, minio_server: 
         own = client.get_object_tagging(Bucket=BUCKET, Key=key)["TagSet"]
         matched += [path] if all(tag in own for tag in tags) else []
     assert matched == ["logs/raw/1"]
-    assert [each for each in rendered["affected"] if each["name"] == "main"][0]["objects"] == 1
+    assert next(each for each in rendered["affected"] if each["name"] == "main")["objects"] == 1
     assert re.search("<Days>9</Days>", rendered["xml"])
 
     for allow in ("read", "write"):

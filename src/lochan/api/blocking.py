@@ -237,6 +237,7 @@ class Branch(_AnyWritable[branch.Branch]):
     try_import = _waits(branch.Branch.try_import)
     ingest = _waits(branch.Branch.ingest)
     ingest_diff = _iterates(branch.Branch.ingest_diff)
+    ingest_watch = _waits(branch.Branch.ingest_watch)
     stash = _waits(branch.Branch.stash)
     pop_stash = _waits(branch.Branch.pop_stash)
     drop_stash = _waits(branch.Branch.drop_stash)

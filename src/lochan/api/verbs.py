@@ -352,6 +352,18 @@ VERBS = (
         "POST ingest/diff",
         (*_IMPORT, "fs:ReadObject {self}/object/{source.prefix}*"),
     ),
+    Verb(
+        "Branch",
+        "ingest_watch",
+        _S,
+        "ingest watch",
+        needs=(
+            *_IMPORT,
+            "fs:WriteObject {self}/object/{source.prefix}*",
+            "fs:DeleteObject {self}/object/{source.prefix}*",
+        ),
+        local="*",
+    ),
     Verb("Branch", "stash", _W, "stash push", "POST stashes", _STASH),
     Verb("Branch", "pop_stash", _W, "stash pop", "POST stashes/pop", _STASHED),
     Verb("Branch", "drop_stash", _W, "stash drop", "POST stashes/drop", _STASHED),

@@ -43,9 +43,9 @@ def lifecycle_command(
     as_xml: bool,
     form: str,
 ) -> None:
-    """Print the rule that expires or moves the bytes of objects under a folder, and what it would break.
+    """Print the bucket's rule for a folder, and what it would break.
 
-    Nothing is set: give the output to your store. The lake must be written with blockstore.tag_paths.
+    The rule expires or moves the bytes of objects under the folder. Nothing is set: give the output to your store. The lake must be written with blockstore.tag_paths.
     """
 
     async def work(target: Target) -> "BucketRules":
@@ -71,9 +71,9 @@ def lifecycle_command(
 def policy_command(
     repository: str, user: str, principal: str, prefixes: tuple[str, ...], allow: str, form: str
 ) -> None:
-    """Print a policy that allows to read or write the bytes of objects under some folders, and what it leaves open.
+    """Print a policy for some folders, and what it leaves open.
 
-    Nothing is set: give the output to your store. The lake must be written with blockstore.address_style path.
+    It allows to read or write the bytes of objects there. Nothing is set: give the output to your store. The lake must be written with blockstore.address_style path.
     """
     if bool(user) == bool(principal):
         raise Invalid("a policy is for a user or for a principal", hint="give --user NAME or --principal ARN")

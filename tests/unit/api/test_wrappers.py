@@ -26,6 +26,7 @@ from lochan.api.options import CommitOptions
 from lochan.api.session import Session
 from lochan.api.streams import FolderSource
 from lochan.api.verbs import VERBS, Kind
+from lochan.api.watch import WatchOptions
 from lochan.api.wrappers.records import AuditLine, Caller, Use, serve_lake
 from lochan.errors import Dirty, LochanError, NotFound, PreconditionFailed, Refused
 from lochan.formats.record import Actor
@@ -297,6 +298,11 @@ CASES = {
         lambda it: main(it).ingest_diff(ImportSource("file:///nothing", "in/")),
         f"fs:Import {MAIN}\nfs:ReadObject {MAIN}/object/in/*",
         fails=NotFound,
+    ),
+    "Branch.ingest_watch": Case(
+        lambda it: main(it).ingest_watch(ImportSource("memory://x", "raw/"), WatchOptions(once=True)),
+        f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/raw/*\nfs:DeleteObject {MAIN}/object/raw/*",
+        local=True,
     ),
     "Branch.stash": Case(lambda it: main(it).stash("it"), f"fs:StashChanges {MAIN}"),
     "Branch.pop_stash": Case(lambda it: main(it).pop_stash(_STASHED[0]), f"fs:StashChanges {MAIN}", fails=Dirty),

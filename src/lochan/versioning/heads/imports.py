@@ -13,7 +13,7 @@ repeated if the branch has moved meanwhile. What changes goes into the tree a pi
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +26,7 @@ from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
+from lochan.tree.tree import Tree
 from lochan.versioning.bodies.file_list import FileList, FileSpool, MappedTables
 from lochan.versioning.bodies.inventory import InventoryTarget, check_listed, inventory_parts, read_part
 from lochan.versioning.bodies.outside_files import OutsideFiles
@@ -99,6 +100,17 @@ class ImportCounts(NamedTuple):
         )
 
 
+class BringInPlan(Protocol):
+    """What comes in from outside."""
+
+    @property
+    def why(self) -> str: ...
+    @property
+    def sources(self) -> Sequence[ImportFolder]: ...
+    def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
+        """What would have to change in a tree, in path order. No part is empty. May be called again."""
+
+
 class ImportPlan(NamedTuple):
     """The files that were found, and how to bring them in."""
 
@@ -106,6 +118,9 @@ class ImportPlan(NamedTuple):
     sources: Sequence[ImportFolder]
     files: FileList
     request: SubtreeRequest
+
+    def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
+        return compare(base, self.files, self.request)
 
 
 class ImportOutcome(NamedTuple):
@@ -134,11 +149,11 @@ def ingest_plan(source: ImportFolder, files: FileList, *, keep_removed: bool) ->
     return ImportPlan("ingest", [source], files, SubtreeRequest(source.to, same_file, not keep_removed))
 
 
-async def differences(repository: OpenRepository, branch: str, gathered: ImportPlan) -> AsyncIterator[SubtreeChanges]:
+async def differences(repository: OpenRepository, branch: str, gathered: BringInPlan) -> AsyncIterator[SubtreeChanges]:
     """What landing the plan would change now."""
     refs, _ = await repository.refs()
     tree = await repository.tree(refs.commit(refs.branch(branch).head))
-    async for part in compare(tree, gathered.files, gathered.request):
+    async for part in gathered.changes(tree):
         yield part
 
 
@@ -151,7 +166,7 @@ async def _landed_first(repository: OpenRepository, before: CarriedOut) -> Impor
 
 @once(_landed_first)
 async def bring_in(
-    repository: OpenRepository, branch: str, gathered: ImportPlan, message: CommitMessage = NOTHING, *, actor: Actor
+    repository: OpenRepository, branch: str, gathered: BringInPlan, message: CommitMessage = NOTHING, *, actor: Actor
 ) -> ImportOutcome:
     """Raises NothingToDo, and PathsInTheWay for paths with uncommitted changes."""
     counts = ImportCounts()
@@ -166,7 +181,7 @@ async def bring_in(
 
         async def changes() -> AsyncIterator[pa.Table]:
             nonlocal counts
-            async for part in compare(base, gathered.files, gathered.request):
+            async for part in gathered.changes(base):
                 counts = counts.plus(part)
                 paths.add_paths(part.changes["path"])
                 yield part.changes
@@ -238,6 +253,6 @@ async def _test(repository: OpenRepository, branch: str, changed: _ChangedPaths)
     return test
 
 
-def _message(gathered: ImportPlan, message: CommitMessage) -> CommitMessage:
+def _message(gathered: BringInPlan, message: CommitMessage) -> CommitMessage:
     what = ", ".join(source.url for source in gathered.sources)
     return message if message.message else message._replace(message=f"{gathered.why.capitalize()} {what}")
