@@ -20,6 +20,7 @@ from lochan.errors import Invalid
 from lochan.formats.usage import SCAN
 
 if TYPE_CHECKING:
+    from lochan.api.deleted import DeletedCollection, DeletedInfo
     from lochan.api.doctor import DoctorCheck
     from lochan.api.frames import Frames
     from lochan.api.usage import UsageCompactResult, UsageStatus
@@ -124,6 +125,29 @@ class Lake:
             key=request_key,
         )
         return self.pool(name)
+
+    async def deleted_repositories(self) -> AsyncIterator[DeletedInfo]:
+        """Repositories and pools that were deleted and whose files are there still, the last one first."""
+        from lochan.api.deleted import deleted_info
+        from lochan.versioning.collection.deleted import ages
+
+        for age in await ages(self._session.lake, stamps=False):
+            yield deleted_info(age)
+
+    async def restore_repository(self, name: str, to: str = "", *, key: str = "") -> Repository:
+        """Brings the repository or pool of that name back that was deleted last, or the one with that id: its branches,
+        tags and history, and what was staged. With `to`, under another name. Raises NotFound, AlreadyExists if the name
+        is taken, Gone if it has expired."""
+        return self.repository(
+            await self._session.lake.restore_repository(name, to, actor=self._session.actor, key=key)
+        )
+
+    @property
+    def deleted(self) -> DeletedCollection:
+        """The removal of the files of deleted repositories."""
+        from lochan.api.deleted import DeletedCollection
+
+        return DeletedCollection(self._session)
 
     async def query(
         self,

@@ -69,6 +69,7 @@ VERBS = {
         "compact": "lochan.cli.pool.compact:compact_command",
         "manage": "lochan.cli.pool.manage:manage_command",
         "drop": "lochan.cli.pool.lifecycle:drop_command",
+        "pool": "lochan.cli.pool.group:group",
     },
     "Queries": {
         "query": "lochan.cli.query:query_command",
