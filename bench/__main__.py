@@ -14,6 +14,7 @@ SUBJECTS = (
     "tree",
     "staging",
     "versioning",
+    "imports",
     "log",
     "load_pool",
     "pools",

@@ -120,13 +120,16 @@ async def _by_events(at: _Watch, number: int, offset: int, lines: Events, stop: 
     loop = asyncio.get_running_loop()
     number = await _full(at, number, str(offset), stop)
     reader, compared = _LineReader(lines), loop.time()
-    while not stop.is_set() and not reader.ended:
-        found = await _batch(reader, at.options, stop)
-        if found:
-            number = await _land_events(at, number, found, reader.offset, stop)
-        if loop.time() - compared >= at.options.full_s:
-            number = await _full(at, number, str(reader.offset or offset), stop)
-            compared = loop.time()
+    try:
+        while not stop.is_set() and not reader.ended:
+            found = await _batch(reader, at.options, stop)
+            if found:
+                number = await _land_events(at, number, found, reader.offset, stop)
+            if loop.time() - compared >= at.options.full_s:
+                number = await _full(at, number, str(reader.offset or offset), stop)
+                compared = loop.time()
+    finally:
+        await reader.close()
 
 
 class _LineReader:
@@ -152,6 +155,12 @@ class _LineReader:
             return None
         line, self.offset = found
         return line
+
+    async def close(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await self._waiting
 
     async def _read(self) -> tuple[bytes, int] | None:
         return await anext(self._lines, None)
@@ -289,7 +298,9 @@ async def file_events(path: str, offset: int, *, ends: bool, stop: threading.Eve
     import sys
 
     if path == "-":
-        while line := await asyncio.to_thread(sys.stdin.buffer.readline, _LINE_BYTES_MAX):
+        from lochan.store.bucket_events import read_on_thread
+
+        async for line in read_on_thread(lambda: sys.stdin.buffer.readline(_LINE_BYTES_MAX)):
             yield line, 0
         return
     with Path(path).open("rb") as file:  # noqa: ASYNC230 - a few lines at a time

@@ -45,7 +45,8 @@ def lifecycle_command(
 ) -> None:
     """Print the bucket's rule for a folder, and what it would break.
 
-    The rule expires or moves the bytes of objects under the folder. Nothing is set: give the output to your store. The lake must be written with blockstore.tag_paths.
+    The rule expires or moves the bytes of objects under the folder. Nothing is set: give the output to your store. The
+    lake must be written with blockstore.tag_paths.
     """
 
     async def work(target: Target) -> "BucketRules":
@@ -73,7 +74,8 @@ def policy_command(
 ) -> None:
     """Print a policy for some folders, and what it leaves open.
 
-    It allows to read or write the bytes of objects there. Nothing is set: give the output to your store. The lake must be written with blockstore.address_style path.
+    It allows to read or write the bytes of objects there. Nothing is set: give the output to your store. The
+    lake must be written with blockstore.address_style path.
     """
     if bool(user) == bool(principal):
         raise Invalid("a policy is for a user or for a principal", hint="give --user NAME or --principal ARN")

@@ -5,29 +5,41 @@ import asyncio
 import hashlib
 import hmac
 import http.client
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
+from threading import Thread
 from urllib.parse import quote, urlsplit
 
 from lochan.clock import SystemClock
-from lochan.errors import Invalid, Refused, Transient
+from lochan.errors import Invalid, Refused
 
 _NAMES = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
-_PING_S = "5"
+_READ_BYTES = 1 << 16
+_AGAIN_S = 1.0
 _SILENT_S = 30.0  # it pings more often
 _EMPTY = hashlib.sha256(b"").hexdigest()
 
 
 async def listen(options: Mapping[str, str], bucket: str, prefix: str) -> AsyncIterator[tuple[bytes, int]]:
     """Lines, and 0: there is no place to go on from. `options` are those of an S3 store. Raises Refused where the store
-    has no such request, Transient when it ends."""
+    has no such request."""
     endpoint, access, secret = (options.get(name, "") for name in ("endpoint", "access_key_id", "secret_access_key"))
     if not endpoint or not access or not secret:
         raise Invalid(
             "to listen to a bucket, its endpoint and keys must be known",
             hint="configure blockstore.s3, or give --events a file",
         )
-    query = [("events", name) for name in _NAMES] + [("ping", _PING_S), ("prefix", prefix), ("suffix", "")]
+    while True:  # a connection that ends is made again: what happened meanwhile is for whoever compares
+        with suppress(OSError, http.client.HTTPException):
+            async for line in _one_connection(options, endpoint, bucket, prefix):
+                yield line, 0
+        await asyncio.sleep(_AGAIN_S)
+
+
+async def _one_connection(options: Mapping[str, str], endpoint: str, bucket: str, prefix: str) -> AsyncIterator[bytes]:
+    query = [("events", name) for name in _NAMES] + [("prefix", prefix), ("suffix", "")]
     url, headers = signed_get(endpoint, bucket, query, options)
     parts = urlsplit(url)
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -40,14 +52,34 @@ async def listen(options: Mapping[str, str], bucket: str, prefix: str) -> AsyncI
                 f"{endpoint} does not send the events of {bucket}: {answer.status} {text}",
                 hint="only MinIO does; give --events a file",
             )
-        while line := await asyncio.to_thread(answer.readline):
-            if line.strip():
-                yield line, 0
-    except (OSError, http.client.HTTPException) as error:
-        raise Transient(f"the events of {bucket} at {endpoint} have ended: {error}", hint="start it again") from error
+        rest = b""
+        async for data in read_on_thread(partial(answer.read1, _READ_BYTES)):  # `readline` waits for a whole buffer
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                if line.strip():
+                    yield line
     finally:
         connection.close()
-    raise Transient(f"the events of {bucket} at {endpoint} have ended", hint="start it again")
+
+
+async def read_on_thread(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
+    """What `read` returns, until that is empty or fails. It may block for long: its thread holds up nobody who ends."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def work() -> None:
+        data = b"x"
+        while data:
+            try:
+                data = read()
+            except (OSError, ValueError, http.client.HTTPException):  # it is closed, or silent for too long
+                data = b""
+            with suppress(RuntimeError):  # nobody listens any more
+                loop.call_soon_threadsafe(found.put_nowait, data)
+
+    Thread(target=work, name="lochan-events", daemon=True).start()
+    while data := await found.get():
+        yield data
 
 
 def _asked(connection: http.client.HTTPConnection, target: str, headers: dict[str, str]) -> http.client.HTTPResponse:

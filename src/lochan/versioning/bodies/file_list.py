@@ -11,6 +11,7 @@ is asked for.
 import os
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
 from itertools import accumulate
 from tempfile import mkstemp
 from typing import NamedTuple, Protocol, Self
@@ -19,10 +20,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.concurrency import map_ahead
 from lochan.errors import Invalid
 from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.run import ascends
 from lochan.store.scratch import place
+from lochan.store.threads import Threads
 
 # What a listing or an inventory tells of a file. `address` is its URL, `mtime` is microseconds since 1970.
 LIST_SCHEMA = pa.schema(
@@ -34,6 +37,7 @@ LIST_SCHEMA = pa.schema(
         pa.field("mtime", pa.int64(), nullable=False),
     ]
 )
+_AHEAD = 2  # pieces
 PIECE = 1 << 16  # rows that are given at once: 20 MB as entries
 
 IN_MEMORY_MAX = 100_000  # rows; 15 MB
@@ -72,7 +76,7 @@ def as_entries(files: pa.Table) -> pa.Table:
         "mtime": mtimes,
         "content_type": _repeated("", count, pa.string()),
     }
-    nothing = {name: _repeated([], count, ENTRY_SCHEMA.field(name).type) for name in _EMPTY}
+    nothing = {name: _nothing(count, ENTRY_SCHEMA.field(name).type) for name in _EMPTY}
     return pa.table({**columns, **nothing}).select(ENTRY_SCHEMA.names).cast(ENTRY_SCHEMA)
 
 
@@ -83,6 +87,13 @@ def _one(table: pa.Table, name: str) -> pa.Array:
 
 def _repeated(value: object, count: int, type: pa.DataType) -> pa.Array:
     return pa.repeat(pa.scalar(value, type), count)
+
+
+def _nothing(count: int, type: pa.DataType) -> pa.Array:
+    """Empty lists or maps. `pa.repeat` makes them one by one, which took longer than writing the entries."""
+    ends = pa.py_buffer(np.zeros(count + 1, np.int32))
+    items = pa.array([], type.value_type if pa.types.is_list(type) else pa.struct([type.key_field, type.item_field]))
+    return pa.Array.from_buffers(type, count, [None, ends], children=[items])
 
 
 class MappedTables:
@@ -155,10 +166,15 @@ class SortedFiles:
         self._batches = sorted(filled, key=lambda each: each.first)
         self._reach = list(accumulate((each.last for each in self._batches), max))
         self.count = sum(each.count for each in filled)
+        self._threads = Threads()
 
     async def between(self, after: str, upto: str | None) -> AsyncIterator[pa.Table]:
-        for files in self.files_between(after, upto):
-            yield as_entries(files)
+        async def entries(files: pa.Table) -> pa.Table:
+            return await self._threads.run(as_entries, files)
+
+        async with aclosing(map_ahead(entries, self.files_between(after, upto), _AHEAD)) as tables:
+            async for table in tables:
+                yield table
 
     def files_between(self, after: str = "", upto: str | None = None) -> Iterator[pa.Table]:
         """The same with the columns of LIST_SCHEMA alone."""

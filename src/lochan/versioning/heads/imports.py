@@ -27,7 +27,7 @@ from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
 from lochan.tree.tree import Tree
-from lochan.versioning.bodies.file_list import FileList, FileSpool, MappedTables
+from lochan.versioning.bodies.file_list import FileList, FileSpool, MappedTables, SortedFiles
 from lochan.versioning.bodies.inventory import InventoryTarget, check_listed, inventory_parts, read_part
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.heads.commit import commit_record
@@ -51,13 +51,18 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: S
     """All files of the sources. Raises NotFound for an empty source, Refused for files of a lake, and Invalid for names
     that cannot be stored, and for an inventory that is not true. That two files have one path shows when the list is
     read."""
-    with FileSpool() as spool:
-        for source in sources:
+    batches: list[pa.RecordBatch] = []
+    for source in sources:
+        with FileSpool() as spool:
             tables = _inventoried(outside, source) if source.inventory else _listed_files(outside, source)
             async for table in tables:
                 spool.add_files(table)
                 seen(len(table))
-        return spool.sorted()
+            found = spool.batches()
+        if source.inventory:
+            await _check(outside, source, SortedFiles(found))
+        batches += found
+    return SortedFiles(batches)
 
 
 async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
@@ -69,19 +74,19 @@ async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIte
 
 
 async def _inventoried(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
-    """All of it is read and checked before the first table is passed on."""
     at = await outside.place(source.url)
     target = InventoryTarget(at.root, at.prefix, source.to)
-    with FileSpool() as spool:
-        for part in await inventory_parts(outside, source.inventory, target):
-            async for table in read_part(outside.find(part.root)[0], part, target):
-                spool.add_files(table)
-        files = spool.sorted()
-        await check_listed(at.store, at.root, files, every=source.verify)
-        if not files.count:
-            raise NotFound(f"{source.inventory} lists nothing under {source.url}", hint="is it of another prefix?")
-        for table in files.files_between():
+    for part in await inventory_parts(outside, source.inventory, target):
+        async for table in read_part(outside.find(part.root)[0], part, target):
             yield table
+
+
+async def _check(outside: OutsideFiles, source: ImportFolder, files: SortedFiles) -> None:
+    """Raises Invalid for an inventory that is not true, NotFound for one that lists nothing."""
+    if not files.count:
+        raise NotFound(f"{source.inventory} lists nothing under {source.url}", hint="is it of another prefix?")
+    at = await outside.place(source.url)
+    await check_listed(at.store, at.root, files, every=source.verify)
 
 
 class ImportCounts(NamedTuple):
