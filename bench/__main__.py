@@ -15,6 +15,7 @@ SUBJECTS = (
     "staging",
     "versioning",
     "imports",
+    "retention",
     "log",
     "load_pool",
     "pools",

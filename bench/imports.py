@@ -2,7 +2,8 @@
 again when little or nothing has changed. `--entries 1000000,4000000,16000000` shows how it grows.
 
 The files do not exist: a store answers for them out of their numbers, so that the cost of a network is left out, and
-nothing but metadata moves. Processor time of all threads is compared, because the machine may be busy. Bare is pyarrow, which writes the same entries to one file, without a sync or a checksum.
+nothing but metadata moves. Processor time of all threads is compared, because the machine may be busy. Bare is pyarrow,
+which writes the same entries to one file, without a sync or a checksum.
 """
 
 import asyncio

@@ -22,6 +22,7 @@ from lochan.api.results import (
     moment,
 )
 from lochan.api.session import Session
+from lochan.api.storage import Storage
 from lochan.api.workspace import Workspace, info_of
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class Repository:
         lake = self._session.lake
         async with self._session.opened(self.name) as repository:
             return await policy(repository, lake.url, lake.body_settings, tuple(prefixes), allow, principal)
+
+    @property
+    def storage(self) -> Storage:
+        """How its bytes are stored: equal blocks, sparse files, objects of many blocks."""
+        return Storage(self._session, self.name)
 
     def workspace(self, name: str) -> Workspace:
         """By the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""

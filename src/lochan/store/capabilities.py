@@ -7,7 +7,7 @@ changes what a store does, so it hides the capabilities of the store inside, exc
     S3, Azure      Tagging
 """
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
@@ -80,6 +80,9 @@ class PrivateRoot(Protocol):
 
 @runtime_checkable
 class TemporaryFiles(Protocol):
+    def temporary_files(self) -> Sequence[Stat]:
+        """Files that are being written, or that killed processes have left half-written. No listing shows them."""
+
     def sweep_temp(self, older_than: float, clock: Clock) -> int:
         """Removes files that killed processes left half-written and that were not written for so many seconds. Returns
         how many."""

@@ -4,13 +4,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from hashlib import md5, sha256
 
-from lochan.errors import Gone, LochanError, NotFound, Refused
-from lochan.formats.collection_events import Abandoned, Expired, Opened
+from lochan.errors import Corrupt, Gone, LochanError, NotFound, Refused
+from lochan.formats.collection_events import Abandoned, Expired, Opened, RetentionRule, RetentionSet
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.versioning import branches, copy, links, objects, transfer, uploads
+from lochan.versioning.bodies.body import ready
+from lochan.versioning.collection import retention
+from lochan.versioning.collection.alias_maker import drop_aliases
+from lochan.versioning.collection.dedupe import dedupe
 from lochan.versioning.collection.plan import CollectionLimits, plan
+from lochan.versioning.collection.repack import repack
 from lochan.versioning.collection.sweep import sweep
 from lochan.versioning.heads import imports
 from lochan.versioning.heads.imports import ImportFolder
@@ -20,6 +25,7 @@ from tests.sim.collection.place import CollectionPlace
 from tests.sim.files.client import FilesClient, pieces
 from tests.sim.files.collector import LAKE, collect
 from tests.sim.versioning.request import ClientRequest
+from tests.sim.world import DAY
 
 
 class CollectionClient(FilesClient):
@@ -100,6 +106,12 @@ class CollectionClient(FilesClient):
             with suppress(LochanError):
                 await self.repository.submit(self.actor(), Abandoned(ids))
 
+    async def rename_surely(self, source: str, target: str) -> None:
+        """Nobody else is there any more, so it must succeed, whoever has died before."""
+        await self.write("main", source)
+        if not await self.move(source, target):
+            self.oracle.world.fail(f"STUCK: nobody is left, and {source} cannot be renamed to {target}")
+
     # --- refs --------------------------------------------------------------------------------------------------------
     async def tag(self, name: str) -> None:
         commit = await self.first_commit()
@@ -163,6 +175,50 @@ class CollectionClient(FilesClient):
                 await self.machine.clock.sleep(grace_s / 2)
             else:
                 return
+
+    # --- bytes that move ---------------------------------------------------------------------------------------------
+    async def write_pack(self, *paths: str) -> None:
+        """Small bodies that share a file."""
+        _, mint = await self.repository.refs()
+        bodies = [ready(path, self._body()) for path in paths]
+        entries = await self.repository.bodies.write_pack(bodies, mint=mint)
+        with suppress(LochanError):
+            await self.repository.submit(self.actor(), Staged("main", tuple(entries)))
+
+    async def dedupe(self) -> None:
+        await self._moved(dedupe(self.repository, actor=self.actor()))
+
+    async def repack(self) -> None:
+        await self._moved(repack(self.repository, 0.9, actor=self.actor()))
+
+    async def drop_aliases(self) -> None:
+        await self._moved(drop_aliases(self.repository, LAKE, actor=self.actor()))
+
+    async def _moved(self, work: Awaitable[object]) -> None:
+        """What is read meanwhile may be collected, and then it is not moved. A damaged file is a violation."""
+        try:
+            await work
+        except Corrupt:
+            raise
+        except LochanError:
+            return
+
+    async def trim(self) -> None:
+        """Days later the journal's records are packed, and days after that their slots are deleted."""
+        await self.repository.journal.checkpoint()
+        for _ in range(2):
+            self.oracle.world.jump(2 * DAY)
+            await self.repository.journal.trim()
+
+    async def keep_one_commit(self) -> None:
+        """Shortens the retention of main, and of what was deleted."""
+        rules = RetentionSet((RetentionRule("main", commits=1),), undo_days=0)
+        with suppress(LochanError):
+            await retention.set_retention(self.repository, rules, actor=self.actor())
+
+    async def expire_by_rules(self) -> None:
+        with suppress(LochanError):
+            await retention.expire(self.repository, actor=self.actor())
 
     async def expire_all(self) -> None:
         """Whatever is not a head."""

@@ -7,17 +7,16 @@ What has an alias is alive where the alias leads, and no longer where it was (G7
 has no alias. `live_files`, `needed_aliases` and `dead_files` decide this for tables alone, without reading anything.
 """
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.concurrency import map_ahead
-from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
-from lochan.formats.run import RunRef
 from lochan.versioning.bodies.aliases import NO_ALIASES, SPAN_SCHEMA, Aliases, resolve, spans_of, table_of_spans
 from lochan.versioning.collection.roots import Roots
 from lochan.versioning.open_repository import OpenRepository
@@ -56,10 +55,30 @@ def dead_files(files: pa.Table, live: pa.Array | pa.ChunkedArray, folders: Itera
     return files.filter(pc.invert(named))
 
 
+async def entry_batches(
+    repository: OpenRepository, roots: Roots, seen: set[str]
+) -> AsyncGenerator[pa.RecordBatch, None]:
+    """The entries of the trees and runs that roots name. Every file that is opened is added to `seen`, and a range that
+    is there already is not read. Raises Corrupt or NotFound."""
+    trees = repository.trees
+    ranges: dict[str, RangeRef] = {}
+    async with aclosing(map_ahead(trees.open, roots.trees, _WIDTH)) as opened:
+        async for tree in opened:
+            seen.add(tree.ref.file)
+            ranges |= {each.file: each for each in tree.ranges if each.file not in seen}
+    seen.update(ranges)
+    async with aclosing(map_ahead(trees.ranges.load_all, ranges.values(), _WIDTH)) as loaded:
+        async for rows in loaded:
+            yield rows.batch
+    for run in roots.runs:
+        seen.add(run.file)
+        yield (await repository.runs.open(run)).batch
+
+
 class LiveMarks:
     def __init__(self, repository: OpenRepository, aliases: Aliases = NO_ALIASES) -> None:
         self.aliases = aliases
-        self.needed = np.zeros(len(aliases), bool)  # the aliases by which something that is alive is found
+        self._needed = np.zeros(len(aliases), bool)
         self._repository = repository
         self._prefix = f"{repository.repository.id}/"
         self._files: set[str] = set()  # of trees, runs and aliases, below the repository
@@ -70,14 +89,15 @@ class LiveMarks:
     async def add(self, roots: Roots) -> None:
         """Raises Corrupt or NotFound for a file that cannot be read: then nothing may be deleted."""
         self._add_known(roots)
-        await self._add_trees(roots.trees)
-        await self._add_runs(roots.runs)
+        async with aclosing(entry_batches(self._repository, roots, self._files)) as batches:
+            async for entries in batches:
+                self._add_spans(block_spans(entries))
 
     def replace_aliases(self, aliases: Aliases) -> None:
         """Others have set them since. What was marked stays marked, and so is everything they lead to."""
         self._settle()
         self.aliases = aliases
-        self.needed = np.ones(len(aliases), bool)
+        self._needed = np.ones(len(aliases), bool)
         targets = pc.unique(aliases.table["target"])
         self._addresses.append(targets.filter(pc.starts_with(targets, self._prefix)))
 
@@ -89,32 +109,17 @@ class LiveMarks:
         mine = (each.removeprefix(self._prefix) for each in self._folders if each.startswith(self._prefix))
         return dead_files(files, live, mine)
 
+    def needed_rows(self) -> npt.NDArray[np.bool_]:
+        """For each alias, whether something that is alive is found by it."""
+        self._settle()
+        return self._needed
+
     def _add_known(self, roots: Roots) -> None:
         """What needs no reading."""
         if roots.blocks:
             self._add_spans(table_of_spans(roots.blocks))
         self._files |= roots.files
         self._folders |= roots.folders
-
-    async def _add_trees(self, refs: Iterable[TreeRef]) -> None:
-        trees = self._repository.trees
-        ranges: dict[str, RangeRef] = {}
-        async with aclosing(map_ahead(trees.open, refs, _WIDTH)) as opened:
-            async for tree in opened:
-                self._files.add(tree.ref.file)
-                ranges |= {each.file: each for each in tree.ranges if each.file not in self._files}
-        self._files |= ranges.keys()
-        async with aclosing(map_ahead(trees.ranges.load_all, ranges.values(), _WIDTH)) as loaded:
-            async for rows in loaded:
-                self._add_entries(rows.batch)
-
-    async def _add_runs(self, runs: Iterable[RunRef]) -> None:
-        for run in runs:
-            self._files.add(run.file)
-            self._add_entries((await self._repository.runs.open(run)).batch)
-
-    def _add_entries(self, entries: pa.RecordBatch) -> None:
-        self._add_spans(block_spans(entries))
 
     def _add_spans(self, spans: pa.Table) -> None:
         if not len(self.aliases):
@@ -128,4 +133,4 @@ class LiveMarks:
         if self._spans:
             spans, self._spans = pa.concat_tables(self._spans).combine_chunks(), []
             self._addresses.append(live_files(spans, self.aliases.table, self._prefix))
-            self.needed[np.asarray(needed_aliases(spans, self.aliases.table))] = True
+            self._needed[np.asarray(needed_aliases(spans, self.aliases.table))] = True

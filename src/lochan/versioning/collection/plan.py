@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.errors import Refused
+from lochan.errors import ConcurrentCommit, Refused
 from lochan.failpoints import fp
 from lochan.formats import plan_list
 from lochan.formats.collection_events import AliasNames, PlanEnded, Planned
@@ -65,11 +65,15 @@ async def preview(repository: OpenRepository, lake: str, limits: CollectionLimit
     """What a plan would list if everything that is older than the grace had been written before its cut. Changes
     nothing."""
     now = await store_time(repository.store, repository.repository.id)
-    found = await _Collector.at(repository, lake, NEVER)
-    old = pc.less_equal(
-        found.files["modified"], pa.scalar(round((now - limits.grace_s) * 1e6), pa.timestamp("us", "UTC"))
-    )
-    return found.dead(found.files.filter(old))
+    found = await Collector.at(repository, lake, NEVER)
+    refs, _ = await repository.refs()
+    age_s = max(limits.grace_s, refs.collection.retention.block_days * _DAY_S)
+    return found.dead(written_before(found.files, now - age_s))
+
+
+def written_before(files: pa.Table, moment: float) -> pa.Table:
+    """By the store's clock, in seconds since 1970."""
+    return files.filter(pc.less_equal(files["modified"], pa.scalar(round(moment * 1e6), pa.timestamp("us", "UTC"))))
 
 
 async def plan(
@@ -82,7 +86,10 @@ async def plan(
             f"the plan {refs.collection.running} is neither swept nor abandoned", hint="sweep it, or abandon it, first"
         )
     await _check_cut(repository, refs, limits)
-    collector = await _Collector.at(repository, lake, refs.collection.plan)
+    collector = await Collector.at(repository, lake, refs.collection.plan)
+    if refs.collection.retention.block_days:  # a rule: dangling files wait for longer
+        now = await store_time(repository.store, repository.repository.id)
+        collector.files = written_before(collector.files, now - refs.collection.retention.block_days * _DAY_S)
     for _ in range(_STEPS_MAX):
         dead = collector.dead(collector.files)
         file, data = plan_list.encode(dead.head, dead.files)
@@ -119,7 +126,7 @@ async def _check_cut(repository: OpenRepository, refs: Refs, limits: CollectionL
         )
 
 
-class _Collector:
+class Collector:
     """The files of a repository, and the marks of those that are alive."""
 
     def __init__(self, repository: OpenRepository, lake: str, cut: int, files: pa.Table) -> None:
@@ -134,7 +141,7 @@ class _Collector:
         self.marked = 0
 
     @classmethod
-    async def at(cls, repository: OpenRepository, lake: str, cut: int) -> "_Collector":
+    async def at(cls, repository: OpenRepository, lake: str, cut: int) -> "Collector":
         made = cls(repository, lake, cut, await list_files(repository.store, repository.repository.id))
         await made.look_again()
         return made
@@ -144,8 +151,14 @@ class _Collector:
         refs, _ = await self.repository.refs()
         first = not self.marked
         self.marked, names, roots = refs.collection.last, refs.collection.alias_names, self.scan.look(refs)
-        if names != self.names:
-            aliases, self.names = await self.repository.places.load(names), names
+        while names != self.names:
+            try:
+                aliases = await self.repository.places.load(names)
+            except ConcurrentCommit:
+                refs, _ = await self.repository.refs()
+                names = refs.collection.alias_names
+                continue
+            self.names = names
             if first:
                 self.marks = LiveMarks(self.repository, aliases)
             else:
@@ -169,7 +182,7 @@ class _Collector:
 class _Append:
     """The plan's event, as long as nothing that came since the last look names a file of its list."""
 
-    def __init__(self, collector: _Collector, dead: DeadFiles, file: str) -> None:
+    def __init__(self, collector: Collector, dead: DeadFiles, file: str) -> None:
         self._collector = collector
         self._file = file
         self._listed = set(dead.files["path"].to_pylist())
