@@ -93,8 +93,8 @@ def assert_enforced(server: MinioServer, policy: dict[str, Any], keys: dict[str,
     )
     readable, writable = [], []
     for path, key in keys.items():
-        readable += [path] if allowed(lambda key=key: ann.get_object(Bucket=BUCKET, Key=key)) else []  # type: ignore[misc]
-        writable += [path] if allowed(lambda key=key: ann.put_object(Bucket=BUCKET, Key=key, Body=b"x")) else []  # type: ignore[misc]
+        readable += [path] if allowed(lambda key=key: ann.get_object(Bucket=BUCKET, Key=key)) else []
+        writable += [path] if allowed(lambda key=key: ann.put_object(Bucket=BUCKET, Key=key, Body=b"x")) else []
     assert readable == ["logs/raw/1", "logs/other"]
     assert writable == (["logs/raw/1", "logs/other"] if writes else [])
     assert allowed(lambda: ann.get_object(Bucket=BUCKET, Key="lake/lake.json"))

@@ -116,8 +116,7 @@ def test_tasks_export_what_one_process_exports(tmp_path: Path, monkeypatch: pyte
             again = repository.ref("main").export(f"file://{tmp_path}/{name}", prefix="in/", engine=engine)
             assert again.present == 200
         for file in source.rglob("*.csv"):
-            name = file.relative_to(source)
-            assert (
-                (tmp_path / "spark" / name).read_bytes() == (tmp_path / "here" / name).read_bytes() == file.read_bytes()
-            )
+            path = file.relative_to(source)
+            assert (tmp_path / "spark" / path).read_bytes() == file.read_bytes()
+            assert (tmp_path / "here" / path).read_bytes() == file.read_bytes()
         assert (tmp_path / "spark" / "_SUCCESS").exists()

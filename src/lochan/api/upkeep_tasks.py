@@ -31,6 +31,7 @@ class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True):
     grace_hours: float = 24.0
     memory_bytes: int = 512 << 20
     threads: int = 1
+    follow: tuple[str, ...] = ()  # what `ingest` follows: URL=REPO[@BRANCH][/PREFIX]
 
 
 STANDARD_OPTIONS = UpkeepOptions()
@@ -166,6 +167,22 @@ async def _usage(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
         yield Did("lake", f"merged {made.files} files of {made.days} days, deleted {made.deleted_days} days")
 
 
+async def _ingest(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
+    from lochan.api.branch import Branch
+    from lochan.api.watch import followed_place, run_once
+
+    for text in options.follow:
+        try:
+            uri, source = followed_place(text)
+            done = await run_once(Branch(session, uri.repository, uri.ref), source)
+        except (LochanError, OSError) as error:
+            yield Did(text.rpartition("=")[2], error=error)
+            continue
+        if done is not None:
+            counts = f"{done.added} added, {done.changed} changed, {done.removed} removed"
+            yield Did(str(uri), f"{counts}, from {source.url}")
+
+
 TASKS: Mapping[str, UpkeepTask] = {
     each.name: each
     for each in (
@@ -173,6 +190,7 @@ TASKS: Mapping[str, UpkeepTask] = {
         UpkeepTask("uploads", "abort multipart uploads that nobody completes", "1h", _uploads),
         UpkeepTask("staging", "merge staged changes on branches that nobody writes to", "6h", _staging),
         UpkeepTask("usage", "merge and age the usage log", "24h", _usage),
+        UpkeepTask("ingest", "bring in what has changed in the folders and buckets that are followed", "10m", _ingest),
         UpkeepTask("compact", "merge data objects of pools that overlap or are small", "off", _compact),
         UpkeepTask("gc", "sweep, expire and plan in every repository", "off", _gc),
         UpkeepTask("deleted", "erase deleted repositories that can no longer be restored", "off", _deleted),

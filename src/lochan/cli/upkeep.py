@@ -80,4 +80,5 @@ def upkeep_options(config: "Config") -> "UpkeepOptions":
         grace_hours=settings.upkeep.grace_hours,
         memory_bytes=settings.upkeep.memory,
         threads=settings.upkeep.threads,
+        follow=tuple((settings.upkeep.follow or "").split()),
     )

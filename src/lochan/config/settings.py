@@ -212,6 +212,11 @@ class UpkeepSettings(Section, frozen=True):
     usage: Annotated[kinds.When, "when the usage log is merged, and what is older than `usage.keep_days` deleted"] = (
         "24h"
     )
+    ingest: Annotated[kinds.When, "when the places in `upkeep.follow` are compared with their branches"] = "10m"
+    follow: Annotated[
+        kinds.Text | None,
+        "folders and buckets that branches follow, separated by spaces: each is URL=REPO[@BRANCH][/PREFIX]",
+    ] = None
     compact: Annotated[
         kinds.When | None,
         "when pools are compacted; by default as often as `manage.policy` says, and never without a policy",

@@ -5,6 +5,7 @@ import asyncio
 import hashlib
 import hmac
 import http.client
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -59,6 +60,8 @@ async def _one_connection(options: Mapping[str, str], endpoint: str, bucket: str
                 if line.strip():
                     yield line
     finally:
+        with suppress(OSError, AttributeError):
+            connection.sock.shutdown(socket.SHUT_RDWR)  # or `close` would wait for the thread that reads
         connection.close()
 
 
