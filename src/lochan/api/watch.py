@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from lochan.api.branch import Branch
     from lochan.api.session import Session
-    from lochan.api.uri import Uri
     from lochan.versioning.open_repository import OpenRepository
 
 OFFSET = "lochan-offset"  # in a commit's metadata: how many bytes of the events were read
@@ -70,19 +69,6 @@ async def run_once(branch: Branch, source: ImportSource, options: WatchOptions |
         return await branch.ingest(source, CommitOptions(message=chosen.message), keep_removed=chosen.keep_removed)
     except NothingToDo:
         return None
-
-
-def followed_place(text: str) -> tuple[Uri, ImportSource]:
-    """Of `URL=REPO[@BRANCH][/PREFIX]`. Raises Invalid."""
-    from lochan.api.local_files import place_url
-    from lochan.api.uri import on_branch, prefix_uri
-
-    url, found, target = text.rpartition("=")
-    if not found or not url or not target:
-        raise Invalid(f"{text!r}: what is followed is given as URL=REPO[@BRANCH][/PREFIX]", hint="see upkeep.follow")
-    uri = on_branch(prefix_uri(target))
-    prefix = uri.path if not uri.path or uri.path.endswith("/") else f"{uri.path}/"
-    return uri, ImportSource(place_url(url), prefix)
 
 
 class _Watch(NamedTuple):
