@@ -15,6 +15,7 @@ SUBJECTS = (
     "tree",
     "staging",
     "versioning",
+    "imports",
     "retention",
     "log",
     "load_pool",
