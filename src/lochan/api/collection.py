@@ -7,8 +7,8 @@ is enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from lochan.api.results import Result
 from lochan.errors import Refused
@@ -16,7 +16,7 @@ from lochan.errors import Refused
 if TYPE_CHECKING:
     from lochan.api.session import Session
     from lochan.formats.collection_events import RetentionSet
-    from lochan.versioning.collection.plan import CollectionLimits, DeadFiles
+    from lochan.versioning.collection.plan import CollectionLimits, CollectionPlan
     from lochan.versioning.collection.retention import Expirable
     from lochan.versioning.open_repository import OpenRepository
 
@@ -29,6 +29,19 @@ class KindOfFiles(Result, frozen=True, kw_only=True):
     bytes: int
 
 
+class DeadReason(Result, frozen=True, kw_only=True):
+    why: str  # expired, uncommitted, workspace, metadata
+    means: str  # in words
+    files: int
+    bytes: int
+
+
+class DeadPrefix(Result, frozen=True, kw_only=True):
+    prefix: str | None  # the first folders of logical paths; None: the paths are not known
+    files: int
+    bytes: int
+
+
 class PlanResult(Result, frozen=True, kw_only=True):
     plan: int  # its number in the journal; 0: it was only tried
     files: int  # that nothing names
@@ -36,6 +49,8 @@ class PlanResult(Result, frozen=True, kw_only=True):
     all_files: int  # that the repository has
     all_bytes: int
     kinds: tuple[KindOfFiles, ...]
+    reasons: tuple[DeadReason, ...] = ()  # the largest first
+    prefixes: tuple[DeadPrefix, ...] = ()  # the largest first
 
 
 class SweepResult(Result, frozen=True, kw_only=True):
@@ -129,7 +144,7 @@ class GarbageCollection:
         from lochan.versioning.collection.plan import preview
 
         async with self._session.opened(self.name) as repository:
-            return _planned(0, await preview(repository, self._session.lake.id, _limits(grace_hours)))
+            return _planned(await preview(repository, self._session.lake.id, _limits(grace_hours)))
 
     async def plan(self, grace_hours: float = GRACE_HOURS) -> PlanResult:
         """Lists what nothing names and was written before the last plan. From now on nothing can name it again, for
@@ -139,7 +154,7 @@ class GarbageCollection:
 
         async with self._session.opened(self.name) as repository:
             made = await plan(repository, self._session.lake.id, _limits(grace_hours), actor=self._session.actor)
-            return _planned(made.number, made.dead)
+            return _planned(made)
 
     async def sweep(self, grace_hours: float = GRACE_HOURS, *, confirmed: bool = False) -> SweepResult:
         """Deletes what the plan lists. A sweep that was interrupted can be done again. Raises Refused if there is no
@@ -196,18 +211,46 @@ def _limits(grace_hours: float) -> CollectionLimits:
     return CollectionLimits(grace_s=grace_hours * 3_600)
 
 
-def _planned(number: int, dead: DeadFiles) -> PlanResult:
-    totals = dead.files.group_by("kind").aggregate([("size", "sum"), ("size", "count")]).sort_by("kind").to_pylist()
+def _planned(made: CollectionPlan) -> PlanResult:
+    from lochan.versioning.collection.reasons import MEANINGS, UNKNOWN
+
+    head = made.head
+    reasons = _summed((each.why, each.files, each.bytes) for each in head.totals)
     return PlanResult(
-        plan=number,
-        files=len(dead.files),
-        bytes=dead.bytes,
-        all_files=dead.head.files,
-        all_bytes=dead.head.bytes,
+        plan=made.number,
+        files=head.dead_files,
+        bytes=head.dead_bytes,
+        all_files=head.files,
+        all_bytes=head.bytes,
         kinds=tuple(
-            KindOfFiles(kind=each["kind"], files=each["size_count"], bytes=each["size_sum"]) for each in totals
+            KindOfFiles(kind=kind, files=files, bytes=size)
+            for kind, files, size in sorted(_summed((each.kind, each.files, each.bytes) for each in head.totals))
+        ),
+        reasons=tuple(
+            DeadReason(why=why or "unknown", means=MEANINGS.get(why, MEANINGS[UNKNOWN]), files=files, bytes=size)
+            for why, files, size in reasons
+        ),
+        prefixes=tuple(
+            DeadPrefix(prefix=prefix, files=files, bytes=size)
+            for prefix, files, size in _summed(
+                (each.prefix, each.files, each.bytes) for each in head.totals if each.kind in _WITH_PATHS
+            )
         ),
     )
+
+
+_WITH_PATHS = ("data", "workspace")  # metadata have no logical path
+Name = TypeVar("Name", str, str | None)
+
+
+def _summed(totals: Iterable[tuple[Name, int, int]]) -> list[tuple[Name, int, int]]:
+    """Files and bytes by name, the largest first."""
+    found: dict[Name, tuple[int, int]] = {}
+    for name, files, size in totals:
+        before = found.get(name, (0, 0))
+        found[name] = before[0] + files, before[1] + size
+    rows = [(name, files, size) for name, (files, size) in found.items()]
+    return sorted(rows, key=lambda row: (-row[2], -row[1], row[0] or ""))
 
 
 def _expired(found: Expirable) -> ExpireResult:

@@ -14,6 +14,7 @@ from lochan.formats.collection_events import (
     Abandoned,
     Aliased,
     Opened,
+    PlanBegun,
     PlanEnded,
     Planned,
     RetentionRule,
@@ -27,6 +28,7 @@ from lochan.versioning.state.rules import RefsRules
 
 _ON = "on"
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
+_BEGUN, _FENCE = "begun", "fence"
 _ENDINGS = ("reported", "abandoned")
 LINK = "link"  # the file that is held open is put by a client itself
 REMOVAL = "removal"  # a deletion of a workspace's files by older versions; nothing makes one any more
@@ -89,6 +91,16 @@ class Collection(FoldTables):
         """The number of the last record that had an event for this state."""
         return self._numbers.get(_LAST) or 0
 
+    @property
+    def begun(self) -> int:
+        """The number at which the plan began that has not landed yet; 0: there is none."""
+        return self._numbers.get(_BEGUN) or 0
+
+    @property
+    def fence(self) -> int:
+        """What was derived from a state before this number may name files that a plan lists, or is about to list."""
+        return self._numbers.get(_FENCE) or self.plan
+
     def list_of(self, plan: int) -> str:
         """The file with the plan's list, below the repository; "" if no event has named it."""
         return self._lists.get(plan) or ""
@@ -134,8 +146,8 @@ class Collection(FoldTables):
 
     def check_derived(self, rules: RefsRules, read_at: int, checked: int) -> None:
         """G4."""
-        plan = self.plan
-        if plan and read_at < plan and checked != plan and rules.derived_events_are_fresh():
+        listed = checked and checked == self.plan and not self.begun
+        if read_at < self.fence and not listed and rules.derived_events_are_fresh():
             raise Stale("garbage was collected meanwhile", hint="try again")
 
     def check_entries(
@@ -158,9 +170,12 @@ class Collection(FoldTables):
     def saw(self, number: int) -> None:
         self._numbers.put(_LAST, number)
 
-    def open(self, event: Opened, at: EventPosition) -> str:
+    def open(self, rules: RefsRules, event: Opened, at: EventPosition) -> str:
+        """G3: what was minted before the cut cannot be held open any more, for a plan may list it."""
         if event.id in self._held:
             raise AlreadyExists(f"{event.id} is open already")
+        if self.cut and event.address and _is_older(event.address, self.cut) and rules.first_references_are_young():
+            raise Stale("garbage was collected meanwhile", hint="try again")
         self._held.put(
             event.id, HeldFile(at.number, event.kind, event.address, event.branch, event.path, event.expires)
         )
@@ -174,18 +189,32 @@ class Collection(FoldTables):
         self.check_closes(event.ids)
         self.close(event.ids)
 
+    def begin(self, event: PlanBegun, at: EventPosition) -> int:
+        """G2, G8. Whoever began before, and has not landed, has to begin again."""
+        self._check_next(event.cut)
+        for name, number in ((_CUT, event.cut), (_BEGUN, at.number), (_FENCE, at.number)):
+            self._numbers.put(name, number)
+        return at.number
+
     def draw(self, event: Planned, at: EventPosition) -> int:
         """G2, G8."""
-        if self.running:
-            raise Refused("another garbage collection is under way", hint="wait for its report, or abandon it")
-        if event.cut != self.plan:
-            raise Invalid(f"the cut of a plan is the number of the plan before it: {self.plan}, not {event.cut}")
-        if event.marked < self.last:
+        self._check_next(event.cut)
+        if event.begun and event.begun != self.begun:
+            raise Refused("another garbage collection has begun meanwhile", hint="plan again")
+        if event.marked < (event.begun or self.last):
             raise Stale("something came after what the plan has marked")
-        for name, number in ((_CUT, event.cut), (_PLAN, at.number), (_RUNNING, at.number)):
+        fence = event.begun or at.number
+        for name, number in ((_CUT, event.cut), (_PLAN, at.number), (_RUNNING, at.number), (_FENCE, fence)):
             self._numbers.put(name, number)
+        self._numbers.put(_BEGUN, 0)
         self._lists.put(at.number, event.list)
         return at.number
+
+    def _check_next(self, cut: int) -> None:
+        if self.running:
+            raise Refused("another garbage collection is under way", hint="wait for its report, or abandon it")
+        if cut != self.plan:
+            raise Invalid(f"the cut of a plan is the number of the plan before it: {self.plan}, not {cut}")
 
     def end(self, event: PlanEnded) -> None:
         if event.how not in _ENDINGS:
@@ -263,6 +292,14 @@ def _check_rule(rule: RetentionRule) -> None:
             f"the rule for {rule.pattern!r} keeps {'everything, and has limits' if rule.forever else 'nothing'}",
             hint="say days, commits, or forever",
         )
+
+
+def _is_older(address: str, cut: int) -> bool:
+    """Addresses without a number are no candidates of any plan."""
+    try:
+        return mint_of(address) < cut
+    except Invalid:
+        return False
 
 
 def mint_of(address: str) -> int:

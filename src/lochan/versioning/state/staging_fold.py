@@ -9,7 +9,16 @@ from typing import Any
 import msgspec
 
 from lochan.errors import Invalid, NotFound, Refused
-from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned, RetentionSet
+from lochan.formats.collection_events import (
+    Abandoned,
+    Aliased,
+    Expired,
+    Opened,
+    PlanBegun,
+    PlanEnded,
+    Planned,
+    RetentionSet,
+)
 from lochan.formats.entry import Change, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.repository_events import Compacted, PartPut, RunsStaged, Staged, UploadAborted, UploadOpened
@@ -153,8 +162,9 @@ STAGING_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], An
     UploadOpened: _upload_opened,
     PartPut: _part_put,
     UploadAborted: lambda refs, event, at: refs.uploads.close(event.upload),
-    Opened: lambda refs, event, at: refs.collection.open(event, at),
+    Opened: lambda refs, event, at: refs.collection.open(refs.rules, event, at),
     Abandoned: lambda refs, event, at: refs.collection.abandon(event),
+    PlanBegun: lambda refs, event, at: refs.collection.begin(event, at),
     Planned: lambda refs, event, at: refs.collection.draw(event, at),
     PlanEnded: lambda refs, event, at: refs.collection.end(event),
     Expired: _expired,
