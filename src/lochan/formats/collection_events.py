@@ -1,6 +1,6 @@
 """Events of garbage collection, and of what is held open against it. On somebody's disk."""
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -73,7 +73,8 @@ class Expired(Event, frozen=True):
 
 
 class Aliased(Event, frozen=True):
-    """Readers of `address` read `target` instead, which holds the same bytes (G7)."""
+    """Readers of `address` read `target` instead, which holds the same bytes (G7). Nothing makes this event any more:
+    it maps whole files, and what shares a file cannot move."""
 
     type: ClassVar[str] = "aliased"
 
@@ -81,6 +82,30 @@ class Aliased(Event, frozen=True):
     target: str
     read_at: int
     checked: int = 0
+
+
+class AliasNames(NamedTuple):
+    """What a state says about aliases; not on any disk."""
+
+    tables: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()  # of whole files, from before there were tables
+
+
+class AliasTablesSet(Event, frozen=True):
+    """From now on spans are read as these tables say (G7, `formats/alias_table.py`). The maker has checked them against
+    the tables `before` and the state `read_at`: valid only while those are the tables, and under G4.
+
+    With `marked`, aliases are left out whose spans nothing names: valid only if nothing followed that number, and from
+    then on nothing that was derived from an older state may land."""
+
+    type: ClassVar[str] = "alias-tables-set"
+
+    tables: tuple[str, ...]  # files below the repository
+    before: tuple[str, ...]
+    read_at: int
+    checked: int = 0
+    marked: int = 0
+    aliases: int = 0  # how many there are now, for people
 
 
 class RetentionRule(msgspec.Struct, frozen=True, array_like=True):

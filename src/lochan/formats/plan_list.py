@@ -28,7 +28,7 @@ _ROW_GROUP = 50_000
 PLAN_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),  # below the repository
-        pa.field("kind", pa.string(), nullable=False),  # data, run, range, metarange, workspace
+        pa.field("kind", pa.string(), nullable=False),  # data, run, range, metarange, workspace, aliases
         pa.field("size", pa.int64(), nullable=False),
         pa.field("mint", pa.int64(), nullable=False),
         pa.field("modified", pa.timestamp("us", "UTC"), nullable=False),  # by the store's clock

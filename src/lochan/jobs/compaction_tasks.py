@@ -227,9 +227,8 @@ def _take(session: DuckSession, rewriting: ObjectRewriter, received: Received) -
     begun = False
     for chunk in received.chunks():
         assert isinstance(chunk, pa.RecordBatch)
-        session.connection.register("chunk", chunk)
-        session.execute(f"INSERT INTO {_ROWS} FROM chunk" if begun else f"CREATE TABLE {_ROWS} AS FROM chunk")
-        session.connection.unregister("chunk")
+        with session.registered("chunk", chunk):
+            session.execute(f"INSERT INTO {_ROWS} FROM chunk" if begun else f"CREATE TABLE {_ROWS} AS FROM chunk")
         begun = True
     rewriting.add_laid_out(_ROWS)
 

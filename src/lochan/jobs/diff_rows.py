@@ -171,9 +171,8 @@ def _lines(reading: DiffReading, task: DiffTask) -> Iterator[pa.RecordBatch]:
 def _buckets(session: DuckSession, rows: pa.RecordBatch, reading: DiffReading) -> Parts:
     """By the engine's own hash, which does not depend on the machine. Rows without the key go together."""
     by = "ident" if reading.sides.keys else "line"
-    session.connection.register("lines", rows)
-    found = session.table(f"SELECT (coalesce(hash({by}), 0) % {reading.buckets})::INTEGER AS bucket FROM lines")
-    session.connection.unregister("lines")
+    with session.registered("lines", rows):
+        found = session.table(f"SELECT (coalesce(hash({by}), 0) % {reading.buckets})::INTEGER AS bucket FROM lines")
     buckets: Parts = found["bucket"].to_numpy()
     return buckets
 

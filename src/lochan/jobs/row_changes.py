@@ -182,7 +182,6 @@ def _keep_others(
     numbers: Sequence[int] = changes.rows
     if len(numbers) == rows:
         return
-    session.connection.register("numbers", pa.table({"number": pa.array(numbers, pa.int64())}))
-    session.execute(f"CREATE TEMP TABLE {_GONE} AS FROM numbers")
-    session.connection.unregister("numbers")
+    with session.registered("numbers", pa.table({"number": pa.array(numbers, pa.int64())})):
+        session.execute(f"CREATE TEMP TABLE {_GONE} AS FROM numbers")
     rewriter.add_except(form, path, _GONE)

@@ -158,6 +158,8 @@ def _repository(event: Event) -> str:
             return f"set retention rules for {patterns}" if patterns else "set no retention rules"
         case collection.Aliased():
             return f"aliased {event.address} to {event.target}"
+        case collection.AliasTablesSet():
+            return f"set {event.aliases} aliases of spans"
     return ""
 
 

@@ -160,7 +160,7 @@ async def copy_folder(
         read_at, found, entries = await _read_folder(repository, source_ref, prefix)
         if (found.branch and found.branch.name, prefix) == (branch, to):
             raise Invalid("source and target are the same")
-        await check_present(repository.reader.head, entries, seen)
+        await check_present(repository.reader.head, await repository.places.place_table(entries), seen)
         copied = _retargeted(entries, prefix, to, repository.clock.wall())
         await bulk.stage(repository, branch, bulk.puts(copied), actor=actor, read_at=read_at)
         return _count(copied)
@@ -219,7 +219,7 @@ def _is_workspace(*refs: str) -> bool:
 
 async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> Entry:
     """The entry of a copy within the repository. Its bytes stay where they are. Raises Gone if they have vanished."""
-    await check_present(repository.reader.head, table_of([entry]))
+    await check_present(repository.reader.head, table_of([await repository.places.place(entry)]))
     return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
 
 

@@ -25,6 +25,7 @@ from lochan.tree.cache import ArrowCache
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.bodies.address import STANDARD, BodySettings
+from lochan.versioning.bodies.block_places import BlockPlaces
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.tokens import TokenKey
@@ -76,7 +77,8 @@ class OpenRepository:
         )
         self.token_key = TokenKey(store, clock, ids)
         self.outside = outside
-        self.reader = BodyReader(store, outside, verified=verified)
+        self.places = BlockPlaces(store, id, journal, lambda: self.folded().collection.alias_names)
+        self.reader = BodyReader(store, outside, verified=verified, places=self.places)
         self.joins: HistoryJoins | None = None  # how trees are joined; None: path by path
         self.staged: Callable[[str], None] = lambda branch: None  # called with every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None

@@ -89,3 +89,16 @@ def test_a_variable_of_this_program_is_no_table() -> None:
     with DuckSession() as session, pytest.raises(duckdb.CatalogException, match="secrets"):
         session.execute("FROM secrets")
     assert secrets.num_rows == 1
+
+
+def test_rows_that_are_registered_when_the_time_is_up() -> None:
+    rows = pa.table({"x": [1]})
+    with DuckSession() as session:
+        with session.registered("mine", rows):
+            assert session.execute("SELECT x FROM mine") == [(1,)]
+        with pytest.raises(duckdb.CatalogException):
+            session.execute("SELECT x FROM mine")
+        with pytest.raises(Cancelled), session.registered("mine", rows):
+            session.cancel()  # the reason is told where the rows are taken away, too
+        with pytest.raises(Cancelled):
+            session.register("mine", rows)

@@ -4,7 +4,15 @@ import msgspec
 import pytest
 
 from lochan.errors import AlreadyExists, Gone, Invalid, NotFound, Refused
-from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned
+from lochan.formats.collection_events import (
+    Abandoned,
+    Aliased,
+    AliasTablesSet,
+    Expired,
+    Opened,
+    PlanEnded,
+    Planned,
+)
 from lochan.formats.entry import Block, Entry
 from lochan.formats.repository_events import (
     BranchCreated,
@@ -116,6 +124,32 @@ def test_an_alias_leads_straight_to_the_bytes() -> None:
     story.refuses(Aliased("d", "d", now), Invalid)
     plan(story)
     story.refuses(Aliased("d", "e", now), Stale)
+
+
+def test_alias_tables_are_set_only_on_top_of_those_that_were_read() -> None:
+    story = Story()
+    now = story.number
+    story.tell(AliasTablesSet(("aliases/1",), (), now))
+    assert story.refs.collection.alias_tables == ("aliases/1",)
+    story.refuses(AliasTablesSet(("aliases/2",), (), now), Stale)  # its maker has not read aliases/1
+    story.refuses(Aliased("a", "b", now), Refused)  # the fold cannot look into the tables
+    story.tell(AliasTablesSet(("aliases/1", "aliases/2"), ("aliases/1",), now))
+    plan(story)
+    both = ("aliases/1", "aliases/2")
+    story.refuses(AliasTablesSet((), both, now), Stale)  # G4
+
+
+def test_what_was_derived_before_aliases_were_dropped_is_refused() -> None:
+    story = Story()
+    now = story.number
+    story.tell(AliasTablesSet(("aliases/1",), (), now))
+    read_at = story.number
+    story.refuses(AliasTablesSet((), ("aliases/1",), read_at, marked=read_at - 1), Stale)
+    copied = Entry("q", (Block("repo/data/1-w/x", 0, 1, b""),), 1, "", "", 0)
+    story.tell(Staged("main", (copied,), read_at=read_at))
+    story.tell(AliasTablesSet((), ("aliases/1",), story.number, marked=story.number))
+    story.refuses(Staged("main", (copied,), read_at=read_at), Stale)
+    story.tell(Staged("main", (copied,), read_at=story.number))
 
 
 def test_heads_and_tags_never_expire_and_what_expired_is_named_no_more() -> None:

@@ -71,14 +71,13 @@ def _compared(session: DuckSession, sides: Sides, parts: Sequence[RowPart], limi
 def find(session: DuckSession, rows: Iterator[pa.RecordBatch], *, keyed: bool) -> None:
     """Writes the differences to the session's table FOUND. The rows come from `with_side`."""
     failed: list[Exception] = []
-    session.connection.register(_ROWS, pa.RecordBatchReader.from_batches(SCHEMA, _noting(failed, rows)))
     try:
-        session.execute(f"CREATE TEMP TABLE {FOUND} AS {statements.differences(_ROWS, keyed=keyed)}")
+        with session.registered(_ROWS, pa.RecordBatchReader.from_batches(SCHEMA, _noting(failed, rows))):
+            session.execute(f"CREATE TEMP TABLE {FOUND} AS {statements.differences(_ROWS, keyed=keyed)}")
     except Exception:
         if failed:
             raise failed[0] from None
         raise
-    session.connection.unregister(_ROWS)
 
 
 def _noting(failed: list[Exception], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -168,9 +168,8 @@ class _Merging:
                 table = pa.Table.from_batches([batch])
                 lines = ndjson(table, form.shapes, form.layout).decode().splitlines()
                 chunk = pa.table({"line": pa.array(lines, pa.string())})
-                self._session.connection.register("chunk", chunk)
-                self._session.execute(f"INSERT INTO texts SELECT {side}, line FROM chunk")
-                self._session.connection.unregister("chunk")
+                with self._session.registered("chunk", chunk):
+                    self._session.execute(f"INSERT INTO texts SELECT {side}, line FROM chunk")
 
     # --- either way --------------------------------------------------------------------------------------------------
     def _merged(self, sides: str, names: Sequence[str], key: str, value_of: Callable[[str], Any]) -> str:

@@ -93,7 +93,7 @@ async def start(
             paths, missing = await place_files(prepared, files, session.folder, go_on=go_on)
         sql = duckdb_sql(prepared, paths)
         for name, table in scans.tables.items():
-            session.connection.register(name, table)
+            session.register(name, table)
         placed = placed_objects(scans, paths, missing)
         return Run(session, work, sql, _streamed(session, sql, partial(files.failure, placed)), missing)
     except BaseException:

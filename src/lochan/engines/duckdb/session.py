@@ -87,6 +87,24 @@ class DuckSession:
         with self._watched():
             return self.connection.sql(sql).to_arrow_table()
 
+    def register(self, name: str, rows: pa.Table | pa.RecordBatch | pa.RecordBatchReader) -> None:
+        """Makes the rows a table of that name. DuckDB runs a statement for it, which may be interrupted."""
+        with self._watched():
+            self.connection.register(name, rows)
+
+    @contextmanager
+    def registered(self, name: str, rows: pa.Table | pa.RecordBatch | pa.RecordBatchReader) -> Iterator[None]:
+        """Like `register`, for the time of the body."""
+        self.register(name, rows)
+        try:
+            yield
+        except BaseException:
+            with suppress(duckdb.Error):  # what went wrong is more worth knowing
+                self.connection.unregister(name)
+            raise
+        with self._watched():
+            self.connection.unregister(name)
+
     def stream(self, sql: str, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Streams the rows, never all in memory. Raises errors of the query at once, but runs it when the first rows
         are read. DuckDB runs no other query on this connection until the stream ends."""

@@ -61,16 +61,13 @@ class KeyRanges:
     def _asked(self, chunk: Chunk, what: str) -> pa.Table:
         """Of all rows that can be read."""
         table, is_json = self._table(chunk)
-        self._session.connection.register("keyed", table)
-        try:
+        with self._session.registered("keyed", table):
             if not is_json:
                 return self._session.table(f"SELECT {what} FROM ({self._of_columns(table.schema)})")
             try:
                 return self._session.table(f"SELECT {what} FROM ({self._of_texts('')})")
             except duckdb.InvalidInputException:  # something among them is no JSON
                 return self._session.table(f"SELECT {what} FROM ({self._of_texts('WHERE json_valid(line)')})")
-        finally:
-            self._session.connection.unregister("keyed")
 
     def _table(self, chunk: Chunk) -> tuple[pa.Table, bool]:
         """With `n`, the number of each row; and whether the rows are JSON texts."""

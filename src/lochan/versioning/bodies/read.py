@@ -13,6 +13,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from lochan.concurrency import read_ahead
 from lochan.errors import Conflict, Corrupt, Gone, Invalid, LochanError, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
@@ -22,6 +24,7 @@ from lochan.store.protocol import Stat, Store, check_span
 from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.bodies.address import is_outside, is_workspace_file
 from lochan.versioning.bodies.block_check import NOBODY, BlockCheck, TrustedBlocks
+from lochan.versioning.bodies.block_places import NO_PLACES, Places
 from lochan.versioning.bodies.digests import Feed, Hashing
 from lochan.versioning.bodies.outside_files import OutsideFiles, plain_etag
 
@@ -33,9 +36,10 @@ class _Span(NamedTuple):
     """The bytes to read from one block."""
 
     number: int  # the block's, from 0
-    block: Block
+    block: Block  # where it is read
     start: int
     stop: int
+    named: Block  # as the entry has it; an alias leads from there to `block`
 
 
 class _Piece(NamedTuple):
@@ -62,7 +66,9 @@ class BodyReader:
         *,
         piece_bytes: int = _PIECE_BYTES,
         verified: VerifiedFiles | None = None,
+        places: Places = NO_PLACES,
     ) -> None:
+        self._places = places
         self._store = store
         self._outside = outside
         self._piece_bytes = piece_bytes
@@ -78,7 +84,8 @@ class BodyReader:
         """Bytes start to stop, exclusive, in pieces. `piece_bytes` is called before each. Raises Gone, Corrupt, Invalid
         for a span outside of the body, and Conflict for a file outside the lake that has changed since it was imported,
         or a file of a workspace that was overwritten since it was committed."""
-        spans = _spans(entry, start, entry.size if stop is None else stop)
+        named, entry = entry, await self._places.place(entry)
+        spans = _spans(entry, start, entry.size if stop is None else stop, named)
         size = piece_bytes or (lambda: self._piece_bytes)
         pieces = (piece for span in spans for piece in _pieces(span, span.stop, size))
         check = _Check(self._hashing)
@@ -100,19 +107,21 @@ class BodyReader:
 
     async def read_all(self, entry: Entry) -> bytes:
         """The whole body, in memory."""
+        named, entry = entry, await self._places.place(entry)
         small = await self._read_small(entry)
         if small is not None:
             return small
         if len(entry.blocks) == 1 and 0 < entry.size <= self._piece_bytes:  # most bodies: no stream is needed
-            [span] = _spans(entry, 0, entry.size)
+            [span] = _spans(entry, 0, entry.size, named)
             piece, data = await self._fetch(entry, _Piece(span, span.start, span.stop))
             return await self._ended(entry, piece, data, _Check(self._hashing, self._trusted, span))
-        async with aclosing(self.read(entry)) as pieces:
+        async with aclosing(self.read(named)) as pieces:
             return b"".join([piece async for piece in pieces])
 
     def read_now(self, entry: Entry) -> bytes | None:
         """The whole of a small body, if it can be read without waiting. None: use `read_all`."""
-        block = _small_block(entry)
+        place = self._places.ready()
+        block = None if place is None else _small_block(place(entry))
         if block is None or self._now is None:
             return None
         try:
@@ -133,6 +142,22 @@ class BodyReader:
         return data if hashlib.sha256(data).digest() == block.sha256 else None
 
     async def _fetch(self, entry: Entry, piece: _Piece) -> tuple[_Piece, bytes]:
+        """Bytes that have moved while they were read are read where they are now; the piece says where (G5)."""
+        try:
+            return await self._fetch_at(entry, piece)
+        except Gone:
+            moved = await self._moved(entry, piece)
+            if moved is None:
+                raise
+        return await self._fetch_at(entry, moved)
+
+    async def _moved(self, entry: Entry, piece: _Piece) -> _Piece | None:
+        """None: no alias leads elsewhere since."""
+        span = piece.span
+        [block] = (await self._places.place_again(replace(entry, blocks=(span.named,)))).blocks
+        return None if block == span.block else piece._replace(span=span._replace(block=block))
+
+    async def _fetch_at(self, entry: Entry, piece: _Piece) -> tuple[_Piece, bytes]:
         block = piece.span.block
         store, path = self._place(block.address)
         try:
@@ -159,6 +184,9 @@ class BodyReader:
         try:
             return await self._blocks.part(block, piece.start, data, seen)
         except NotFound as error:
+            moved = await self._moved(entry, piece)
+            if moved is not None:
+                return await self._part(entry, moved, data, None)
             raise _gone(entry, piece.span) from error
         except Invalid as error:
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
@@ -265,13 +293,14 @@ class _Check:
             self._trusted.was_right(self._block, self._stamp)
 
 
-def _spans(entry: Entry, start: int, stop: int) -> list[_Span]:
+def _spans(entry: Entry, start: int, stop: int, named: Entry) -> list[_Span]:
+    """`named` is the entry as it was before its blocks were placed."""
     check_span(entry.path, start, stop, entry.size)
     spans, at = [], 0
     for number, block in enumerate(entry.blocks):
         first, last = max(start - at, 0), min(stop - at, block.size)
         if first < last:
-            spans.append(_Span(number, block, first, last))
+            spans.append(_Span(number, block, first, last, named.blocks[number]))
         at += block.size
     if at != entry.size:
         raise Corrupt(f"{entry.path!r} has {entry.size} bytes, but its blocks have {at}")

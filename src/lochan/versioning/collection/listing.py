@@ -33,6 +33,7 @@ def _second(rest: str) -> str:
 
 
 KINDS = (  # in the order of their folders
+    FileKind("aliases/", "aliases", _second),
     FileKind("data/", "data", _first),
     FileKind("metaranges/", "metarange", _second),
     FileKind("ranges/", "range", _second),

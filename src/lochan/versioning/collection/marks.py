@@ -1,10 +1,11 @@
 """The files that are alive: those that roots name, and those that their trees and runs name in turn.
 
-A range that several trees share is read once. The functions over tables of entries are the same for both engines: the
-embedded one reads here, tasks of Spark read in their own processes.
+A range that several trees share is read once. What has an alias is alive where the alias leads, and no longer where it
+was (G7): a pack lives while a live span in it has no alias. The functions over tables are pure, and the same for both
+engines: the embedded one reads here, tasks of Spark read in their own processes.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import NamedTuple
 
@@ -15,14 +16,17 @@ import pyarrow.compute as pc
 
 from lochan.concurrency import map_ahead
 from lochan.errors import LochanError
+from lochan.formats.collection_events import AliasNames
 from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
+from lochan.versioning.bodies.aliases import SPAN_SCHEMA, resolve, spans_of, table_of_spans
 from lochan.versioning.collection.mark_set import MarkSet, Mask
 from lochan.versioning.collection.reasons import ExpiredNames, folders_of
 from lochan.versioning.collection.roots import Roots
 from lochan.versioning.open_repository import OpenRepository
 
 _WIDTH = 8
+_TOGETHER = 500_000  # spans that are compared with the aliases at once
 
 
 class CollectionLook(NamedTuple):
@@ -32,7 +36,7 @@ class CollectionLook(NamedTuple):
     cut: int  # files that were minted before it are candidates
     marked: int  # the number of the state
     roots: Roots
-    aliases: Mapping[str, str]
+    aliases: AliasNames
     expired: tuple[TreeRef, ...] = ()  # the trees of expired commits, which only tell reasons
     until: int | None = None  # microseconds by the store's clock: what was written later is no candidate
 
@@ -54,35 +58,41 @@ class CollectionLook(NamedTuple):
         return files.filter(mask)
 
 
-# --- pure functions over tables of entries ---------------------------------------------------------------------------
-def files_named(entries: pa.RecordBatch, repository: str, aliases: Mapping[str, str]) -> pa.Array:
-    """The files of the repository that hold bytes of these entries, as paths below it, each once."""
-    return files_of(pc.unique(_addresses(entries)), repository, aliases)
+# --- pure functions over tables --------------------------------------------------------------------------------------
+def block_spans(entries: pa.RecordBatch | pa.Table) -> pa.Table:
+    """SPAN_SCHEMA: the spans that these entries name."""
+    blocks = entries.column("blocks")
+    chunks = blocks.chunks if isinstance(blocks, pa.ChunkedArray) else [blocks]
+    return pa.concat_tables([SPAN_SCHEMA.empty_table(), *(spans_of(pc.list_flatten(each)) for each in chunks)])
 
 
-def files_of(addresses: pa.Array, repository: str, aliases: Mapping[str, str]) -> pa.Array:
-    """What has an alias is read there, and no longer where it was (G7)."""
-    if aliases:
-        replaced = pc.is_in(addresses, value_set=pa.array(list(aliases), pa.string()))
-        targets = {aliases[address] for address in addresses.filter(replaced).to_pylist()}
-        addresses = pa.concat_arrays([addresses.filter(pc.invert(replaced)), pa.array(sorted(targets), pa.string())])
+def live_files(spans: pa.Table, aliases: pa.Table, prefix: str) -> pa.Array:
+    """The distinct addresses below the prefix that hold the bytes of these spans."""
+    found = resolve(spans, aliases)["address"] if len(aliases) else spans["address"]
+    distinct = pc.unique(found)
+    return distinct.filter(pc.starts_with(distinct, prefix))
+
+
+def live_below(spans: pa.Table, aliases: pa.Table, repository: str) -> pa.Array:
+    """The same files, as paths below the repository."""
     prefix = f"{repository}/"
-    mine = addresses.filter(pc.starts_with(addresses, prefix))
-    return pc.utf8_slice_codeunits(mine, len(prefix))
+    return pc.utf8_slice_codeunits(live_files(spans, aliases, prefix), len(prefix))
+
+
+def needed_aliases(spans: pa.Table, aliases: pa.Table) -> pa.Array:
+    """The distinct rows of the aliases by which these spans are found."""
+    rows = pc.unique(resolve(spans, aliases)["alias"])
+    return rows.filter(pc.greater_equal(rows, 0))
 
 
 def folders_named(entries: pa.RecordBatch, repository: str) -> tuple[pa.Array, pl.Series]:
-    """The same files, and the folders of the logical paths that name them."""
-    addresses = _addresses(entries)
+    """The files that these entries name, and the folders of the logical paths."""
+    addresses = pc.struct_field(pc.list_flatten(entries.column("blocks")), "address")
     owners = pc.list_parent_indices(entries.column("blocks"))
     prefix = f"{repository}/"
     mine = pc.starts_with(addresses, prefix)
     paths = pc.utf8_slice_codeunits(addresses.filter(mine), len(prefix))
     return paths, folders_of(entries.column("path").take(owners.filter(mine)))
-
-
-def _addresses(entries: pa.RecordBatch) -> pa.Array:
-    return pc.struct_field(pc.list_flatten(entries.column("blocks")), "address")
 
 
 def held_open(paths: pa.ChunkedArray, folders: Sequence[str]) -> Mask:
@@ -123,15 +133,34 @@ async def live_marks(repository: OpenRepository, look: CollectionLook) -> LiveMa
 
 async def live_paths(repository: OpenRepository, look: CollectionLook) -> AsyncGenerator[pa.Array, None]:
     """Files that are named, as paths below the repository; some of them more than once."""
-    roots, id = look.roots, look.repository
-    yield files_of(pa.array(sorted(roots.addresses), pa.string()), id, look.aliases)
+    roots, seen = look.roots, set[str](look.roots.files)
+    aliases = (await repository.places.load(look.aliases)).table
+    spans = [table_of_spans(roots.blocks)]
+    async with aclosing(entry_batches(repository, roots, seen)) as batches:
+        async for entries in batches:
+            spans.append(block_spans(entries))
+            if not len(aliases) or sum(map(len, spans)) > _TOGETHER:
+                yield live_below(pa.concat_tables(spans).combine_chunks(), aliases, look.repository)
+                spans = []
+    yield live_below(pa.concat_tables([SPAN_SCHEMA.empty_table(), *spans]), aliases, look.repository)
+    yield pa.array(sorted(seen), pa.string())
+
+
+async def entry_batches(
+    repository: OpenRepository, roots: Roots, seen: set[str]
+) -> AsyncGenerator[pa.RecordBatch, None]:
+    """The entries of the trees and runs that roots name. Every file that is opened is added to `seen`, and a range that
+    is there already is not read. Raises Corrupt or Gone."""
     ranges = await _ranges(repository, roots.trees)
-    yield pa.array([*(tree.file for tree in roots.trees), *ranges, *(run.file for run in roots.runs)], pa.string())
-    async with aclosing(map_ahead(repository.trees.ranges.load_all, ranges.values(), _WIDTH)) as loaded:
+    fresh = [each for each in ranges.values() if each.file not in seen]
+    seen.update(tree.file for tree in roots.trees)
+    seen.update(ranges)
+    async with aclosing(map_ahead(repository.trees.ranges.load_all, fresh, _WIDTH)) as loaded:
         async for rows in loaded:
-            yield files_named(rows.batch, id, look.aliases)
+            yield rows.batch
     for run in roots.runs:
-        yield files_named((await repository.runs.open(run)).batch, id, look.aliases)
+        seen.add(run.file)
+        yield (await repository.runs.open(run)).batch
 
 
 async def expired_names(repository: OpenRepository, look: CollectionLook) -> ExpiredNames:

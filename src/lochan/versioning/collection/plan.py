@@ -95,7 +95,7 @@ async def look_at(repository: OpenRepository, cut: int, *, until: int | None = N
     refs, number = await repository.refs()
     roots = RootScan(repository.repository.id).look(refs)
     return CollectionLook(
-        repository.repository.id, cut, number, roots, refs.collection.aliases(), _expired(refs), until
+        repository.repository.id, cut, number, roots, refs.collection.alias_names, _expired(refs), until
     )
 
 

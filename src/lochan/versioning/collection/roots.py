@@ -1,4 +1,4 @@
-"""What the state of a repository names: trees, runs, addresses of bytes, and folders that are held open.
+"""What the state of a repository names: trees, runs, blocks, alias tables, and folders that are held open.
 
 A commit is live unless an event has expired it, even if no ref leads to it: a branch may be made from it at any time
 (G6). The scan remembers what it has seen, so looking again costs only what is new since.
@@ -18,8 +18,14 @@ from lochan.versioning.workspaces.folder import FOLDER as WORKSPACES
 class Roots(NamedTuple):
     trees: tuple[TreeRef, ...] = ()
     runs: tuple[RunRef, ...] = ()
-    addresses: frozenset[str] = frozenset()
+    blocks: frozenset[Block] = frozenset()
+    files: frozenset[str] = frozenset()  # that the state itself names, below the repository
     folders: frozenset[str] = frozenset()  # everything whose path begins like one of these is held open
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Of the blocks, whether they have aliases or not."""
+        return frozenset(block.address for block in self.blocks)
 
     @property
     def needs_reading(self) -> bool:
@@ -58,7 +64,8 @@ class RootScan:
         return Roots(
             tuple({tree.file: tree for tree in trees if tree.file and tree.file not in self._trees}.values()),
             tuple({run.file: run for run in runs if run.file not in self._runs}.values()),
-            frozenset(block.address for block in (*blocks, *_uploaded(refs))),
+            frozenset((*blocks, *_uploaded(refs))),
+            frozenset(refs.collection.alias_tables),
             frozenset(self._folders(refs)),
         )
 

@@ -13,6 +13,8 @@ from lochan.errors import AlreadyExists, ConcurrentCommit, Gone, Invalid, NotFou
 from lochan.formats.collection_events import (
     Abandoned,
     Aliased,
+    AliasNames,
+    AliasTablesSet,
     Opened,
     PlanBegun,
     PlanEnded,
@@ -29,6 +31,7 @@ from lochan.versioning.state.rules import RefsRules
 _ON = "on"
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
 _BEGUN, _FENCE = "begun", "fence"
+_DROPPED = "dropped"  # the last event that dropped aliases
 _ENDINGS = ("reported", "abandoned")
 LINK = "link"  # the file that is held open is put by a client itself
 REMOVAL = "removal"  # a deletion of a workspace's files by older versions; nothing makes one any more
@@ -58,6 +61,7 @@ class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
     expired: list[str] = []
     lists: dict[int, str] = {}
     retention: RetentionSet | None = None
+    alias_tables: tuple[str, ...] = ()
 
 
 class Collection(FoldTables):
@@ -66,6 +70,7 @@ class Collection(FoldTables):
         self._held: FoldTable[str, HeldFile] = FoldTable()
         self._aliases: FoldTable[str, str] = FoldTable()
         self._targets: FoldTable[str, str] = FoldTable()
+        self._alias_tables: FoldTable[str, tuple[str, ...]] = FoldTable()
         self._expired: FoldTable[str, bool] = FoldTable()
         self._retention: FoldTable[str, RetentionSet] = FoldTable()
         self._lists: FoldTable[int, str] = FoldTable()  # by the number of a plan, the file with its list
@@ -110,7 +115,18 @@ class Collection(FoldTables):
         return self._retention.get(_ON) or RetentionSet()
 
     def aliases(self) -> dict[str, str]:
+        """Of whole files, from before there were tables."""
         return dict(self._aliases.items())
+
+    @property
+    def alias_tables(self) -> tuple[str, ...]:
+        """The tables with the aliases of spans, below the repository."""
+        return self._alias_tables.get(_ON) or ()
+
+    @property
+    def alias_names(self) -> AliasNames:
+        """For those who read the tables."""
+        return AliasNames(self.alias_tables, tuple(sorted(self._aliases.items())))
 
     def held(self, id: str) -> HeldFile | None:
         return self._held.get(id)
@@ -145,7 +161,9 @@ class Collection(FoldTables):
             raise Gone("these bytes were written before the last garbage collection", hint="write them again")
 
     def check_derived(self, rules: RefsRules, read_at: int, checked: int) -> None:
-        """G4."""
+        """G4. What was derived before aliases were dropped may name a span that is found by none any more."""
+        if read_at < (self._numbers.get(_DROPPED) or 0) and rules.derived_events_are_fresh():
+            raise Stale("aliases that nothing needed were dropped meanwhile", hint="try again")
         listed = checked and checked == self.plan and not self.begun
         if read_at < self.fence and not listed and rules.derived_events_are_fresh():
             raise Stale("garbage was collected meanwhile", hint="try again")
@@ -234,8 +252,22 @@ class Collection(FoldTables):
             raise Invalid("an address is no alias of itself")
         if event.address in self._aliases or event.target in self._aliases or event.address in self._targets:
             raise Refused("an alias leads straight to where the bytes are, and nothing leads to an alias")
+        if self.alias_tables:
+            raise Refused("this repository keeps its aliases in tables", hint="upgrade Lochan")
         self._aliases.put(event.address, event.target)
         self._targets.put(event.target, event.address)
+
+    def set_alias_tables(self, rules: RefsRules, event: AliasTablesSet, at: EventPosition) -> int:
+        """G7. The maker has read the tables, and the fold, which reads nothing, keeps true what the maker found."""
+        if event.before != self.alias_tables and rules.aliases_need_their_tables():
+            raise Stale("others have set aliases meanwhile", hint="try again")
+        self.check_derived(rules, event.read_at, event.checked)
+        if event.marked:
+            if event.marked < self.last:
+                raise Stale("something came after what was marked")
+            self._numbers.put(_DROPPED, at.number)
+        self._alias_tables.put(_ON, event.tables)
+        return at.number
 
     def expire(self, commits: tuple[str, ...]) -> None:
         for commit in commits:
@@ -250,6 +282,7 @@ class Collection(FoldTables):
             sorted(self.expired()),
             dict(self._lists.items()),
             self._retention.get(_ON),
+            self.alias_tables,
         )
 
     def load(self, dumped: DumpedCollection) -> None:
@@ -265,6 +298,7 @@ class Collection(FoldTables):
             self._lists.put(plan, file)
         if dumped.retention is not None:
             self._retention.put(_ON, dumped.retention)
+        self._alias_tables.put(_ON, dumped.alias_tables)
 
 
 def check_retention(event: RetentionSet) -> None:

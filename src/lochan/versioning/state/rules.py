@@ -80,5 +80,9 @@ class RefsRules:
         """G4."""
         return True
 
+    def aliases_need_their_tables(self) -> bool:
+        """G7. Two makers that have read the same tables could alias two files to each other."""
+        return True
+
 
 RULES = RefsRules()

@@ -12,6 +12,7 @@ from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.collection_events import (
     Abandoned,
     Aliased,
+    AliasTablesSet,
     Expired,
     Opened,
     PlanBegun,
@@ -170,4 +171,5 @@ STAGING_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], An
     Expired: _expired,
     RetentionSet: lambda refs, event, at: refs.collection.set_retention(event),
     Aliased: lambda refs, event, at: refs.collection.add_alias(refs.rules, event),
+    AliasTablesSet: lambda refs, event, at: refs.collection.set_alias_tables(refs.rules, event, at),
 }

@@ -104,9 +104,8 @@ class CsvTable:
             reader = self._reader(names)
             schema = pa.schema([(column, pa.string()) for column in columns])
             renamed = pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(columns) for batch in reader))
-            self._session.connection.register("csv", renamed)
-            self._session.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM csv")
-            self._session.connection.unregister("csv")
+            with self._session.registered("csv", renamed):
+                self._session.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM csv")
         except Exception as error:  # from Arrow directly, or through the engine
             raise self._explained(error) from error
 

@@ -139,11 +139,8 @@ class Staging:
     def _chunk(self, table: pa.Table) -> Iterator[None]:
         """Registers the table as `chunk`, in pieces that threads can share."""
         pieces = pa.Table.from_batches(table.to_batches(max_chunksize=_SLICE_ROWS), table.schema)
-        self._session.connection.register("chunk", pieces)
-        try:
+        with self._session.registered("chunk", pieces):
             yield
-        finally:
-            self._session.connection.unregister("chunk")
 
     def _misses(self, table: StagingTable) -> Misses:
         found = self._session.table(f'SELECT "#miss" AS miss FROM {table.name} WHERE "#miss" IS NOT NULL ORDER BY miss')

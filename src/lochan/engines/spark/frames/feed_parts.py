@@ -106,9 +106,8 @@ class FeedTask:
 
     def _keep(self, session: DuckSession, name: str, scan: FeedScan) -> None:
         reader = pa.RecordBatchReader.from_batches(arrow_schema(self.row, self.wide), self._rows(scan))
-        session.connection.register("incoming", reader)
-        session.execute(f"CREATE TEMP TABLE {name} AS FROM incoming")
-        session.connection.unregister("incoming")
+        with session.registered("incoming", reader):
+            session.execute(f"CREATE TEMP TABLE {name} AS FROM incoming")
 
 
 _LIMITS = Limits(TASK_MEMORY_BYTES, threads=1)

@@ -1,0 +1,191 @@
+"""Aliases of spans: where bytes are read that have moved to another file, by rule G7.
+
+    block (address, offset, size) ──▶ the alias whose span holds it ──▶ the same bytes in the target file
+
+A span that lies in an aliased span is read at the target. A span that does not, or only in part, is read where it is.
+`resolve` is for tables, and `Aliases.place` for a block. Both decide alike, and both are pure: garbage collection,
+dedupe and every reader agree on where a byte is.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Corrupt
+from lochan.formats.alias_table import ALIAS_SCHEMA, in_order
+from lochan.formats.entry import Block, Entry
+
+SPAN_SCHEMA = pa.schema([ALIAS_SCHEMA.field(name) for name in ("address", "offset", "size")])
+_WHOLE_FILE = 1 << 62  # an alias of a file, from before there were aliases of spans
+
+
+class Aliases:
+    """REQUIRES: no two spans of one file overlap. Raises Corrupt."""
+
+    def __init__(self, tables: Iterable[pa.Table], files: Mapping[str, str] = {}) -> None:
+        self.table = in_order(
+            pa.concat_tables([ALIAS_SCHEMA.empty_table(), *tables, _of_files(files)])
+        ).combine_chunks()
+        twice = overlapping(self.table)
+        if len(twice):
+            address = twice["address"][0].as_py()
+            raise Corrupt(f"two aliases claim the same bytes of {address}", hint="report this; nothing was changed")
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def place(self, block: Block) -> Block:
+        """The same bytes, where they are now."""
+        row = self._row(block.address, block.offset)
+        if row < 0:
+            return block
+        address, start, size, target, at = (column[row].as_py() for column in self._columns)
+        if address != block.address or block.offset + block.size > start + size:
+            return block
+        return Block(target, at + block.offset - start, block.size, block.sha256)
+
+    def place_entry(self, entry: Entry) -> Entry:
+        if not len(self):
+            return entry
+        placed = tuple(map(self.place, entry.blocks))
+        return entry if placed == entry.blocks else msgspec.structs.replace(entry, blocks=placed)
+
+    def place_table(self, entries: pa.Table) -> pa.Table:
+        """The entries, with the blocks where they are now."""
+        if not len(self) or not len(entries):
+            return entries
+        index = entries.schema.get_field_index("blocks")
+        chunks = entries["blocks"]
+        placed = [self._place_lists(chunk) for chunk in chunks.chunks]
+        return entries.set_column(index, entries.schema.field(index), pa.chunked_array(placed, chunks.type))
+
+    def _place_lists(self, lists: pa.ListArray) -> pa.ListArray:
+        blocks = pc.list_flatten(lists)
+        found = resolve(spans_of(blocks), self.table)
+        columns = [found["address"], found["offset"], found["size"], pc.struct_field(blocks, "sha256")]
+        arrays = [each.combine_chunks() if isinstance(each, pa.ChunkedArray) else each for each in columns]
+        placed = pa.StructArray.from_arrays(arrays, fields=list(blocks.type))
+        offsets = pc.subtract(lists.offsets, lists.offsets[0])
+        return pa.ListArray.from_arrays(offsets, placed, type=lists.type)
+
+    def _row(self, address: str, offset: int) -> int:
+        """The last alias that begins no later."""
+        addresses, offsets = self._columns[:2]
+        rows = range(len(self.table))
+        return (
+            bisect_right(rows, (address.encode(), offset), key=lambda at: (_bytes(addresses[at]), offsets[at].as_py()))
+            - 1
+        )
+
+    @cached_property
+    def _columns(self) -> tuple[pa.Array, ...]:
+        return tuple(_whole(self.table[name]) for name in ALIAS_SCHEMA.names)
+
+
+def resolve(spans: pa.Table, aliases: pa.Table) -> pa.Table:
+    """SPAN_SCHEMA and `alias`: where the bytes of each span are, and the row of the alias that says so, or -1.
+
+    REQUIRES: the aliases are sorted by address and offset, and do not overlap in one file."""
+    alias = np.full(len(spans), -1, np.int64)
+    if len(aliases) and len(spans):
+        _match(spans, aliases, alias)
+    moved = np.flatnonzero(alias >= 0)
+    columns = {name: spans[name] for name in SPAN_SCHEMA.names}
+    if len(moved):
+        rows, mask = pa.array(alias[moved]), pa.array(alias >= 0)
+        by = np.asarray(spans["offset"])[moved] - np.asarray(aliases["offset"].take(rows))
+        offsets = np.asarray(spans["offset"]).copy()
+        offsets[moved] = np.asarray(aliases["target_offset"].take(rows)) + by
+        columns["offset"] = pa.array(offsets, pa.int64())
+        columns["address"] = pc.replace_with_mask(_whole(spans["address"]), mask, _whole(aliases["target"].take(rows)))
+    return pa.table(columns, SPAN_SCHEMA).append_column("alias", pa.array(alias))
+
+
+def _match(spans: pa.Table, aliases: pa.Table, found: npt.NDArray[np.int64]) -> None:
+    """Both are sorted together by file and offset. The last alias before a span is the only one that can hold it."""
+    sources = _whole(aliases["address"]).dictionary_encode()  # sorted: the codes ascend
+    codes = pc.index_in(_whole(spans["address"]), value_set=sources.dictionary)
+    asked = np.flatnonzero(np.asarray(codes.is_valid()))
+    if not len(asked):
+        return
+    code = np.asarray(codes.take(pa.array(asked))).astype(np.int64)
+    start, size = (np.asarray(spans[name])[asked] for name in ("offset", "size"))
+    named = np.isin(np.asarray(sources.indices), code)
+    rows = np.flatnonzero(named)
+    alias_code = np.asarray(sources.indices)[rows].astype(np.int64)
+    alias_start, alias_size = (np.asarray(aliases[name])[rows] for name in ("offset", "size"))
+    of_span = np.concatenate([np.zeros(len(rows), bool), np.ones(len(asked), bool)])
+    order = np.lexsort((of_span, np.concatenate([alias_start, start]), np.concatenate([alias_code, code])))
+    before = np.maximum.accumulate(np.where(order < len(rows), order, -1))
+    last = np.empty(len(asked), np.int64)
+    at = order >= len(rows)
+    last[order[at] - len(rows)] = before[at]
+    near = last.clip(0)
+    holds = (last >= 0) & (alias_code[near] == code) & (start + size <= alias_start[near] + alias_size[near])
+    found[asked[holds]] = rows[last[holds]]
+
+
+def overlaps(spans: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
+    """For each span, whether it shares a byte with one of the others. REQUIRES: the others are sorted by address and
+    offset, and do not overlap in one file."""
+    if not len(spans) or not len(others):
+        return np.zeros(len(spans), bool)
+    # The last one that begins before the span's last byte is the one that could end after its first.
+    last_byte = np.asarray(spans["offset"]) + np.asarray(spans["size"]) - 1
+    ends = pa.table([spans["address"], pa.array(last_byte), pa.array(np.zeros(len(spans), np.int64))], SPAN_SCHEMA)
+    wide = others.set_column(2, SPAN_SCHEMA.field("size"), pa.array(np.full(len(others), _WHOLE_FILE)))
+    row = np.full(len(spans), -1, np.int64)
+    _match(ends, wide, row)
+    near = row.clip(0)
+    other_end = np.asarray(others["offset"])[near] + np.asarray(others["size"])[near]
+    touched: npt.NDArray[np.bool_] = (row >= 0) & (other_end > np.asarray(spans["offset"]))
+    return touched
+
+
+def overlapping(spans: pa.Table) -> pa.Table:
+    """Those that begin before an earlier one of the same file ends. REQUIRES: sorted by address and offset."""
+    if len(spans) < 2:
+        return spans.slice(0, 0)
+    address = _whole(spans["address"])
+    same = np.asarray(pc.equal(address.slice(1), address.slice(0, len(address) - 1)))
+    start, end = np.asarray(spans["offset"]), np.asarray(spans["offset"]) + np.asarray(spans["size"])
+    return spans.filter(pa.array(np.concatenate([[False], same & (start[1:] < end[:-1])])))
+
+
+def spans_of(blocks: pa.StructArray) -> pa.Table:
+    """SPAN_SCHEMA, one for each block."""
+    return pa.table([pc.struct_field(blocks, name) for name in SPAN_SCHEMA.names], SPAN_SCHEMA)
+
+
+def table_of_spans(blocks: Iterable[Block]) -> pa.Table:
+    rows = [(each.address, each.offset, each.size) for each in blocks]
+    columns = zip(*rows, strict=True) if rows else ([], [], [])
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, SPAN_SCHEMA, strict=True)], SPAN_SCHEMA
+    )
+
+
+def _of_files(files: Mapping[str, str]) -> pa.Table:
+    count = len(files)
+    columns = [list(files), [0] * count, [_WHOLE_FILE] * count, list(files.values()), [0] * count]
+    return pa.table(
+        [pa.array(each, field.type) for each, field in zip(columns, ALIAS_SCHEMA, strict=True)], ALIAS_SCHEMA
+    )
+
+
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _bytes(address: pa.StringScalar) -> bytes:
+    """Arrow sorts text by its bytes."""
+    return bytes(address.as_buffer())
+
+
+NO_ALIASES = Aliases(())

@@ -1,0 +1,126 @@
+"""Where the blocks of a repository are read: at their own address, or where an alias leads (G7).
+
+Every reader asks here, and nowhere else. A repository without aliases, which most are, costs one comparison. The tables
+that a state names are read once, and kept until the state names others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from lochan.errors import NotFound
+from lochan.formats.collection_events import AliasNames
+from lochan.store.checked_reads import get_checked
+
+if TYPE_CHECKING:  # Arrow is imported only if there are aliases
+    import pyarrow as pa
+
+    from lochan.formats.entry import Entry
+    from lochan.journal.journal import Journal
+    from lochan.store.protocol import Store
+    from lochan.versioning.bodies.aliases import Aliases
+
+
+class Places(Protocol):
+    """Where a reader of bodies finds blocks."""
+
+    def ready(self) -> Callable[[Entry], Entry] | None:
+        """None: tables have to be read first."""
+
+    async def place(self, entry: Entry) -> Entry:
+        """The entry with its blocks where they are now."""
+
+    async def place_again(self, entry: Entry) -> Entry:
+        """The same after a probe of the journal, for a reader that has missed a file (G5)."""
+
+
+class NoPlaces:
+    """Every block is at its address: for a reader whose entries were placed before."""
+
+    def ready(self) -> Callable[[Entry], Entry] | None:
+        return _as_it_is
+
+    async def place(self, entry: Entry) -> Entry:
+        return entry
+
+    async def place_again(self, entry: Entry) -> Entry:
+        return entry
+
+
+class BlockPlaces:
+    def __init__(self, store: Store, repository: str, journal: Journal, now: Callable[[], AliasNames]) -> None:
+        self._store = store
+        self._repository = repository
+        self._journal = journal
+        self._now = now
+        self._names = AliasNames()
+        self._aliases: Aliases | None = None  # those of these names
+
+    @property
+    def names(self) -> AliasNames:
+        """As this process last saw them."""
+        return self._now()
+
+    def ready(self) -> Callable[[Entry], Entry] | None:
+        names = self.names
+        if names == _NONE:
+            return _as_it_is
+        return self._aliases.place_entry if self._aliases is not None and names == self._names else None
+
+    async def place(self, entry: Entry) -> Entry:
+        known = self.ready()
+        return known(entry) if known is not None else (await self.aliases()).place_entry(entry)
+
+    async def place_again(self, entry: Entry) -> Entry:
+        await self._journal.fresh()
+        return await self.place(entry)
+
+    async def place_all(self, entries: Sequence[Entry]) -> list[Entry]:
+        if self.names == _NONE:
+            return list(entries)
+        aliases = await self.aliases()
+        return [aliases.place_entry(each) for each in entries]
+
+    async def place_table(self, entries: pa.Table) -> pa.Table:
+        """ENTRY_SCHEMA, or any table with blocks."""
+        return entries if self.names == _NONE else (await self.aliases()).place_table(entries)
+
+    async def aliases(self) -> Aliases:
+        """All there are, as this process last saw them. Raises Corrupt for a table that is damaged or gone."""
+        while True:
+            names = self.names
+            found = await self.load(names)
+            if names == self.names:
+                return found
+
+    async def load(self, names: AliasNames) -> Aliases:
+        """Those of any state."""
+        from lochan.versioning.bodies.aliases import NO_ALIASES, Aliases
+
+        if names == _NONE:
+            return NO_ALIASES
+        if self._aliases is None or names != self._names:
+            loaded = Aliases([await self._table(name) for name in names.tables], dict(names.files))
+            self._names, self._aliases = names, loaded
+            return loaded
+        return self._aliases
+
+    async def _table(self, name: str) -> pa.Table:
+        from lochan.formats import alias_table
+
+        async def decode(data: bytes) -> pa.Table:
+            return alias_table.decode(name, data, self._repository)
+
+        try:
+            return await get_checked(self._store, f"{self._repository}/{name}", decode)
+        except NotFound as error:
+            raise alias_table.missing(name) from error
+
+
+def _as_it_is(entry: Entry) -> Entry:
+    return entry
+
+
+_NONE = AliasNames()
+NO_PLACES = NoPlaces()
