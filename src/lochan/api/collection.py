@@ -8,14 +8,19 @@ is enough.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
+from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.results import Result
 from lochan.errors import Refused
 
 if TYPE_CHECKING:
     from lochan.api.session import Session
+    from lochan.engines.spark.progress import Listener
     from lochan.formats.collection_events import RetentionSet
+    from lochan.formats.record import Actor
+    from lochan.jobs.collection.run import CollectJobOptions
+    from lochan.store.open import StoreLocation
     from lochan.versioning.collection.plan import CollectionLimits, CollectionPlan
     from lochan.versioning.collection.retention import Expirable
     from lochan.versioning.open_repository import OpenRepository
@@ -83,7 +88,8 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     plan: int  # the newest one; 0: there was none
     running: int  # the one that is neither swept nor abandoned; 0: there is none
     swept: SweepResult | None  # what the newest plan's sweep deleted
-    longest_days: float  # from a deletion to the bytes being gone, if `run` is called once a day
+    longest_days: float  # from a deletion to the bytes being gone, if `run` is called regularly
+    plan_appends: int = 2  # records by which a plan lands, however many others write: it never tries again
 
 
 class CollectionRun(Result, frozen=True, kw_only=True):
@@ -93,6 +99,11 @@ class CollectionRun(Result, frozen=True, kw_only=True):
     expired: ExpireResult | None
     planned: PlanResult | None
     waits: str  # why something was not done; empty: there is no reason
+
+
+class CollectionJob(TypedDict):
+    actor: Actor
+    options: CollectJobOptions
 
 
 class GarbageCollection:
@@ -138,33 +149,50 @@ class GarbageCollection:
         async with self._session.opened(self.name) as repository:
             return _expired(await expire(repository, actor=self._session.actor))
 
-    async def preview(self, grace_hours: float = GRACE_HOURS) -> PlanResult:
+    async def preview(
+        self,
+        grace_hours: float = GRACE_HOURS,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        progress: Listener | None = None,
+    ) -> PlanResult:
         """What nothing names and was written longer ago than the grace. Needs no plan before it, and changes
-        nothing."""
-        from lochan.versioning.collection.plan import preview
+        nothing. `progress` gets how far Spark is."""
+        from lochan.jobs.collection.run import preview
 
         async with self._session.opened(self.name) as repository:
-            return _planned(await preview(repository, self._session.lake.id, _limits(grace_hours)))
+            return _planned(await preview(repository, *self._lake(grace_hours), **self._job(engine, progress)))
 
-    async def plan(self, grace_hours: float = GRACE_HOURS) -> PlanResult:
+    async def plan(
+        self,
+        grace_hours: float = GRACE_HOURS,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        progress: Listener | None = None,
+    ) -> PlanResult:
         """Lists what nothing names and was written before the last plan. From now on nothing can name it again, for
         ever. Raises Refused if the last plan is younger than the grace, or is neither swept nor abandoned; Corrupt if
         something that is alive cannot be read: then nothing is listed."""
-        from lochan.versioning.collection.plan import plan
+        from lochan.jobs.collection.run import plan
 
         async with self._session.opened(self.name) as repository:
-            made = await plan(repository, self._session.lake.id, _limits(grace_hours), actor=self._session.actor)
-            return _planned(made)
+            return _planned(await plan(repository, *self._lake(grace_hours), **self._job(engine, progress)))
 
-    async def sweep(self, grace_hours: float = GRACE_HOURS, *, confirmed: bool = False) -> SweepResult:
+    async def sweep(
+        self,
+        grace_hours: float = GRACE_HOURS,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        confirmed: bool = False,
+        progress: Listener | None = None,
+    ) -> SweepResult:
         """Deletes what the plan lists. A sweep that was interrupted can be done again. Raises Refused if there is no
         plan, it is younger than the grace, or more than half of the bytes would go and that is not `confirmed`; Corrupt
         if the list is damaged, or names something that is alive: then nothing is deleted."""
-        from lochan.versioning.collection.sweep import sweep
+        from lochan.jobs.collection.run import sweep
 
-        limits = _limits(grace_hours)._replace(confirmed=confirmed)
         async with self._session.opened(self.name) as repository:
-            made = await sweep(repository, self._session.lake.id, limits, actor=self._session.actor)
+            made = await sweep(repository, *self._lake(grace_hours, confirmed), **self._job(engine, progress))
         return SweepResult(plan=made.plan, files=made.files, bytes=made.bytes)
 
     async def abandon(self) -> int:
@@ -175,8 +203,8 @@ class GarbageCollection:
         async with self._session.opened(self.name) as repository:
             return await abandon(repository, actor=self._session.actor)
 
-    async def status(self, grace_hours: float = GRACE_HOURS) -> CollectionStatus:
-        """Where the collection stands."""
+    async def status(self, grace_hours: float = GRACE_HOURS, every_hours: float = 24.0) -> CollectionStatus:
+        """Where the collection stands. `every_hours` says how often `run` is called."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             found = refs.collection
@@ -184,31 +212,50 @@ class GarbageCollection:
                 plan=found.plan,
                 running=found.running,
                 swept=await _report(repository, found.plan),
-                longest_days=found.retention.undo_days + _LONGEST_ROUNDS * max(grace_hours / 24, 1),
+                longest_days=longest_days(found.retention.undo_days, grace_hours, every_hours),
             )
 
-    async def run(self, grace_hours: float = GRACE_HOURS) -> CollectionRun:
+    async def run(
+        self,
+        grace_hours: float = GRACE_HOURS,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        progress: Listener | None = None,
+    ) -> CollectionRun:
         """Does what is due: sweeps the plan that is old enough, lets expire what the rules no longer keep, and plans
         again. Raises Corrupt as `plan` and `sweep` do."""
         swept = expired = planned = None
         try:
             if (await self.status()).running:
-                swept = await self.sweep(grace_hours)
+                swept = await self.sweep(grace_hours, engine, progress=progress)
             expired = await self.expire()
-            planned = await self.plan(grace_hours)
+            planned = await self.plan(grace_hours, engine, progress=progress)
         except Refused as error:  # too early, or too much
             return CollectionRun(swept=swept, expired=expired, planned=planned, waits=str(error))
         return CollectionRun(swept=swept, expired=expired, planned=planned, waits="")
 
+    def _lake(self, grace_hours: float, confirmed: bool = False) -> tuple[str, StoreLocation, CollectionLimits]:
+        from lochan.versioning.collection.plan import CollectionLimits
 
-# What is written and deleted between two plans is listed by the next but one, and swept a round later.
-_LONGEST_ROUNDS = 3
+        limits = CollectionLimits(grace_s=grace_hours * 3_600, confirmed=confirmed)
+        return self._session.lake.id, self._session.lake.place, limits
+
+    def _job(self, engine: EngineOptions, progress: Listener | None) -> CollectionJob:
+        from lochan.jobs.collection.run import CollectJobOptions
+
+        options = CollectJobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
+        return CollectionJob(actor=self._session.actor, options=options)
 
 
-def _limits(grace_hours: float) -> CollectionLimits:
-    from lochan.versioning.collection.plan import CollectionLimits
+_ROUNDS = 3
 
-    return CollectionLimits(grace_s=grace_hours * 3_600)
+
+def longest_days(window_days: float, grace_hours: float, every_hours: float) -> float:
+    """From a deletion to its bytes being gone. What is written and deleted between two plans is listed by the next but
+    one, and swept a round later. A round is the first call of `run` after the grace: a call that comes a moment before
+    its end does nothing."""
+    round_hours = every_hours * (grace_hours // every_hours + 1)
+    return window_days + _ROUNDS * round_hours / 24
 
 
 def _planned(made: CollectionPlan) -> PlanResult:

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options import JobOptions, job_options
+from lochan.cli.output.progress import StageBar
 from lochan.cli.output.records import SHORT, counted, show_answer, show_record, show_records, size_cell
 from lochan.cli.target import Target, repository_uri, work_on
 from lochan.errors import Invalid
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
-    from lochan.api.collection import ExpireResult, KeepRule, PlanResult
+    from lochan.api.collection import CollectionRun, ExpireResult, KeepRule, PlanResult, SweepResult
+    from lochan.api.options import EngineOptions
 
 _SHOWN = 10
+_NO_PATH = "(path unknown)"
 _DAYS, _COMMITS = re.compile(r"(\d+(?:\.\d+)?)d"), re.compile(r"\d+")
 
 
@@ -43,27 +48,55 @@ grace_option = click.option(
 @repository_argument
 @grace_option
 @click.option("--dry-run", is_flag=True, help="Only show what nothing names now. This needs no earlier plan.")
-def plan_command(repository: str, grace_hours: float, dry_run: bool, form: str) -> None:
+@job_options
+def plan_command(
+    repository: str,
+    grace_hours: float,
+    dry_run: bool,
+    engine: str,
+    master: str | None,
+    memory: str | None,
+    form: str,
+) -> None:
     """List the files of a repository that nothing names any more. Nothing is deleted yet."""
+    options = _engine(engine, master, memory)
 
     async def work(target: Target) -> "PlanResult":
         gc = target.repository.gc
-        return await (gc.preview(grace_hours) if dry_run else gc.plan(grace_hours))
+        verb = gc.preview if dry_run else gc.plan
+        return await verb(grace_hours, options, progress=bar.show)
 
-    _show_plan(work_on(repository_uri(repository), work), form)
+    with StageBar("gc plan") as bar:
+        made = work_on(repository_uri(repository), work)
+    _show_plan(made, form)
 
 
 @group.verb("sweep", "lochan gc sweep demo")
 @repository_argument
 @grace_option
 @click.option("--confirm", "confirmed", is_flag=True, help="Also if more than half of the repository's bytes go.")
-def sweep_command(repository: str, grace_hours: float, confirmed: bool, form: str) -> None:
+@job_options
+def sweep_command(
+    repository: str,
+    grace_hours: float,
+    confirmed: bool,
+    engine: str,
+    master: str | None,
+    memory: str | None,
+    form: str,
+) -> None:
     """Delete the files that the plan lists.
 
     Everything that is alive is marked once more before. If the sweep is interrupted, run it again.
     """
-    uri = repository_uri(repository)
-    made = work_on(uri, lambda target: target.repository.gc.sweep(grace_hours, confirmed=confirmed))
+    options = _engine(engine, master, memory)
+
+    async def work(target: Target) -> "SweepResult":
+        gc = target.repository.gc
+        return await gc.sweep(grace_hours, options, confirmed=confirmed, progress=bar.show)
+
+    with StageBar("gc sweep") as bar:
+        made = work_on(repository_uri(repository), work)
     text = f"deleted {counted(made.files, 'file')}, {size_cell(made.bytes)} (plan {made.plan})"
     show_answer(made.as_json(), form, text)
 
@@ -79,9 +112,21 @@ def abandon_command(repository: str, form: str) -> None:
 @group.verb("report", "lochan gc report demo")
 @repository_argument
 @grace_option
-def report_command(repository: str, grace_hours: float, form: str) -> None:
-    """Show where the garbage collection of a repository stands."""
-    found = work_on(repository_uri(repository), lambda target: target.repository.gc.status(grace_hours))
+@click.option(
+    "--every",
+    "every_hours",
+    type=click.FloatRange(min=0, min_open=True),
+    default=24.0,
+    show_default=True,
+    metavar="HOURS",
+    help="How often `lochan gc run` is called.",
+)
+def report_command(repository: str, grace_hours: float, every_hours: float, form: str) -> None:
+    """Show where the garbage collection of a repository stands.
+
+    `longest_days` is the longest time from a deletion to its bytes being gone, if `lochan gc run` is called regularly.
+    """
+    found = work_on(repository_uri(repository), lambda target: target.repository.gc.status(grace_hours, every_hours))
     record = found.as_json()
     if form != "json" and found.swept is not None:
         record["swept"] = f"{counted(found.swept.files, 'file')}, {size_cell(found.swept.bytes)}"
@@ -98,9 +143,18 @@ def expire_command(repository: str, form: str) -> None:
 @group.verb("run", "lochan gc run demo")
 @repository_argument
 @grace_option
-def run_command(repository: str, grace_hours: float, form: str) -> None:
+@job_options
+def run_command(
+    repository: str, grace_hours: float, engine: str, master: str | None, memory: str | None, form: str
+) -> None:
     """Do what is due: sweep the last plan, let commits expire, plan again."""
-    made = work_on(repository_uri(repository), lambda target: target.repository.gc.run(grace_hours))
+    options = _engine(engine, master, memory)
+
+    async def work(target: Target) -> "CollectionRun":
+        return await target.repository.gc.run(grace_hours, options, progress=bar.show)
+
+    with StageBar("gc") as bar:
+        made = work_on(repository_uri(repository), work)
     if form == "json":
         show_record(made.as_json(), form)
         return
@@ -190,6 +244,12 @@ def _rule(text: str) -> "KeepRule":
     return KeepRule(pattern=pattern, **values)
 
 
+def _engine(engine: str, master: str | None, memory: str | None) -> "EngineOptions":
+    if engine == "duckdb":
+        without_pandas()
+    return JobOptions(engine, master, memory).parsed()
+
+
 # --- answers ---------------------------------------------------------------------------------------------------------
 def _show_plan(made: "PlanResult", form: str) -> None:
     if form == "json":
@@ -201,6 +261,20 @@ def _show_plan(made: "PlanResult", form: str) -> None:
     if made.kinds:
         rows = [{**each.as_json(), "bytes": size_cell(each.bytes)} for each in made.kinds]
         show_records(rows, form, columns=("kind", "files", "bytes"))
+        click.echo("")
+        rows = [{**each.as_json(), "why": each.means, "bytes": size_cell(each.bytes)} for each in made.reasons]
+        show_records(rows, form, columns=("why", "files", "bytes"))
+    if made.prefixes:
+        click.echo("")
+        rows = [
+            {"path": _NO_PATH if each.prefix is None else each.prefix or "/", "files": each.files, "bytes": each.bytes}
+            for each in made.prefixes[:_SHOWN]
+        ]
+        show_records(
+            [{**row, "bytes": size_cell(row["bytes"])} for row in rows], form, columns=("path", "files", "bytes")
+        )
+        if len(made.prefixes) > _SHOWN:
+            click.echo(f"and {len(made.prefixes) - _SHOWN:,} smaller ones, which -f json shows")
 
 
 def _show_expired(found: "ExpireResult", form: str, verb: str) -> None:

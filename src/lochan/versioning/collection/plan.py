@@ -70,13 +70,7 @@ async def plan(
 ) -> CollectionPlan:
     """Raises Refused if another plan is under way, or the last one is too young to be the cut of this one; Corrupt or
     Gone if something that is alive cannot be read."""
-    refs, _ = await repository.refs()
-    if refs.collection.running:
-        raise Refused(
-            f"the plan {refs.collection.running} is neither swept nor abandoned", hint="sweep it, or abandon it, first"
-        )
-    cut = refs.collection.plan
-    await _check_cut(repository, refs, limits)
+    cut = await check_next(repository, limits)
     begun = await repository.submit(actor, PlanBegun(cut))
     fp("plan.begun")
     look = await look_at(repository, cut)
@@ -88,6 +82,18 @@ async def plan(
     number = await repository.submit(actor, Planned(cut, look.marked, file, begun))
     fp("plan.landed")
     return CollectionPlan(number, file, head)
+
+
+async def check_next(repository: OpenRepository, limits: CollectionLimits) -> int:
+    """The cut of the next plan. Raises Refused, as `plan`."""
+    refs, _ = await repository.refs()
+    if refs.collection.running:
+        raise Refused(
+            f"the plan {refs.collection.running} is neither swept nor abandoned", hint="sweep it, or abandon it, first"
+        )
+    cut = refs.collection.plan
+    await _check_cut(repository, refs, limits)
+    return cut
 
 
 async def look_at(repository: OpenRepository, cut: int, *, until: int | None = None) -> CollectionLook:

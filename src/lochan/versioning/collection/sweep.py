@@ -41,11 +41,7 @@ async def sweep(
 ) -> SweepReport:
     """Raises Refused if there is nothing to sweep, it is too early, or too much would go; Corrupt for a list that is
     damaged or incomplete, of another lake, or names a file that is alive."""
-    refs, _ = await repository.refs()
-    plan = refs.collection.running
-    head = await planned(repository, refs, lake)
-    await _check_age(repository, refs, limits)
-    _check_share(head, limits)
+    plan, head = await check_next(repository, lake, limits)
     engine = engine or EmbeddedCollection(repository)
     await _trip(repository, plan, head, engine)
     fp("sweep.checked")
@@ -58,9 +54,19 @@ async def sweep(
     return made
 
 
+async def check_next(repository: OpenRepository, lake: str, limits: CollectionLimits) -> tuple[int, PlanHead]:
+    """The number of the plan that is to be swept, and its list. Raises as `sweep`."""
+    refs, _ = await repository.refs()
+    plan = refs.collection.running
+    head = await planned(repository, refs, lake)
+    await _check_age(repository, refs, limits)
+    _check_share(head, limits)
+    return plan, head
+
+
 async def planned(repository: OpenRepository, refs: Refs, lake: str) -> PlanHead:
     """What the plan that is under way lists. Raises Refused, Corrupt, and NotFound for a list that is gone."""
-    file = refs.collection.list_of(refs.collection.running)
+    file = refs.collection.list_of(refs.collection.running)  # before the next await: refs go on
     if not file:
         raise Refused("no plan is under way", hint="`lochan gc plan REPO` makes one")
     head = await read_head(repository.store, repository.repository.id, file)
