@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.servers import client_env, kafka, minio, postgres
+from tests.servers import azurite, client_env, gcs, kafka, minio, postgres
 from tests.spark import java, s3a
 
 ROOT = Path(__file__).parent.parent
@@ -62,6 +62,8 @@ def _run(name: str, counts: dict[str, int]) -> None:
     print(f"--- {name}: {' '.join(folders)}", flush=True)
     if name == "integration":  # here, where nothing times it: on a new machine MinIO is built from source
         minio.binary()
+        azurite.install()
+        gcs.binary()
         postgres.install()
         kafka.jars()
         client_env.make_all()

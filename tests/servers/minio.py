@@ -11,21 +11,18 @@ import fcntl
 import json
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.servers.port import free_port, wait_until_healthy
+
 _BIN = Path(__file__).parents[2] / ".cache" / "bin"
 _BUILD_SECONDS = 1200
-_START_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class MinioServer:
 def minio() -> Iterator[MinioServer]:
     program = binary()
     with tempfile.TemporaryDirectory(prefix="lochan-minio-") as folder:
-        port = _free_port()
+        port = free_port()
         server = MinioServer(f"http://127.0.0.1:{port}", "lochan-test", "lochan-test-secret")
         log = Path(folder) / "log"
         with log.open("wb") as output:
@@ -108,28 +105,11 @@ def minio() -> Iterator[MinioServer]:
                 stderr=subprocess.STDOUT,
             )
         try:
-            _wait_until_healthy(server, process, log)
+            wait_until_healthy(f"{server.endpoint}/minio/health/cluster", process, log)
             yield server
         finally:
             process.terminate()
             process.wait(20)
-
-
-def _wait_until_healthy(server: MinioServer, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{server.endpoint}/minio/health/cluster", timeout=2):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.05)
-    raise RuntimeError(f"MinIO did not start:\n{log.read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def binary() -> str:

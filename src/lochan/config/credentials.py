@@ -13,14 +13,24 @@ def store_options(config: Config, url: str, env: Mapping[str, str]) -> dict[str,
         case "s3":
             return _s3(config, env)
         case "gs":
-            return _given({"service_account": config.settings.blockstore.gs.credentials_file})
+            return _given({option: config[key] for option, key in _GOOGLE.items()})
         case "az":
-            names = {"account_name": "blockstore.azure.account", "account_key": "blockstore.azure.key"}
-            return _given({option: config[key] for option, key in names.items()})
+            return _given({option: config[key] for option, key in _AZURE.items()})
         case _:
             return {}
 
 
+_GOOGLE = {
+    "service_account": "blockstore.gs.credentials_file",
+    "bearer_token": "blockstore.gs.token",
+    "endpoint": "blockstore.gs.endpoint",
+}
+_AZURE = {
+    "account_name": "blockstore.azure.account",
+    "account_key": "blockstore.azure.key",
+    "sas_token": "blockstore.azure.sas_token",
+    "endpoint": "blockstore.azure.endpoint",
+}
 _S3 = {
     "region": ("blockstore.s3.region", ("AWS_REGION", "AWS_DEFAULT_REGION")),
     "endpoint": ("blockstore.s3.endpoint", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")),

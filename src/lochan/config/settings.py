@@ -83,11 +83,20 @@ class S3StoreSettings(Section, frozen=True):
 
 class GoogleStoreSettings(Section, frozen=True):
     credentials_file: Annotated[kinds.LocalPath | None, "a service account's key file"] = None
+    endpoint: Annotated[
+        kinds.HttpUrl | None, "a service other than Google's that speaks the XML API of Google Cloud Storage"
+    ] = None
+    token: Annotated[kinds.Secret | None, "an access token, instead of a key file"] = None
 
 
 class AzureStoreSettings(Section, frozen=True):
     account: Annotated[kinds.Text | None, "the storage account"] = None
     key: Annotated[kinds.Secret | None, "the storage account's key"] = None
+    sas_token: Annotated[kinds.Secret | None, "a shared access signature, instead of the key"] = None
+    endpoint: Annotated[
+        kinds.HttpUrl | None,
+        "the blob endpoint, with the account if it is part of the path, as in http://127.0.0.1:10000/devstoreaccount1",
+    ] = None
 
 
 class BlockstoreSettings(Section, frozen=True):

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 RAISED = (exceptions.BaseError, OSError, ValueError)  # a missing object is a FileNotFoundError, a bad path a ValueError
 
-_STATUS = re.compile(r"status code: (\d{3})")
+_STATUS = re.compile(r"(?:status code: |\(code: )(\d{3})")  # the second form is that of one delete among many
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _DETAIL = re.compile(r"<Message>(.*?)</Message>", re.DOTALL)
-_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+# The last one is in the answer to a delete on Azure, which has a sentence and no code.
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified container does not exist")
 _BAD_REQUEST = ("KeyTooLong", "InvalidBucketName", "InvalidURI", "InvalidArgument", "InvalidObjectName", "TooLarge")
 _BAD_CREDENTIALS = (
     "ExpiredToken",

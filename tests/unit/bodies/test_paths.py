@@ -74,7 +74,8 @@ def test_an_address_style_that_is_none() -> None:
     [
         pytest.param("a/b c", "a/b c", id="as it is"),
         pytest.param("../../x", "%2E%2E/%2E%2E/x", id="leaving"),
-        pytest.param("./.x/...", "%2E/.x/...", id="only whole segments of one or two dots"),
+        pytest.param("./.x/...", "%2E/.x/..%2E", id="dots that are a segment, or end one"),
+        pytest.param("a\\b", "a%5Cb", id="a backslash, which Azure takes for a slash"),
         pytest.param("/a//b/", "%/a/%/b/%", id="empty segments"),
         pytest.param("a%2Fb", "a%252Fb", id="percent"),
         pytest.param("a\nb\x7f", "a%0Ab%7F", id="control characters"),

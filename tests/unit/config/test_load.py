@@ -297,6 +297,8 @@ def test_every_setting_can_come_from_the_environment() -> None:
         "lake": "/x",
         "journal.postgres.url": "postgres://u@h/d",
         "blockstore.s3.endpoint": "http://h",
+        "blockstore.gs.endpoint": "http://h",
+        "blockstore.azure.endpoint": "http://h",
         "gateways.s3.flat_listen": "h:1",
         "spark.remote": "sc://h",
         "spark.local_threshold": "1GB",
@@ -311,6 +313,8 @@ SECRETS = {
     "LOCHAN_BLOCKSTORE__S3__CREDENTIALS__ACCESS_SECRET_KEY": "hunter2",
     "LOCHAN_BLOCKSTORE__S3__CREDENTIALS__SESSION_TOKEN": "hunter2",
     "LOCHAN_BLOCKSTORE__AZURE__KEY": "hunter2",
+    "LOCHAN_BLOCKSTORE__AZURE__SAS_TOKEN": "hunter2",
+    "LOCHAN_BLOCKSTORE__GS__TOKEN": "hunter2",
     "LOCHAN_JOURNAL__POSTGRES__URL": "postgres://ada:hunter2@db/lake?sslpassword=hunter2&x=1",
     "LOCHAN_BLOCKSTORE__S3__ENDPOINT": "https://ada:hunter2@minio:9000",
 }

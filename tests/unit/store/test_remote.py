@@ -90,6 +90,25 @@ def test_deleting_what_is_absent_is_fine(cloud: str) -> None:
         run(connect(cloud, answer).delete("k"))
 
 
+def test_azure_keeps_no_two_paths_that_would_be_one() -> None:
+    with answering(Answer(201, b"", OBJECT)) as answer:
+        store = connect("az", answer)
+        for path in ("a\\b", "a.", "a./b", "x..."):
+            with pytest.raises(Invalid, match=r"cannot be stored in az://bucket/lake.*Azure"):
+                run(store.put(path, b""))
+        assert not answer.asked
+        run(store.put(".a/b.c", b""))
+
+
+def test_a_delete_on_azure_whose_container_is_gone() -> None:
+    """The answer to a batch has a part for each object, with a sentence and no code."""
+    part = "HTTP/1.1 404 The specified container does not exist.\r\nx-ms-error-code: ContainerNotFound\r\n\r\n"
+    body = f"--b\r\nContent-Type: application/http\r\nContent-ID: 0\r\n\r\n{part}\r\n--b--\r\n"
+    parts = Answer(202, body.encode(), {"Content-Type": "multipart/mixed; boundary=b"})
+    with answering(parts) as answer, pytest.raises(Refused, match="the bucket does not exist"):
+        run(connect("az", answer).delete("k"))
+
+
 def test_a_body_cut_short_is_an_error() -> None:
     cut = Answer(200, b"x" * 50, OBJECT, length=100)
     with answering(cut) as answer, pytest.raises(Transient):

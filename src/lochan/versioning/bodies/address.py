@@ -22,7 +22,7 @@ SEGMENT_BYTES_MAX = 255  # the limit of a local disk for the name of a file or f
 _KEPT_S = 60.0  # how long a folder is written to
 _KEPT_NUMBERS = 100_000  # and for how many records
 
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f%]")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f%\\]|\.$")  # Azure takes a backslash for a slash, and a last dot away
 _DOTS = {"": "%", ".": "%2E", "..": "%2E%2E"}  # nothing else becomes a single %
 _HALF_ESCAPE = re.compile(rb"%[0-9A-F]?$")
 
