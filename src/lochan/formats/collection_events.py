@@ -33,8 +33,8 @@ class Abandoned(Preparing, frozen=True):
 
 class PlanBegun(Preparing, frozen=True):
     """A garbage collection is about to mark what is alive. From this number on, a first reference to a file minted
-    before `cut` is refused, and so is whatever was derived from a state before it: what a later state does not name,
-    no state after it can name."""
+    before `cut` is refused, and so is whatever was derived from a state before it: what the state at this number does
+    not name, no later state can name."""
 
     type: ClassVar[str] = "plan-begun"
 
@@ -43,8 +43,8 @@ class PlanBegun(Preparing, frozen=True):
 
 class Planned(Event, frozen=True):
     """A garbage collection's plan: the files on its list are dead from this number on. `cut` is the number of the plan
-    before it (G2), `marked` the number of the state whose marks were followed. It is valid only if that is not before
-    the plan's beginning, or, for a plan without one, if nothing followed."""
+    before it (G2), `marked` the number of the state whose marks were followed. It is valid only if that is the plan's
+    beginning, or, for a plan without one, if nothing followed."""
 
     type: ClassVar[str] = "planned"
 

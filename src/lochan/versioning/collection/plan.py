@@ -1,18 +1,20 @@
 """A plan: the files that were written before the last plan and that nothing names any more (G2).
 
 It begins with an event. From then on nothing can name a file anew that was minted before the cut, and nothing that was
-read before can land. So what any later state does not name stays unnamed, whatever others write meanwhile: the list is
-made once, and lands at the first try.
+read before can land. So what the state at that event does not name stays unnamed, whatever others write meanwhile: the
+list is made once, and lands at the first try (docs/design/0013-collection-on-spark.md).
 
-    append `plan-begun` ──▶ mark what the state names ──▶ list the store, write what is dead ──▶ append `planned`
+    append `plan-begun` ──▶ mark what that state names ──▶ list the store, write what is dead ──▶ append `planned`
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lochan.errors import Refused
 from lochan.failpoints import fp
 from lochan.formats import plan_list
 from lochan.formats.collection_events import PlanBegun, PlanEnded, Planned
+from lochan.formats.events import Event
 from lochan.formats.metarange import TreeRef
 from lochan.formats.plan_list import PlanHead
 from lochan.formats.record import Actor
@@ -20,7 +22,7 @@ from lochan.versioning.collection.embedded import EmbeddedCollection
 from lochan.versioning.collection.engine import CollectedFiles, CollectionEngine
 from lochan.versioning.collection.marks import CollectionLook
 from lochan.versioning.collection.reasons import as_totals
-from lochan.versioning.collection.roots import RootScan
+from lochan.versioning.collection.roots import Roots, RootScan
 from lochan.versioning.collection.store_clock import age_of, hours, store_time
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
@@ -71,15 +73,14 @@ async def plan(
     """Raises Refused if another plan is under way, or the last one is too young to be the cut of this one; Corrupt or
     Gone if something that is alive cannot be read."""
     cut = await check_next(repository, limits)
-    begun = await repository.submit(actor, PlanBegun(cut))
+    look = await _begin(repository, cut, actor)
     fp("plan.begun")
-    look = await look_at(repository, cut)
     found = await (engine or EmbeddedCollection(repository)).collect(look, write=True)
-    head = _head(lake, look, found, begun)
+    head = _head(lake, look, found, look.marked)
     file, data = plan_list.encode_head(head)
     await repository.store.put(f"{repository.repository.id}/{file}", data)
     fp("plan.listed")
-    number = await repository.submit(actor, Planned(cut, look.marked, file, begun))
+    number = await repository.submit(actor, Planned(cut, look.marked, file, look.marked))
     fp("plan.landed")
     return CollectionPlan(number, file, head)
 
@@ -96,13 +97,48 @@ async def check_next(repository: OpenRepository, limits: CollectionLimits) -> in
     return cut
 
 
+async def _begin(repository: OpenRepository, cut: int, actor: Actor) -> CollectionLook:
+    """Looks at the very state that the beginning is added to. Most of it is looked at before, so that the append has
+    only to look at what came since."""
+    look, scan = await _look(repository, cut)
+    beginning = _Beginning(look, scan)
+    number = await repository.submit_decided(actor, beginning.decide)
+    return beginning.look._replace(marked=number)
+
+
+class _Beginning:
+    def __init__(self, before: CollectionLook, scan: RootScan) -> None:
+        self._before = before
+        self._scan = scan
+        self.look = before
+
+    def decide(self, refs: Refs) -> Sequence[Event]:
+        """May be called with states that are never appended; the last call is that of the one that is."""
+        roots, since = self._before.roots, self._scan.peek(refs)
+        self.look = self._before._replace(
+            roots=Roots(
+                (*roots.trees, *since.trees),
+                (*roots.runs, *since.runs),
+                roots.blocks | since.blocks,
+                roots.files | since.files,
+                roots.folders | since.folders,
+            ),
+            aliases=refs.collection.alias_names,
+        )
+        return (PlanBegun(self._before.cut),)
+
+
 async def look_at(repository: OpenRepository, cut: int, *, until: int | None = None) -> CollectionLook:
     """At the newest state."""
+    return (await _look(repository, cut))[0]._replace(until=until)
+
+
+async def _look(repository: OpenRepository, cut: int) -> tuple[CollectionLook, RootScan]:
+    scan = RootScan(repository.repository.id)
     refs, number = await repository.refs()
-    roots = RootScan(repository.repository.id).look(refs)
-    return CollectionLook(
-        repository.repository.id, cut, number, roots, refs.collection.alias_names, _expired(refs), until
-    )
+    roots = scan.look(refs)
+    names = refs.collection.alias_names
+    return CollectionLook(repository.repository.id, cut, number, roots, names, _expired(refs)), scan
 
 
 def _expired(refs: Refs) -> tuple[TreeRef, ...]:

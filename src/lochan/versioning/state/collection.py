@@ -219,7 +219,9 @@ class Collection(FoldTables):
         self._check_next(event.cut)
         if event.begun and event.begun != self.begun:
             raise Refused("another garbage collection has begun meanwhile", hint="plan again")
-        if event.marked < (event.begun or self.last):
+        if event.begun and event.marked != event.begun:
+            raise Invalid("a plan marks the state at which it began")
+        if not event.begun and event.marked < self.last:
             raise Stale("something came after what the plan has marked")
         fence = event.begun or at.number
         for name, number in ((_CUT, event.cut), (_PLAN, at.number), (_RUNNING, at.number), (_FENCE, fence)):
