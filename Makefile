@@ -37,8 +37,8 @@ integration: setup ## against MinIO and PostgreSQL, which it starts itself; kill
 spark: setup ## what needs a JVM
 	@$(PY) -m tests.lanes spark $(if $(FULL),--full)
 
-sim: setup ## SEEDS=200 simulated lakes under faults, and the exhaustive explorer
-	@$(PY) -m tests.sim --seeds $(SEEDS)
+sim: setup ## SEEDS=200 simulated lakes under faults, schedules beside garbage collection, the exhaustive explorer
+	@$(PY) -m tests.sim --seeds $(SEEDS) $(if $(FULL),--schedules 100000)
 
 bench: setup ## the budgets, as ratios of one run
 	@$(PY) -m bench

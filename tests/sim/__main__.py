@@ -1,7 +1,8 @@
 """`make sim SEEDS=200`: random lives under faults, then every small scene; a violation is printed and can be replayed.
 
-The worlds are the journal, the versioning that stands on it, files (bodies that are bytes, and their garbage), the
-queue of a branch with dead writers in it, which has lives alone, and, with scenes alone, pools, access and long jobs.
+The worlds are the journal, the versioning that stands on it, files (bodies that are bytes, and their garbage), garbage
+collection beside every kind of writer (short lives, so there are more of them), the queue of a branch with dead writers
+in it, which has lives alone, and, with scenes alone, pools, access and long jobs.
 
 python -m tests.sim --seeds 200                     seeds 0 to 199 of each, and the explorer
 python -m tests.sim --seed 17                       one life again, with its trace
@@ -17,7 +18,7 @@ from tests.sim.explore import Result
 from tests.sim.shrink import shrink
 from tests.sim.worlds import WORLDS, Both
 
-PLANT_SEEDS = {"journal": 500, "versioning": 200, "queues": 60}  # what no life catches a scene does
+PLANT_SEEDS = {"journal": 500, "versioning": 200, "queues": 60, "collection": 400}  # what no life catches a scene does
 
 
 def main() -> int:
@@ -26,22 +27,26 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=200, help="how many random lives")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="play this one only, and print what happened")
+    parser.add_argument("--schedules", type=int, default=2_000, help="how many of them beside garbage collection")
     parser.add_argument("--scene-seconds", type=float, default=5.0, help="how long each small scene is explored")
     parser.add_argument("--plants", action="store_true", help="plant each bug in turn")
     chosen = parser.parse_args()
     seeds = range(chosen.first, chosen.first + chosen.seeds)
+    schedules = range(chosen.first, chosen.first + chosen.schedules)
     if chosen.seed is not None:
-        seeds = range(chosen.seed, chosen.seed + 1)
+        seeds = schedules = range(chosen.seed, chosen.seed + 1)
     names = list(chosen.world or WORLDS)
     failed = 0
+    summaries: list[str] = []
     for name in names:
         world = WORLDS[name]
         if chosen.plants:
             failed |= _plants(name, world)
             continue
-        failed |= _live(name, world, seeds)
+        failed |= _live(name, world, schedules if name == "collection" else seeds, summaries)
         if chosen.seed is None:
             failed |= _explore(world, chosen.scene_seconds)
+    print("\n".join(summaries))
     print(_closing(names, plants=chosen.plants, failed=bool(failed)))
     return failed
 
@@ -58,12 +63,14 @@ def _closing(names: list[str], *, plants: bool, failed: bool) -> str:
     return f"worlds {len(names)}, kinds of lives {lives}, scenes {scenes}, plants (--plants) {planted}: {how}"
 
 
-def _live(name: str, world: Both, seeds: range) -> int:
+def _live(name: str, world: Both, seeds: range, summaries: list[str]) -> int:
     begun = time.monotonic()
     failed = 0
     for what, live, life in world.lives:
         result = live(seeds)
         failed |= _judge(result, f"{name}: {what}", begun)
+        if result.summary:
+            summaries.append(f"{name}: {result.summary}")
         if result.violation is not None:
             again = f"--world {name} --seed {result.violation.seed}"
             print(f"replay it: python -m tests.sim {again}; in fewer steps:")

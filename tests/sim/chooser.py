@@ -141,3 +141,46 @@ class Walk(Chooser):
         if chosen is None:
             chosen = list(range(len(options)))
         return chosen[int(draw() * len(chosen))] if len(chosen) > 1 else chosen[0]
+
+
+class Stretches(Walk):
+    """A walk in which each machine goes on undisturbed for a stretch, up to as many requests as it sends in all. So a
+    long job can run from its beginning to its end between two requests of a short one, which a walk that draws at each
+    step hardly ever lets it do."""
+
+    def __init__(
+        self, seed: int, budgets: Mapping[str, int], rates: Mapping[str, Sequence[float]], lengths: Mapping[str, int]
+    ) -> None:
+        """`lengths`: how many requests each machine sends, by its name."""
+        super().__init__(seed, budgets, rates)
+        self.seed = 0  # of ids: the same in all schedules, so that codecs meet the same bytes again
+        self._to_its_end = seed % 3 / 6  # the chance of a stretch that lasts
+        self._lengths = lengths
+        self._steps = 0
+        self._machine = ""
+
+    def _decide(self, options: Sequence[Option]) -> int:
+        preempting = [i for i, (_, kind) in enumerate(options) if kind == "preempt"]
+        if not preempting:
+            return self._begin(options, super()._decide(options))
+        others = [i for i, (_, kind) in enumerate(options) if kind != "preempt"]
+        if _machine(options[others[0]]) != self._machine:
+            self._begin(options, others[0])
+        self._steps -= 1
+        if self._steps < 0:
+            return self._begin(options, preempting[int(self._random() * len(preempting))])
+        return others[super()._decide([options[i] for i in others])] if len(others) > 1 else others[0]
+
+    def _begin(self, options: Sequence[Option], index: int) -> int:
+        """Draws how long the machine of that option goes on: to its end, or rather short."""
+        self._machine = _machine(options[index])
+        length = self._lengths.get(self._machine, _LENGTH)
+        self._steps = UNLIMITED if self._random() < self._to_its_end else int(self._random() ** 2 * length)
+        return index
+
+
+_LENGTH = 20
+
+
+def _machine(option: Option) -> str:
+    return str(getattr(option[0], "machine", ""))

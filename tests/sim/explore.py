@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser, Replay, Walk
-from tests.sim.violation import Diverged, Prune, Violation
+from tests.sim.violation import Diverged, NothingPlanted, Prune, Violation
 
 Run = Callable[[Chooser], None]
 _SMALLEST_S = 60.0
@@ -25,6 +25,7 @@ class Result:
     complete: bool = False  # nothing within the budget is left to try
     violation: Violation | None = None
     exhausted: list[dict[str, int]] = field(default_factory=list)  # by `deepen`: the budgets that were tried completely
+    summary: str = ""  # what else is worth a closing line
 
     def check(self) -> "Result":
         """For tests: raise what was found."""
@@ -92,6 +93,7 @@ def walk(
     budgets: Budgets = WALK_BUDGETS,
     rates: Mapping[str, Sequence[float]] = WALK_RATES,
     seconds: float = 1e9,
+    chooser: Callable[[int, Budgets, Mapping[str, Sequence[float]]], Chooser] = Walk,
 ) -> Result:
     """One random run per seed, until the first violation; it carries its seed."""
     result = Result()
@@ -99,7 +101,7 @@ def walk(
     for seed in seeds:
         if time.monotonic() > end:
             return result
-        if not _count(result, run, Walk(seed, budgets, rates)):
+        if not _count(result, run, chooser(seed, budgets, rates)):
             return result
     result.complete = True
     return result
@@ -119,7 +121,7 @@ def _count(result: Result, run: Run, chooser: Chooser) -> bool:
         run(chooser)
     except Prune:
         result.pruned += 1
-    except Diverged:
+    except (Diverged, NothingPlanted):
         raise
     except Violation as violation:
         result.violation = violation

@@ -18,6 +18,7 @@ from lochan.formats.record import RecordEntry, SealedRecord
 from lochan.journal import group, trim
 from lochan.journal.rules import Anchor, JournalRules
 from lochan.journal.state import State
+from tests.sim.violation import NothingPlanted
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Plant:
 
     @contextmanager
     def planted(self) -> Iterator[None]:
+        """Raises NothingPlanted if what is to be changed no longer exists: otherwise the error of the patch itself
+        would be taken for a bug that was caught."""
+        for where, name, _ in self.patches:
+            if not hasattr(where, name):
+                raise NothingPlanted(f"{where!r} has no {name!r} any more; the plant has to follow the code")
         before = [(where, name, getattr(where, name)) for where, name, _ in self.patches]
         for where, name, what in self.patches:
             setattr(where, name, what)

@@ -70,6 +70,11 @@ class SimStore:
         held = self._objects.get(path)
         return held.data if held is not None else None
 
+    def last(self, path: str) -> bytes | None:
+        """Like `peek`; of a deleted object, what it was."""
+        held = self._objects.get(path) or self._deleted.get(path)
+        return held.data if held is not None else None
+
     def paths(self, prefix: str = "") -> list[str]:
         return sorted(path for path in self._objects if path.startswith(prefix))
 

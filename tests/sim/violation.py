@@ -33,6 +33,10 @@ class Prune(Exception):
     """The run is longer than its bound and proves nothing: neither a violation nor its absence."""
 
 
+class NothingPlanted(Exception):
+    """A planted bug changes something that is not there. No run: it ends the exploration."""
+
+
 class Diverged(Exception):
     """The same choices led elsewhere: something in the run is not deterministic, so nothing it shows can be trusted."""
 

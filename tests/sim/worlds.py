@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from tests.sim import pending_scenes, plants, scenarios, sleeper
 from tests.sim.access import plants as access_plants
 from tests.sim.access import scenes as access_scenes
+from tests.sim.collection import life as collection_life
+from tests.sim.collection import plants as collection_plants
+from tests.sim.collection import scenes as collection_scenes
+from tests.sim.collection.play import explore_schedules
 from tests.sim.explore import Result, Run
 from tests.sim.files import life as files_life
 from tests.sim.files import plants as files_plants
@@ -17,6 +21,7 @@ from tests.sim.versioning import dead_queues, scenes, steady_writes
 from tests.sim.versioning import life as versioning_life
 from tests.sim.versioning import plants as versioning_plants
 
+_SCHEDULES = "schedules beside garbage collection"
 Lives = tuple[str, Callable[[range], Result], Run]
 
 
@@ -64,6 +69,12 @@ def _by_scene(
     return catch
 
 
+def _catch_in_collection(name: str, seeds: int) -> str:
+    where = collection_plants.CATCHES[name]
+    explored, _ = explore_schedules(collection_scenes.SCENES[where], range(seeds), collection_plants.PLANTS[name])
+    return f"schedule {explored.runs} of {where!r}" if explored.violation is not None else ""
+
+
 WORLDS: dict[str, Both] = {
     "journal": Both(
         (("lives", sleeper.live, sleeper.life()),),
@@ -106,6 +117,13 @@ WORLDS: dict[str, Both] = {
         lambda name, seconds: files_scenes.explore_scene(name, seconds=seconds),
         files_plants.PLANTS,
         _by_scene(files_scenes.CATCHES, files_plants.PLANTS, files_scenes.explore_scene),
+    ),
+    "collection": Both(
+        ((_SCHEDULES, collection_life.live, collection_life.schedule),),
+        (),
+        lambda name, seconds: Result(),
+        collection_plants.PLANTS,
+        _catch_in_collection,
     ),
     "access": Both(
         (),

@@ -70,6 +70,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "lake:ReadEvents": (LAKE, "read the lake's own journal"),
     "lake:ReadSettings": (LAKE, "read the server's configuration, its secrets masked"),
     "lake:ManageQueries": (LAKE, "see the queries of others that run on the server, and cancel them"),
+    "lake:ManageUsage": (LAKE, "see what the usage log covers, compact it, and delete its old days"),
     "lake:ReadMetrics": (LAKE, "read what the server measures of itself"),
 }
 

@@ -61,6 +61,7 @@ OF_LAKE: Mapping[str, str] = {
     "branches": "fs:ListBranches",
     "tags": "fs:ListTags",
     "jobs": "fs:ReadEvents",
+    "usage": "fs:ReadEvents",  # of whose paths those are shown that may be read
 }
 _KNOWN = "fs:ListRepositories"
 _WILD = frozenset("*?[")

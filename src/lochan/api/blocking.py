@@ -20,6 +20,7 @@ from lochan.api import (
     access,
     branch,
     collection,
+    deleted,
     frames,
     lake,
     open_object,
@@ -282,6 +283,13 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     run = _waits(collection.GarbageCollection.run)
 
 
+class DeletedCollection(Blocking[deleted.DeletedCollection]):
+    status = _waits(deleted.DeletedCollection.status)
+    plan = _waits(deleted.DeletedCollection.plan)
+    sweep = _waits(deleted.DeletedCollection.sweep)
+    run = _waits(deleted.DeletedCollection.run)
+
+
 class _AnyRepository(Blocking[Repository_co]):
     @property
     def name(self) -> str:
@@ -421,10 +429,13 @@ class Lake(Blocking[lake.Lake]):
 
     repositories = _iterates(lake.Lake.repositories)
     pools = _iterates(lake.Lake.pools)
+    deleted_repositories = _iterates(lake.Lake.deleted_repositories)
     query = _waits(lake.Lake.query)
     load_sources = _waits(lake.Lake.load_sources)
     explain = _waits(lake.Lake.explain)
     upkeep = _iterates(lake.Lake.upkeep)
+    usage = _waits(lake.Lake.usage)
+    compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)
     job = _waits(lake.Lake.job)
     diff_rows = _waits(lake.Lake.diff_rows)
@@ -432,6 +443,7 @@ class Lake(Blocking[lake.Lake]):
     doctor = _waits(lake.Lake.doctor)
     repository = _hands(lake.Lake.repository, Repository)
     create_repository = _makes(lake.Lake.create_repository, Repository)
+    restore_repository = _makes(lake.Lake.restore_repository, Repository)
     pool = _hands(lake.Lake.pool, Pool)
     create_pool = _makes(lake.Lake.create_pool, Pool)
 
@@ -448,6 +460,11 @@ class Lake(Blocking[lake.Lake]):
     def access(self) -> Access:
         """Its users, access keys and policies."""
         return Access(self._noun.access, self._runtime)
+
+    @property
+    def deleted(self) -> DeletedCollection:
+        """The removal of the files of deleted repositories."""
+        return DeletedCollection(self._noun.deleted, self._runtime)
 
     @property
     def frames(self) -> BlockingFrames:

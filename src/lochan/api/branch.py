@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lochan.api import imports
-from lochan.api.imports import ImportChange, ImportResult, ImportSource
+from lochan.api.imports import ImportChange, ImportRequest, ImportResult, ImportSource
 from lochan.api.object_results import Address, ChangeCount, ObjectInfo
-from lochan.api.options import DEFAULT_COMMIT, CommitOptions
+from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
 from lochan.api.ref import NamedRef, full_name, name_of
 from lochan.api.results import BranchInfo, Commit, RebaseResult, StashInfo, moment
 from lochan.api.workspace import Workspace, info_of
@@ -228,6 +228,7 @@ class Branch(WritableRef):
         sources: Sequence[ImportSource],
         options: CommitOptions = DEFAULT_COMMIT,
         *,
+        engine: EngineOptions = DEFAULT_ENGINE,
         progress: imports.Progress | None = None,
     ) -> ImportResult:
         """All files under these URLs become objects, without a copy, as one commit; they must stay where they are.
@@ -236,15 +237,20 @@ class Branch(WritableRef):
         message = message_of(options)
         actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, message)
         async with self._staging() as (repository, at):
-            found = await imports.gathered(repository, sources, progress)
+            found = await ImportRequest(self._session, engine, progress).imported(repository, sources)
             return await imports.land(repository, at, found, message, actor)
 
     async def try_import(
-        self, sources: Sequence[ImportSource], *, progress: imports.Progress | None = None
+        self,
+        sources: Sequence[ImportSource],
+        *,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        progress: imports.Progress | None = None,
     ) -> ImportResult:
         """What `import_files` would change; nothing is changed."""
         async with self._staging() as (repository, at):
-            return await imports.rehearse(repository, at, await imports.gathered(repository, sources, progress))
+            found = await ImportRequest(self._session, engine, progress).imported(repository, sources)
+            return await imports.rehearse(repository, at, found)
 
     async def ingest(
         self,
@@ -252,6 +258,7 @@ class Branch(WritableRef):
         options: CommitOptions = DEFAULT_COMMIT,
         *,
         keep_removed: bool = False,
+        engine: EngineOptions = DEFAULT_ENGINE,
         progress: imports.Progress | None = None,
     ) -> ImportResult:
         """Makes the prefix the same as the source: files that were added there, changed (by size and ETag) or removed
@@ -260,15 +267,20 @@ class Branch(WritableRef):
         request = source, keep_removed, message
         actor = self._session.acting(options.key, "ingest", self.repository_name, self.name, *request)
         async with self._staging() as (repository, at):
-            found = await imports.followed(repository, source, keep_removed, progress)
+            found = await ImportRequest(self._session, engine, progress).followed(repository, source, keep_removed)
             return await imports.land(repository, at, found, message, actor)
 
     async def ingest_diff(
-        self, source: ImportSource, *, keep_removed: bool = False, progress: imports.Progress | None = None
+        self,
+        source: ImportSource,
+        *,
+        keep_removed: bool = False,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        progress: imports.Progress | None = None,
     ) -> AsyncIterator[ImportChange]:
         """What `ingest` would add, change and remove now, in path order."""
         async with self._opened() as (repository, at):
-            found = await imports.followed(repository, source, keep_removed, progress)
+            found = await ImportRequest(self._session, engine, progress).followed(repository, source, keep_removed)
             async for change in imports.changes(repository, at, found):
                 yield change
 

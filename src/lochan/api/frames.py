@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.api.branch import message_of
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
-from lochan.api.uri import prefix_uri
+from lochan.api.uri import Uri, prefix_uri
 from lochan.errors import AlreadyExists, Invalid
+from lochan.formats.usage import SCAN
 from lochan.pools.feed_options import FeedOptions as FeedOptions
 
 if TYPE_CHECKING:
@@ -133,6 +134,10 @@ class Frames:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    async def _note(self, uri: Uri) -> None:
+        """The driver notes a scan as a whole: a pool, or all files below a path."""
+        await self._session.note_read(SCAN, uri.repository, uri.ref, uri.path)
+
     async def read(
         self,
         spark: SparkSession,
@@ -148,6 +153,7 @@ class Frames:
         with the columns `_commit`, `_object` and `_row`, which tell where a row of a pool is. Raises QueryError,
         NotFound, Refused for rows that make no table, Invalid for files that make none, Gone, Corrupt."""
         at, found = self._session.lake.queries(), prefix_uri(uri)
+        await self._note(found)
         if "/" in uri:
             from lochan.engines.spark.frames.table_frame import table_frame
 
@@ -170,6 +176,7 @@ class Frames:
         from lochan.engines.spark.frames.scan_plan import scan_plan
 
         found = prefix_uri(uri)
+        await self._note(found)
         if "/" in uri:
             from lochan.engines.spark.frames.file_scan_plan import file_scan_plan
 
@@ -191,6 +198,7 @@ class Frames:
         """The same for a data source. `fields` are names, instead of `columns`, which are written as in a query; `low`
         and `high` bound the pool's key; `commit` is read instead of the ref. Raises as `read` does."""
         at, found = self._session.lake.queries(), prefix_uri(uri)
+        await self._note(found)
         if "/" in uri:
             from lochan.engines.spark.frames.source_parts import table_parts
 
@@ -236,6 +244,7 @@ class Frames:
         from lochan.engines.spark.frames.feed import open_changes
 
         request = _request(uri, where, columns, fields)
+        await self._note(request.uri)
         return await open_changes(self._session.lake.queries(), request, options, until)
 
     async def feed_start(self, feed: PoolFeed) -> str:
@@ -257,6 +266,7 @@ class Frames:
         feed's columns; Gone where they are no longer kept."""
         from lochan.engines.spark.frames.feed import feed_batch
 
+        await self._note(feed.uri)
         return await feed_batch(self._session.lake.queries(), feed, start, end)
 
     async def source_scan(
@@ -277,6 +287,7 @@ class Frames:
 
         chosen = tuple(columns) if own is None else tuple(map(name_text, own.names))
         request = ReadRequest(prefix_uri(uri), where, chosen, low, high)
+        await self._note(request.uri)
         return SourceScan(request, await source_scan(self._session.lake.queries(), request, own))
 
     async def prune(self, seen: SourceScan, filters: Sequence[Mapping[str, Any]]) -> ScanPlan:
@@ -292,6 +303,8 @@ class Frames:
         from lochan.engines.row_diff.sides import row_diff_request, sides_of
 
         name, request = row_diff_request(left, right, [on] if isinstance(on, str) else on)
+        for ref in (request.left, request.right):
+            await self._session.note_read(SCAN, name, ref, request.path)
         async with self._session.opened(name) as repository:
             return RowDiffFrame(self._session.lake.place, await sides_of(repository, request))
 

@@ -17,10 +17,13 @@ from lochan.api.results import RepositoryInfo
 from lochan.api.session import Session, about
 from lochan.api.upkeep import Step, keep_up, read_policy
 from lochan.errors import Invalid
+from lochan.formats.usage import SCAN
 
 if TYPE_CHECKING:
+    from lochan.api.deleted import DeletedCollection, DeletedInfo
     from lochan.api.doctor import DoctorCheck
     from lochan.api.frames import Frames
+    from lochan.api.usage import UsageCompactResult, UsageStatus
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
     from lochan.engines.row_diff.sides import RowDiffRequest
@@ -123,6 +126,29 @@ class Lake:
         )
         return self.pool(name)
 
+    async def deleted_repositories(self) -> AsyncIterator[DeletedInfo]:
+        """Repositories and pools that were deleted and whose files are there still, the last one first."""
+        from lochan.api.deleted import deleted_info
+        from lochan.versioning.collection.deleted import ages
+
+        for age in await ages(self._session.lake, stamps=False):
+            yield deleted_info(age)
+
+    async def restore_repository(self, name: str, to: str = "", *, key: str = "") -> Repository:
+        """Brings the repository or pool of that name back that was deleted last, or the one with that id: its branches,
+        tags and history, and what was staged. With `to`, under another name. Raises NotFound, AlreadyExists if the name
+        is taken, Gone if it has expired."""
+        return self.repository(
+            await self._session.lake.restore_repository(name, to, actor=self._session.actor, key=key)
+        )
+
+    @property
+    def deleted(self) -> DeletedCollection:
+        """The removal of the files of deleted repositories."""
+        from lochan.api.deleted import DeletedCollection
+
+        return DeletedCollection(self._session)
+
     async def query(
         self,
         text: str,
@@ -179,6 +205,8 @@ class Lake:
         repository, request = row_diff_request(left, right, [on] if isinstance(on, str) else on, three_dot=three_dot)
         spark = self._session.spark(options.master)
         chosen = DiffOptions(options.engine, options.limits, spark, sample, self._session.actor, progress)
+        for ref in (request.left, request.right):
+            await self._session.note_read(SCAN, repository, ref, request.path)
         with about(repository):
             return await compare_rows(self._session.lake, repository, request, chosen)
 
@@ -217,6 +245,20 @@ class Lake:
         actor = self._session.acting(key, "upkeep", list(pools))
         async for step in keep_up(self._session, policy or read_policy(None), pools, options, actor):
             yield step
+
+    async def usage(self, days: float = 30) -> UsageStatus:
+        """What the usage log covers: how much was noted in the last days, and up to when reads may have gone
+        unnoticed."""
+        from lochan.api.usage import usage_status
+
+        return await usage_status(self._session, days)
+
+    async def compact_usage(self, keep_days: float | None = None) -> UsageCompactResult:
+        """Makes one file of each past day of the usage log, and deletes days that are older than `keep_days`, by
+        default none. Days that a last-read rule of a repository needs stay. Done again, it goes on."""
+        from lochan.api.usage import compact_usage
+
+        return await compact_usage(self._session, keep_days)
 
     async def doctor(self, *, spark: bool = False) -> list[DoctorCheck]:
         """Whether this machine and this store can carry the lake: versions, disks, the store, the lake. The store and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.api.options import EngineOptions, QueryOptions
@@ -68,6 +69,7 @@ def run_options(
     progress: Listener | None = None,
 ) -> RunOptions:
     from lochan.engines.run_query import RunOptions
+    from lochan.formats.usage import QUERY
 
     chosen = RunOptions(
         current=pool,
@@ -77,6 +79,7 @@ def run_options(
         actor=session.acting(key, "query", text),
         spark=session.spark(options.master),
         watch=progress,
+        note=partial(session.note_read, QUERY),
     )
     if not isinstance(options, QueryOptions):
         return chosen

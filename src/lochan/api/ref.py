@@ -26,6 +26,7 @@ from lochan.api.open_object import OpenObject
 from lochan.api.results import BlameResult, Commit, LogEntry, microseconds
 from lochan.api.session import OpenedRepository, Session
 from lochan.errors import NotFound, Refused
+from lochan.formats.usage import READ, READ_FOLDER
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -322,7 +323,9 @@ class Ref:
     async def open(self, path: str) -> OpenObject:
         """The object of this moment: whatever comes to the path later, that one is read. Raises NotFound."""
         async with self._opened() as (repository, name):
-            return OpenObject(repository.reader, await self._entry(repository, name, path))
+            found = OpenObject(repository.reader, await self._entry(repository, name, path))
+            await self._session.note_read(READ, self.repository_name, name, path)
+            return found
 
     async def stream(self, path: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         """Its bytes in pieces, checked against what was stored. Raises NotFound, Gone, Corrupt."""
@@ -344,6 +347,7 @@ class Ref:
         what cannot be a file."""
         into_folder = str(to).endswith("/")
         async with self._opened() as (repository, name):
+            await self._session.note_read(READ, self.repository_name, name, path)
             work = Download(repository, name, Path(to), force, progress, ignored)
             objects, size = await work.one(path, into_folder=into_folder)
         return FolderResult(objects=objects, bytes=size)
@@ -360,6 +364,7 @@ class Ref:
         """All objects in a folder, into the folder `to`, as they were at one moment. What cannot be a file here (`..`,
         `a` beside `a/b`, a name that is too long) is skipped; `report` gets it. Raises NotFound, AlreadyExists."""
         async with self._opened() as (repository, name):
+            await self._session.note_read(READ_FOLDER, self.repository_name, name, prefix)
             work = Download(repository, name, Path(to), force, progress, report)
             objects, size = await work.folder(prefix)
         return DownloadResult(objects=objects, bytes=size, skipped=work.skipped)

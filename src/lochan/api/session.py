@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lochan.engines.spark.place import SparkPlace
     from lochan.journal.journal import ProbeBatch
     from lochan.lake import Lake
+    from lochan.usage.notes import ReadNotes
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
@@ -125,7 +126,8 @@ class OpenedRepository:
 
 
 class Session:
-    """`one_request`: it is closed after one request, which may look up a name once and keep to what it found."""
+    """`one_request`: it is closed after one request, which may look up a name once and keep to what it found. `notes`
+    makes the notes of what is read, at the first read."""
 
     def __init__(
         self,
@@ -136,6 +138,7 @@ class Session:
         *,
         one_request: bool = False,
         repositories: OpenRepositories | None = None,
+        notes: Callable[[], ReadNotes] | None = None,
     ) -> None:
         self.lake = lake
         self.actor = actor
@@ -143,6 +146,8 @@ class Session:
         self._spark = spark
         self._doctor = doctor
         self._names: dict[str, Repository] | None = {} if one_request else None
+        self._make_notes = notes
+        self._notes: list[ReadNotes] = []  # one, from the first read on; shared by copies of this session
 
     def acting(self, key: str, *request: object) -> Actor:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
@@ -180,8 +185,22 @@ class Session:
         """By its current name: one that was renamed or deleted is not found. Raises NotFound."""
         return OpenedRepository(self, name)
 
+    async def note_read(self, operation: str, repository: str, ref: str, path: str = "") -> None:
+        """Notes in the usage log what is about to be read. A server does so at its doors, and gives no notes here."""
+        if self._make_notes is None:
+            return
+        if not self._notes:
+            self._notes.append(self._make_notes())
+        await self._notes[0].note(operation, repository, ref, path)
+
+    async def close_notes(self) -> None:
+        """Writes what was noted and is not written yet."""
+        for each in self._notes:
+            await each.close()
+
     async def close(self) -> None:
         """With the lake."""
+        await self.close_notes()
         await self.repositories.close()
         await self.lake.close()
 

@@ -15,7 +15,7 @@ A right is an action and a resource, such as `fs:ReadObject {self}/object/{path}
     {path?}           is only checked for an argument that is given
     *                 at the end is everything that begins like that; so is an argument that may be anything
     sources           are those of a query, each checked while it is planned
-    journal:, rows:, stash:, owner:   are explained in `wrappers/resources.py`
+    journal:, rows:, stash:, owner:, deleted:   are explained in `wrappers/resources.py`
 
 and ` if commit_staged` behind it says that the right is only needed where that argument is not None.
 """
@@ -57,6 +57,7 @@ NOUN_PATHS = {
     "Lake": "/api/v1",
     "Repository": _REPOSITORY,
     "GarbageCollection": f"{_REPOSITORY}/gc",
+    "DeletedCollection": "/api/v1/gc/deleted",
     "Pool": "/api/v1/pools/{pool}",
     "Ref": f"{_REPOSITORY}/refs/{{ref}}",
     "WritableRef": f"{_REPOSITORY}/refs/{{ref}}",
@@ -72,6 +73,8 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
 _COLLECT = ("fs:CollectGarbage {self}",)
+_ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
+_ERASE_ALL = "fs:DeleteRepository repository/*"
 _PROTECT = ("fs:ProtectBranch {self}",)
 _READ_COMMIT = ("fs:ReadCommit {self}",)
 _READ_COMMITS = ("fs:ReadCommit {left}", "fs:ReadCommit {right}")
@@ -109,6 +112,16 @@ VERBS = (
         "Lake", "create_repository", _W, "repo create", "POST repositories", ("fs:CreateRepository repository/{name}",)
     ),
     Verb("Lake", "create_pool", _W, "create", "POST pools", ("fs:CreateRepository repository/{name}",)),
+    Verb("Lake", "deleted_repositories", _R, "repo list", "GET deleted", shows=_SEE_REPOSITORY),
+    Verb(
+        "Lake",
+        "restore_repository",
+        _W,
+        "repo restore",
+        "POST deleted/{name}/restore",
+        ("fs:DeleteRepository deleted:name", "fs:CreateRepository repository/{to?}"),
+    ),
+    Verb("Lake", "deleted", _H),
     Verb("Lake", "query", _W, "query", "POST query", _QUERY),  # it may end in `load`
     Verb("Lake", "load_sources", _R, "load", local="*"),
     Verb("Lake", "explain", _R, "explain", "POST query/explain", _QUERY),
@@ -122,6 +135,8 @@ VERBS = (
         "POST upkeep",
         ("fs:CollectGarbage repository/{pools}", "fs:WriteObject repository/{pools}/*"),
     ),
+    Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
+    Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
@@ -216,6 +231,10 @@ VERBS = (
     Verb("GarbageCollection", "abandon", _S, "gc abandon", "POST abandon", _COLLECT),
     Verb("GarbageCollection", "status", _R, "gc report", "GET", _READ_REPOSITORY),
     Verb("GarbageCollection", "run", _S, "gc run", "POST run", _COLLECT),
+    Verb("DeletedCollection", "status", _R, "gc report", "GET", ("fs:CollectGarbage deleted:names",)),
+    Verb("DeletedCollection", "plan", _S, "gc plan", "POST plan", _ERASE),
+    Verb("DeletedCollection", "sweep", _S, "gc sweep", "POST sweep", _ERASE),
+    Verb("DeletedCollection", "run", _S, "gc run", "POST run", ("fs:CollectGarbage repository/*", _ERASE_ALL)),
     Verb("Pool", "load", _W, "load", "POST rows", _WRITE_ROWS, local="rows"),
     Verb("Pool", "load_engine", _R, "load", local="*"),
     Verb("Pool", "load_files", _W, "load", local="*"),
@@ -248,7 +267,7 @@ VERBS = (
     Verb("Ref", "list_pages", _R, "fs ls", "GET objects/pages", _LIST, _VISIBLE),
     Verb("Ref", "list_table", _R, local="*"),
     Verb("Ref", "snapshot", _R, local="*"),
-    Verb("Ref", "open", _R, local="*"),
+    Verb("Ref", "open", _R, needs=_READ),
     Verb("Ref", "stat", _R, "fs stat", "GET objects/stat", _READ),
     Verb("Ref", "details", _R, "fs stat", "GET objects/details", _READ),
     Verb("Ref", "stream", _R, "fs cat", "GET objects/stream", _READ),

@@ -18,6 +18,7 @@ from lochan.api.parts import Upload
 from lochan.api.ref import NamedRef, OpenedRef, Ref, full_name
 from lochan.api.upload import FileUpload, UploadFile, upload_files
 from lochan.errors import Invalid
+from lochan.formats.usage import COPIED, COPIED_FOLDER
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -241,6 +242,7 @@ class WritableRef(Ref):
         actor = self._session.acting(key, "copy", *place, changes.content_type, changes.metadata)
         async with self._staging() as (target, name), self._session.opened(source.repository_name) as other:
             theirs = full_name(source, other)
+            await self._session.note_read(COPIED, source.repository_name, theirs, path)
             if other is target:
                 made = copy(
                     target, theirs, path, name, to, actor=actor, options=changes, check=check, check_source=check_source
@@ -274,6 +276,7 @@ class WritableRef(Ref):
         actor = self._session.acting(key, "copy folder", *place)
         advance = progress or _ignored
         async with self._staging() as (target, name):
+            await self._session.note_read(COPIED_FOLDER, source.repository_name, source.name, prefix)
             if source.repository_name == self.repository_name:
                 theirs = full_name(source, target)
                 done = await copy_folder(target, theirs, prefix, name, to, actor=actor, seen=advance)

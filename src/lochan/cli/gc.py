@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lochan.cli import gc_deleted
 from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.progress import StageBar
@@ -33,6 +34,12 @@ def group() -> None:
 
 
 repository_argument = click.argument("repository", metavar="REPO")
+optional_argument = click.argument("repository", metavar="[REPO]", required=False)
+deleted_option = click.option(
+    "--deleted",
+    is_flag=True,
+    help="Of repositories and pools that were deleted: all of them, or REPO alone, by its name or id.",
+)
 grace_option = click.option(
     "--grace",
     "grace_hours",
@@ -45,20 +52,29 @@ grace_option = click.option(
 
 
 @group.verb("plan", "lochan gc plan demo --dry-run")
-@repository_argument
+@optional_argument
 @grace_option
 @click.option("--dry-run", is_flag=True, help="Only show what nothing names now. This needs no earlier plan.")
 @job_options
+@deleted_option
 def plan_command(
-    repository: str,
+    repository: str | None,
     grace_hours: float,
     dry_run: bool,
     engine: str,
     master: str | None,
     memory: str | None,
+    deleted: bool,
     form: str,
 ) -> None:
-    """List the files of a repository that nothing names any more. Nothing is deleted yet."""
+    """List the files of a repository that nothing names any more. Nothing is deleted yet.
+
+    With --deleted: the files of repositories that were deleted too long ago. From then on they cannot be restored.
+    """
+    if deleted:
+        gc_deleted.plan(repository, dry_run, form)
+        return
+    repository = _needed(repository)
     options = _engine(engine, master, memory)
 
     async def work(target: Target) -> "PlanResult":
@@ -72,23 +88,30 @@ def plan_command(
 
 
 @group.verb("sweep", "lochan gc sweep demo")
-@repository_argument
+@optional_argument
 @grace_option
 @click.option("--confirm", "confirmed", is_flag=True, help="Also if more than half of the repository's bytes go.")
 @job_options
+@deleted_option
 def sweep_command(
-    repository: str,
+    repository: str | None,
     grace_hours: float,
     confirmed: bool,
     engine: str,
     master: str | None,
     memory: str | None,
+    deleted: bool,
     form: str,
 ) -> None:
     """Delete the files that the plan lists.
 
-    Everything that is alive is marked once more before. If the sweep is interrupted, run it again.
+    Everything that is alive is marked once more before. If the sweep is interrupted, run it again. With --deleted, all
+    files of deleted repositories go, and --confirm is needed.
     """
+    if deleted:
+        gc_deleted.sweep(repository, grace_hours, confirmed, form)
+        return
+    repository = _needed(repository)
     options = _engine(engine, master, memory)
 
     async def work(target: Target) -> "SweepResult":
@@ -110,7 +133,7 @@ def abandon_command(repository: str, form: str) -> None:
 
 
 @group.verb("report", "lochan gc report demo")
-@repository_argument
+@optional_argument
 @grace_option
 @click.option(
     "--every",
@@ -121,11 +144,16 @@ def abandon_command(repository: str, form: str) -> None:
     metavar="HOURS",
     help="How often `lochan gc run` is called.",
 )
-def report_command(repository: str, grace_hours: float, every_hours: float, form: str) -> None:
+@deleted_option
+def report_command(repository: str | None, grace_hours: float, every_hours: float, deleted: bool, form: str) -> None:
     """Show where the garbage collection of a repository stands.
 
     `longest_days` is the longest time from a deletion to its bytes being gone, if `lochan gc run` is called regularly.
     """
+    if deleted:
+        gc_deleted.report(repository, form)
+        return
+    repository = _needed(repository)
     found = work_on(repository_uri(repository), lambda target: target.repository.gc.status(grace_hours, every_hours))
     record = found.as_json()
     if form != "json" and found.swept is not None:
@@ -140,14 +168,32 @@ def expire_command(repository: str, form: str) -> None:
     _show_expired(work_on(repository_uri(repository), lambda target: target.repository.gc.expire()), form, "expired")
 
 
-@group.verb("run", "lochan gc run demo")
-@repository_argument
+@group.verb("run", "lochan gc run demo", "lochan gc run --deleted --confirm")
+@optional_argument
 @grace_option
 @job_options
+@deleted_option
+@click.option("--confirm", "confirmed", is_flag=True, help="With --deleted: delete the files of what has expired.")
 def run_command(
-    repository: str, grace_hours: float, engine: str, master: str | None, memory: str | None, form: str
+    repository: str | None,
+    grace_hours: float,
+    engine: str,
+    master: str | None,
+    memory: str | None,
+    deleted: bool,
+    confirmed: bool,
+    form: str,
 ) -> None:
-    """Do what is due: sweep the last plan, let commits expire, plan again."""
+    """Do what is due: sweep the last plan, let commits expire, plan again.
+
+    With --deleted: for repositories and pools that were deleted, and for what killed processes have left in the lake.
+    """
+    if deleted:
+        if repository is not None:
+            raise click.UsageError("`gc run --deleted` is for all that was deleted. Leave REPO out.")
+        gc_deleted.run(grace_hours, confirmed, form)
+        return
+    repository = _needed(repository)
     options = _engine(engine, master, memory)
 
     async def work(target: Target) -> "CollectionRun":
@@ -166,6 +212,12 @@ def run_command(
         _show_plan(made.planned, form)
     if made.waits:
         click.echo(f"waits: {made.waits}")
+
+
+def _needed(repository: str | None) -> str:
+    if repository is None:
+        raise click.UsageError("Give a repository, or --deleted.")
+    return repository
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------

@@ -43,10 +43,14 @@ def create_command(name: str, kind: str, default_branch: str, metadata: tuple[st
     show_answer(made.as_json(), form, f"created repository {printable(made.name)}")
 
 
-@group.verb("list", "lochan repo list")
-def list_command(form: str) -> None:
-    """List the repositories of the lake, by name."""
-    show_repositories(form)
+@group.verb("list", "lochan repo list", "lochan repo list --deleted")
+@click.option("--deleted", is_flag=True, help="List those that were deleted, and how long each can be restored.")
+def list_command(deleted: bool, form: str) -> None:
+    """List the repositories of the lake, by name; deleted ones, the last one first."""
+    if deleted:
+        show_deleted(form)
+    else:
+        show_repositories(form)
 
 
 def show_repositories(form: str) -> None:
@@ -54,6 +58,15 @@ def show_repositories(form: str) -> None:
 
     records = on_lake(lambda lake: all_records(lake.repositories()), reads=True)
     show_records(records, form, columns=("name", "kind", "default_branch", "created", "created_by"))
+
+
+def show_deleted(form: str, kind: str = "") -> None:
+    """`kind`: only those."""
+    from lochan.cli.session import on_lake
+
+    records = on_lake(lambda lake: all_records(lake.deleted_repositories()))
+    records = [each for each in records if not kind or each["kind"] == kind]
+    show_records(records, form, columns=("name", "kind", "deleted", "deleted_by", "until", "id"))
 
 
 @group.verb("show", "lochan repo show demo")
@@ -91,7 +104,8 @@ def read_only_command(name: str, on: bool, form: str) -> None:
 def delete_command(name: str, yes: bool, form: str) -> None:
     """Delete the repository REPO: its branches, tags and history.
 
-    On a terminal it asks first; a script must give --yes.
+    `lochan repo restore` brings it back, within 30 days unless `lochan gc rules set --undo-days` says otherwise. On a
+    terminal it asks first; a script must give --yes.
     """
     from lochan.cli.session import on_lake
 
@@ -107,6 +121,27 @@ def delete_command(name: str, yes: bool, form: str) -> None:
         confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
     on_lake(delete)
     show_answer({"deleted": name}, form, f"deleted repository {printable(name)}")
+
+
+@group.verb("restore", "lochan repo restore demo", "lochan repo restore demo --as demo-2", changes=True)
+@click.argument("name", metavar="REPO")
+@click.option("--as", "to", default="", metavar="NAME", help="Restore it under this name. Default: the one it had.")
+def restore_command(name: str, to: str, form: str) -> None:
+    """Bring back the repository REPO that was deleted last: its branches, tags and history, and what was staged.
+
+    REPO may be the id of a deleted one, which `lochan repo list --deleted` shows.
+    """
+    restore(name, to, form, "repository")
+
+
+def restore(name: str, to: str, form: str, noun: str) -> None:
+    from lochan.cli.session import on_lake
+
+    async def work(lake: "Lake") -> "RepositoryInfo":
+        return await (await lake.restore_repository(name, to)).show()
+
+    made = on_lake(work)
+    show_answer(made.as_json(), form, f"restored {noun} {printable(made.name)}")
 
 
 @verb("rename", "lochan rename logs web-logs", changes=True)

@@ -25,6 +25,7 @@ VERBS = {
         "events": "lochan.cli.events:events_command",
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
+        "usage": "lochan.cli.usage:group",
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",
@@ -65,6 +66,7 @@ VERBS = {
         "compact": "lochan.cli.pool.compact:compact_command",
         "manage": "lochan.cli.pool.manage:manage_command",
         "drop": "lochan.cli.pool.lifecycle:drop_command",
+        "pool": "lochan.cli.pool.group:group",
     },
     "Queries": {
         "query": "lochan.cli.query:query_command",

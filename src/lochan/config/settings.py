@@ -159,8 +159,13 @@ class TlsSettings(Section, frozen=True):
 
 
 class UsageSettings(Section, frozen=True):
-    enabled: Annotated[kinds.YesNo, "whether the server records in the lake who read or wrote what"] = True
+    enabled: Annotated[
+        kinds.YesNo, "whether servers, commands, Python and Spark record in the lake who read or wrote what"
+    ] = True
     flush_s: Annotated[kinds.Seconds, "how often these records are written to the lake"] = 60.0
+    keep_days: Annotated[
+        kinds.Days, "how long they are kept; longer, as long as a retention rule asks when a thing was last read"
+    ] = 400.0
 
 
 class ApiQuerySettings(Section, frozen=True):

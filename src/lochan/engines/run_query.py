@@ -6,7 +6,7 @@ If the query ends with `load`, its rows become one commit of a pool, and the res
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 NOBODY = Actor("", "", "")
+NoteRead = Callable[[str, str, str], Awaitable[None]]
 
 
 def _always() -> bool:
@@ -56,6 +57,7 @@ class RunOptions(NamedTuple):
     ref: str = ""  # the ref of sources that name none
     reads_only: bool = False  # refuse a query that would change a pool
     alive: Callable[[], bool] = _always  # called while the query is compiled; False cancels it
+    note: NoteRead | None = None  # called with the repository, ref and path of each source before it is read
 
 
 class _Limit:
@@ -98,6 +100,9 @@ async def run_query(at: QueryContext, text: str, options: RunOptions) -> Result:
                 if options.reads_only and plan.plan.load is not None:
                     raise Refused("this query would change a pool, but may only read", hint="leave out `load`")
                 engine = engine_of_query(options.engine, plan, options.spark, options.limits)
+                if options.note is not None:
+                    for read in plan.opening.reads:
+                        await options.note(*read)
                 run = await _start(at, plan, engine, options, work)
             finally:
                 await plan.opening.close()

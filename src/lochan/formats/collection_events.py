@@ -118,10 +118,34 @@ class RetentionRule(msgspec.Struct, frozen=True, array_like=True):
     forever: bool = False  # everything in its history, wherever else it is dropped
 
 
+class DropRule(msgspec.Struct, frozen=True, array_like=True):
+    """What is live on a branch and goes by a commit: objects below a prefix, or rows in a span of a pool's key. One of
+    the conditions is given. Fields are only ever added at the end."""
+
+    name: str  # commits name it
+    pattern: str  # of branch names, with * and ?
+    prefix: str = ""  # of paths; empty: all
+    low: str = ""  # of a pool's key, as in a query; empty: no bound. Both ends are inside
+    high: str = ""
+    unwritten_days: float = 0  # nobody has written it for so long
+    unread_days: float = 0  # nobody has read or written it for so long
+    older_days: float = 0  # rows whose key, a time, is older
+    never: bool = False  # what the rules below it would drop stays
+
+
 class RetentionSet(Event, frozen=True):
-    """Replaces all rules. A branch follows the first rule that matches; one without a rule keeps its history."""
+    """Replaces all rules. A branch follows the first rule that matches; one without a rule keeps its history. An object
+    follows the first drop rule that matches; one without a rule stays."""
 
     type: ClassVar[str] = "retention-set"
 
     rules: tuple[RetentionRule, ...] = ()
     undo_days: float = 30  # how long a branch that was deleted or moved elsewhere can be brought back
+    drops: tuple[DropRule, ...] = ()
+    holds: tuple[str, ...] = ()  # patterns of branches: a path that one of them has is dropped nowhere
+    upload_days: float = 0  # uploads that nobody has continued for so long are aborted; 0: never
+    workspace_days: float = 0  # workspaces that nobody has touched for so long are dropped; 0: never
+    stash_days: float = 0  # stashes that are older are dropped; 0: never
+    block_days: float = 0  # files that nothing names are listed by a plan once they are so old
+    readers: str = "server"  # server, noted: how all reads are known
+    readers_since: int = 0  # when all readers were declared to note their reads, by the store's clock; microseconds

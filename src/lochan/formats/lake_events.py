@@ -34,11 +34,62 @@ class RepositoryRenamed(Event, frozen=True):
 
 
 class RepositoryDeleted(Event, frozen=True):
-    """Valid while the repository exists. Its name is free from then on."""
+    """Valid while the repository exists, and was not restored since it was closed. Its name is free from then on.
+    Version 2: the repository's own journal was closed before, and it can be restored. Version 1 left nothing behind."""
 
     type: ClassVar[str] = "repository-deleted"
+    version: ClassVar[int] = 2
 
     id: str
+    closed: int = 0  # the record of its own journal that closed it; 0: that journal could not be read
+    undo_days: float = 30  # how long it can be restored
+
+
+class RepositoryRestored(Event, frozen=True):
+    """Brings a deleted repository back under a name that is free. Valid until it has expired. Its own journal is
+    reopened after it, by whoever comes first."""
+
+    type: ClassVar[str] = "repository-restored"
+
+    id: str
+    name: str
+    closed: int = 0  # the record of its own journal that is undone
+
+
+class RepositoryFound(Event, frozen=True):
+    """A repository on the store that the lake's state does not know counts as deleted: it was deleted by an older
+    version, or its creator was killed before it got a name. From then on it can get no name but by being restored."""
+
+    type: ClassVar[str] = "repository-found"
+
+    id: str
+    name: str  # empty: it never had one
+    kind: str
+    default_branch: str
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
+    pool: PoolSettings | None = None
+    created: int = 0  # microseconds since 1970
+    created_by: str = ""
+    undo_days: float = 30
+
+
+class RepositoryExpired(Event, frozen=True):
+    """A deleted repository can no longer be restored. Its files are dead from then on."""
+
+    type: ClassVar[str] = "repository-expired"
+
+    id: str
+    list: str  # the file with the list of its files
+
+
+class RepositoryErased(Event, frozen=True):
+    """The files of an expired repository are deleted, except its journal and its lists."""
+
+    type: ClassVar[str] = "repository-erased"
+
+    id: str
+    files: int
+    bytes: int
 
 
 class Statement(msgspec.Struct, frozen=True, array_like=True):

@@ -29,6 +29,20 @@ class RepositoryOpened(Preparing, frozen=True):
     commit: Commit
 
 
+class RepositoryClosed(Event, frozen=True):
+    """The repository is being deleted: nothing is added to this journal any more, until it is reopened (G9)."""
+
+    type: ClassVar[str] = "repository-closed"
+
+
+class RepositoryReopened(Event, frozen=True):
+    """The repository was restored. Valid while it is closed by that record."""
+
+    type: ClassVar[str] = "repository-reopened"
+
+    closed: int
+
+
 class CoveringTree(msgspec.Struct, frozen=True, array_like=True):
     """A tree that replaces a branch's lowest runs and its head for readers: named in events and checkpoints. It holds
     exactly what the runs and the head hold. Fields are only ever added at the end."""

@@ -24,7 +24,7 @@ from lochan.jobs.messages import EntryRun, TaskMessage, together
 from lochan.pools.commit_objects import lowest_mint
 from lochan.pools.facts import unparsed_times
 from lochan.store.checked_reads import get_checked
-from lochan.store.threads import for_tables
+from lochan.store.threads import Threads, for_tables
 from lochan.versioning.heads.joins import NewObjects
 from lochan.versioning.open_repository import OpenRepository
 
@@ -107,20 +107,25 @@ class JobEntries:
                 await self._threads.run(spool.add, table)
 
     async def _run(self, made: EntryRun) -> pa.Table:
-        store = self._repository.store
-        path = f"{self._repository.repository.id}/{made.run.file}"
-        what = f"run {path} in {store.url}"
+        return await read_run(self._repository, made, self._threads)
 
-        async def decode(data: bytes) -> pa.Table:
-            return await self._threads.run(_decoded, data, made, what)
 
-        try:
-            return await get_checked(store, path, decode)
-        except NotFound as error:
-            raise Gone(
-                f"{what} is gone, and with it what a task of this job wrote",
-                hint="garbage was collected while the job ran, or the file was deleted by hand; start the job again",
-            ) from error
+async def read_run(repository: OpenRepository, made: EntryRun, threads: Threads) -> pa.Table:
+    """What a task has put to the store. Raises Corrupt, Gone."""
+    store = repository.store
+    path = f"{repository.repository.id}/{made.run.file}"
+    what = f"run {path} in {store.url}"
+
+    async def decode(data: bytes) -> pa.Table:
+        return await threads.run(_decoded, data, made, what)
+
+    try:
+        return await get_checked(store, path, decode)
+    except NotFound as error:
+        raise Gone(
+            f"{what} is gone, and with it what a task of this job wrote",
+            hint="garbage was collected while the job ran, or the file was deleted by hand; start the job again",
+        ) from error
 
 
 def _decoded(data: bytes, made: EntryRun, what: str) -> pa.Table:

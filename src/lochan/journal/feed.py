@@ -136,6 +136,18 @@ def _repository(event: Event) -> str:
             return f"renamed repository {event.id} to {event.to}"
         case lake.RepositoryDeleted():
             return f"deleted repository {event.id}"
+        case lake.RepositoryRestored():
+            return f"restored repository {event.id} as {event.name}"
+        case lake.RepositoryFound():
+            return f"found repository {event.id}, which has no name, and counts as deleted"
+        case lake.RepositoryExpired():
+            return f"repository {event.id} can no longer be restored"
+        case lake.RepositoryErased():
+            return f"erased the {event.files:,} files of repository {event.id}"
+        case repository.RepositoryClosed():
+            return "closed the repository, which is being deleted"
+        case repository.RepositoryReopened():
+            return "reopened the repository, which was restored"
         case repository.ProtectionSet():
             patterns = ", ".join(rule.pattern for rule in event.rules)
             return f"protected branches: {patterns}" if patterns else "lifted the protection of all branches"

@@ -3,7 +3,7 @@
 A caller asks for a capability once, when it gets its store, and does without it if the answer is None. A wrapper
 changes what a store does, so it hides the capabilities of the store inside, except those that it lists in `passes_on`.
 
-    local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, WriterProcess
+    local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, TemporaryFiles, WriterProcess
     S3, Azure      Tagging
     S3, GCS, Azure BulkDelete
 """
@@ -12,6 +12,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Seq
 from copy import copy
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
+from lochan.clock import Clock
 from lochan.store.protocol import Stat, Store
 
 FileStamp = tuple[int, ...]
@@ -84,6 +85,13 @@ class StreamIfAbsent(Protocol):
 class PrivateRoot(Protocol):
     def keep_private(self) -> None:
         """Keeps other users of the machine out of the store's folder."""
+
+
+@runtime_checkable
+class TemporaryFiles(Protocol):
+    def sweep_temp(self, older_than: float, clock: Clock) -> int:
+        """Removes files that killed processes left half-written and that were not written for so many seconds. Returns
+        how many."""
 
 
 @runtime_checkable

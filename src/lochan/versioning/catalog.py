@@ -1,5 +1,5 @@
-"""Creating, renaming and deleting repositories. Creating one takes two journals, in an order that leaves nothing
-half-made after a crash."""
+"""Creating and renaming repositories. Creating one takes two journals, in an order that leaves nothing half-made after
+a crash. `deletion.py` deletes and restores them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
@@ -10,7 +10,7 @@ from lochan.clock import Clock
 from lochan.errors import AlreadyExists
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
-from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
+from lochan.formats.lake_events import RepositoryCreated, RepositoryRenamed
 from lochan.formats.metarange import EMPTY
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
@@ -43,15 +43,15 @@ async def create_repository(
     key: str = "",
 ) -> Repository:
     """First the repository's own journal is opened under a new id, then the lake's journal gives it the name. If the
-    process is killed in between, the name is still free and the nameless journal is litter. Raises AlreadyExists,
-    Invalid."""
+    process is killed in between, the name is still free, and the nameless journal is collected later. Raises
+    AlreadyExists, Invalid."""
     check_new(name, kind, default_branch, metadata, dotted=dotted)
     if kind == POOL:
         pool = pool or PoolSettings()
     created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata), pool)
     request = "create", name, kind, default_branch, dict(metadata)
-    fingerprint = _fingerprint(*request) if pool is None else _fingerprint(*request, pool)
-    actor, key, fingerprint = _own_key(actor, key, fingerprint)
+    fingerprint = request_fingerprint(*request) if pool is None else request_fingerprint(*request, pool)
+    actor, key, fingerprint = own_key(actor, key, fingerprint)
 
     async def open_own() -> None:
         await _open_own(open_journal, clock, created, actor)
@@ -103,7 +103,7 @@ async def name_repository(lake: Journal, prepared: Repository, *, actor: Actor) 
     """The second half: the pool appears at once, with everything that was written to it. Raises AlreadyExists if the
     name was taken meanwhile."""
     made = prepared.id, prepared.name, prepared.kind, prepared.default_branch, prepared.metadata, prepared.pool
-    by, key, fingerprint = _own_key(actor, "", b"")
+    by, key, fingerprint = own_key(actor, "", b"")
     id = await lake.submit(AppendRequest(by, lambda state: [RepositoryCreated(*made)], key, fingerprint))
     if id != prepared.id:
         raise AlreadyExists(f"{prepared.name!r} was created by the same request, sent twice", hint="use it as it is")
@@ -126,17 +126,7 @@ async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, 
         check_name(to, found.kind)
         return [RepositoryRenamed(found.id, to)]
 
-    actor, key, fingerprint = _own_key(actor, key, _fingerprint("rename", name, to))
-    await lake.submit(AppendRequest(actor, decide, key, fingerprint))
-
-
-async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str = "") -> None:
-    """The name is free at once; garbage collection removes the bytes. Raises NotFound."""
-
-    def decide(state: State) -> list[RepositoryDeleted]:
-        return [RepositoryDeleted(state.of(Repositories).get(name).id)]
-
-    actor, key, fingerprint = _own_key(actor, key, _fingerprint("delete", name))
+    actor, key, fingerprint = own_key(actor, key, request_fingerprint("rename", name, to))
     await lake.submit(AppendRequest(actor, decide, key, fingerprint))
 
 
@@ -144,14 +134,14 @@ class _FreeAgain(Exception):
     """The name was taken when we looked, so no journal was opened; its repository has been deleted since."""
 
 
-def _own_key(actor: Actor, key: str, fingerprint: bytes) -> tuple[Actor, str, bytes]:
+def own_key(actor: Actor, key: str, fingerprint: bytes) -> tuple[Actor, str, bytes]:
     """The key that came with the actor, if the verb got none."""
     if isinstance(actor, KeyedActor) and not key:
         key, fingerprint = actor.key, actor.fingerprint
     return without_key(actor), key, fingerprint
 
 
-def _fingerprint(*request: object) -> bytes:
+def request_fingerprint(*request: object) -> bytes:
     return sha256(msgspec.msgpack.encode(request)).digest()
 
 

@@ -82,6 +82,7 @@ class OpenRepository:
         self.joins: HistoryJoins | None = None  # how trees are joined; None: path by path
         self.staged: Callable[[str], None] = lambda branch: None  # called with every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
+        self.settle_closed: Callable[[int, float], Awaitable[None]] | None = None  # see `deletion.settle_closed`
 
     @cached_property
     def packing(self) -> "Packing":
@@ -94,7 +95,12 @@ class OpenRepository:
         """The current refs, and the number of the state: the mint of whatever is made from it. The refs keep changing;
         values read from them before the next await belong together."""
         state = await self.journal.fresh()
-        return state.of(Refs), state.number
+        refs = state.of(Refs)
+        while refs.guard.closed and self.settle_closed is not None:
+            await self.settle_closed(refs.guard.closed, refs.collection.retention.undo_days)
+            state = await self.journal.fresh()
+            refs = state.of(Refs)
+        return refs, state.number
 
     def folded(self) -> Refs:
         """The refs as this process last saw them."""

@@ -1,13 +1,26 @@
-"""The repositories of a lake: a part of the state of the lake's journal."""
+"""The repositories of a lake, and those that were deleted: a part of the state of the lake's journal.
+
+created ──▶ live ──▶ deleted ──▶ expired ──▶ erased
+              ▲         │
+              └─restored┘
+"""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import msgspec
 
-from lochan.errors import AlreadyExists, Invalid, NotFound
+from lochan.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound, Refused
 from lochan.formats.events import Event
-from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
+from lochan.formats.lake_events import (
+    RepositoryCreated,
+    RepositoryDeleted,
+    RepositoryErased,
+    RepositoryExpired,
+    RepositoryFound,
+    RepositoryRenamed,
+    RepositoryRestored,
+)
 from lochan.formats.pool_settings import PoolSettings
 from lochan.journal.state import EventPosition, StatePart
 from lochan.journal.table import FoldTable, FoldTables
@@ -30,14 +43,61 @@ class Repository(msgspec.Struct, frozen=True, array_like=True):
     pool: PoolSettings | None = None
 
 
+class DeletedRepository(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    repository: Repository  # as it was; without a name: it never had one
+    closed: int  # the record of its own journal that closed it; 0: that is not closed yet
+    deleted: int  # microseconds since 1970, by the clock of whoever deleted it
+    deleted_by: str
+    undo_days: float
+    list: str = ""  # of its files, once it has expired; from then on it cannot be restored
+
+    @property
+    def id(self) -> str:
+        return self.repository.id
+
+    def check_kept(self) -> None:
+        """Raises Gone."""
+        if self.list:
+            raise Gone(
+                f"repository {self.repository.name or self.id!r} was deleted too long ago, and has expired",
+                hint="its files are being deleted",
+            )
+
+
+class DumpedRepositories(msgspec.Struct, frozen=True):
+    """On somebody's disk, in checkpoints: fields are only ever added."""
+
+    live: list[Repository]
+    deleted: list[DeletedRepository] = []
+    restored: dict[str, int] = {}
+    erased: dict[str, str] = {}
+
+
+LakeEvent = (
+    RepositoryCreated
+    | RepositoryDeleted
+    | RepositoryRenamed
+    | RepositoryRestored
+    | RepositoryFound
+    | RepositoryExpired
+    | RepositoryErased
+)
+
+
 class Repositories(FoldTables, StatePart):
     name: ClassVar[str] = "repositories"
-    events: ClassVar[tuple[type[Event], ...]] = (RepositoryCreated, RepositoryDeleted, RepositoryRenamed)
+    events: ClassVar[tuple[type[Event], ...]] = get_args(LakeEvent)
 
     def __init__(self) -> None:
         self._by_name: FoldTable[str, Repository] = FoldTable()
         self._name_of: FoldTable[str, str] = FoldTable()
+        self._deleted: FoldTable[str, DeletedRepository] = FoldTable()
+        self._restored: FoldTable[str, int] = FoldTable()  # by id, the closing of its own journal that was undone
+        self._erased: FoldTable[str, str] = FoldTable()  # by id, its name; kept for ever, so that no id comes back
 
+    # --- reading -----------------------------------------------------------------------------------------------------
     def find(self, name: str) -> Repository | None:
         return self._by_name.get(name)
 
@@ -54,37 +114,142 @@ class Repositories(FoldTables, StatePart):
     def all(self) -> list[Repository]:
         return sorted((repository for _, repository in self._by_name.items()), key=lambda r: r.name)
 
-    def apply(self, event: RepositoryCreated | RepositoryDeleted | RepositoryRenamed, at: EventPosition) -> Any:
+    def deleted(self) -> list[DeletedRepository]:
+        """Those whose files are there still, the last one first."""
+        return sorted((each for _, each in self._deleted.items()), key=lambda each: (-each.deleted, each.id))
+
+    def find_deleted(self, name: str) -> DeletedRepository:
+        """The last one of that name that can be restored, else the last one, or the one with that id. Raises
+        NotFound."""
+        found = self._deleted.get(name)
+        named = sorted(
+            (each for each in self.deleted() if each.repository.name == name), key=lambda each: bool(each.list)
+        )
+        if found is None and (found := next(iter(named), None)) is None:
+            hint = "`lochan repo list --deleted` shows what can be restored"
+            names = [each.repository.name for each in self.deleted() if not each.list]
+            raise NotFound(f"no deleted repository {name!r} is kept", hint=hint).named(name, lambda: names)
+        return found
+
+    def was_deleted(self, id: str) -> DeletedRepository | None:
+        return self._deleted.get(id)
+
+    def restored(self, id: str) -> int:
+        """The record of its own journal that closed it, which was undone; 0: it was never restored."""
+        return self._restored.get(id) or 0
+
+    def knows(self, id: str) -> bool:
+        return id in self._name_of or id in self._deleted or id in self._erased
+
+    def is_live(self, id: str) -> bool:
+        return id in self._name_of
+
+    # --- folding -----------------------------------------------------------------------------------------------------
+    def apply(self, event: LakeEvent, at: EventPosition) -> Any:
         match event:
             case RepositoryCreated():
                 return self._created(event, at)
             case RepositoryRenamed():
                 return self._renamed(event)
-        return self._deleted(event)
+            case RepositoryDeleted():
+                return self._drop(event.id) if at.version == 1 else self._delete(event, at)
+            case RepositoryRestored():
+                return self._restore(event)
+            case RepositoryFound():
+                return self._adopt(event, at)
+            case RepositoryExpired():
+                return self._expire(event)
+        return self._erase(event)
 
     def _created(self, event: RepositoryCreated, at: EventPosition) -> str:
         self.check_free(event.name)
         if event.id in self._name_of:
             raise AlreadyExists(f"there is a repository with id {event.id} already")
+        if self.knows(event.id):
+            raise Refused(
+                f"{event.name!r} was being made for so long that it was given up",
+                hint="load it again",
+            )
         made = event.id, event.name, event.kind, event.default_branch, at.time, at.user, event.metadata, event.pool
-        self._by_name.put(event.name, Repository(*made))
-        self._name_of.put(event.id, event.name)
+        self._put(Repository(*made))
         return event.id
+
+    def _put(self, repository: Repository) -> None:
+        self._by_name.put(repository.name, repository)
+        self._name_of.put(repository.id, repository.name)
 
     def _renamed(self, event: RepositoryRenamed) -> str:
         name = self._known(event.id)
         self.check_free(event.to)
         again = msgspec.structs.replace(self.get(name), name=event.to)
         self._by_name.drop(name)
-        self._by_name.put(event.to, again)
-        self._name_of.put(event.id, event.to)
+        self._put(again)
         return event.id
 
-    def _deleted(self, event: RepositoryDeleted) -> str:
-        name = self._known(event.id)
+    def _drop(self, id: str) -> str:
+        name = self._known(id)
         self._by_name.drop(name)
-        self._name_of.drop(event.id)
+        self._name_of.drop(id)
+        return id
+
+    def _delete(self, event: RepositoryDeleted, at: EventPosition) -> str:
+        before = self._deleted.get(event.id)
+        if before is not None and before.closed == event.closed:
+            return event.id  # somebody else has completed the same deletion
+        if event.closed and event.closed <= self.restored(event.id):
+            raise Conflict("this repository was restored meanwhile", hint="delete it again, if it is to go")
+        repository = self.get(self._known(event.id))
+        self._drop(event.id)
+        self._restored.drop(event.id)
+        self._deleted.put(event.id, DeletedRepository(repository, event.closed, at.time, at.user, event.undo_days))
         return event.id
+
+    def _restore(self, event: RepositoryRestored) -> str:
+        if self._name_of.get(event.id) == event.name:  # it was closed, and its deletion never came this far
+            self._restored.put(event.id, max(event.closed, self.restored(event.id)))
+            return event.id
+        found = self._deleted.get(event.id)
+        if found is None:
+            raise NotFound(f"no deleted repository with id {event.id} is kept")
+        found.check_kept()
+        if not found.repository.name:
+            raise Refused(f"repository {event.id} never had a name", hint="what was to be in it has to be loaded again")
+        if found.closed != event.closed:
+            raise Conflict("this repository was deleted again meanwhile", hint="try again")
+        self.check_free(event.name)
+        self._deleted.drop(event.id)
+        self._restored.put(event.id, event.closed)
+        self._put(msgspec.structs.replace(found.repository, name=event.name))
+        return event.id
+
+    def _adopt(self, event: RepositoryFound, at: EventPosition) -> str:
+        if self.knows(event.id):
+            raise AlreadyExists(f"there is a repository with id {event.id} already")
+        about = event.id, event.name, event.kind, event.default_branch, event.created, event.created_by
+        repository = Repository(*about, event.metadata, event.pool)
+        self._deleted.put(event.id, DeletedRepository(repository, 0, at.time, at.user, event.undo_days))
+        return event.id
+
+    def _expire(self, event: RepositoryExpired) -> str:
+        found = self._kept(event.id)
+        if found.list:
+            raise AlreadyExists(f"repository {event.id} has expired already")
+        self._deleted.put(event.id, msgspec.structs.replace(found, list=event.list))
+        return event.id
+
+    def _erase(self, event: RepositoryErased) -> str:
+        found = self._kept(event.id)
+        if not found.list:
+            raise Refused(f"repository {event.id} can still be restored")
+        self._deleted.drop(event.id)
+        self._erased.put(event.id, found.repository.name)
+        return event.id
+
+    def _kept(self, id: str) -> DeletedRepository:
+        found = self._deleted.get(id)
+        if found is None:
+            raise NotFound(f"no deleted repository with id {id} is kept")
+        return found
 
     def check_free(self, name: str) -> None:
         """Raises AlreadyExists."""
@@ -97,13 +262,24 @@ class Repositories(FoldTables, StatePart):
             raise NotFound(f"no repository with id {id} in this lake")
         return name
 
-    def dump(self) -> list[Repository]:
-        return self.all()
+    # --- checkpoints -------------------------------------------------------------------------------------------------
+    def dump(self) -> DumpedRepositories:
+        return DumpedRepositories(
+            self.all(), self.deleted(), dict(sorted(self._restored.items())), dict(sorted(self._erased.items()))
+        )
 
     def load(self, dumped: msgspec.Raw) -> None:
-        for repository in _decoder.decode(dumped):
-            self._by_name.put(repository.name, repository)
-            self._name_of.put(repository.id, repository.name)
+        found = _decoder.decode(dumped)
+        if isinstance(found, list):  # from before deleted repositories were kept
+            found = DumpedRepositories(found)
+        for repository in found.live:
+            self._put(repository)
+        for each in found.deleted:
+            self._deleted.put(each.id, each)
+        for id, closed in found.restored.items():
+            self._restored.put(id, closed)
+        for id, name in found.erased.items():
+            self._erased.put(id, name)
 
 
 def check_name(name: str, kind: str, *, dotted: bool = False) -> None:
@@ -124,4 +300,4 @@ def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, 
         raise Invalid("metadata cannot hold a NUL character")
 
 
-_decoder = msgspec.msgpack.Decoder(list[Repository])
+_decoder = msgspec.msgpack.Decoder(DumpedRepositories | list[Repository])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas  # type: ignore[import-untyped]
+import pandas
 import pytest
 
 from tests.integration.api.client import Client

@@ -50,7 +50,7 @@ PLANTS: dict[str, Plant] = {
     "S5: a pool takes files": _without("pools_have_no_staging"),
     "S6: a move lands on any head": _without("moves_need_their_head"),
     "S6: a difference is applied again": _changed((head_moves, "land", _land_again)),
-    "S6: a compaction lands without its inputs": _changed((commit_objects, "check_there", _there_or_not)),
+    "S6: a compaction lands without its inputs": _changed((commit_objects, "check_present", _there_or_not)),
     "S7: a merge adds both replacements": _changed((PoolJoins, "merge", _merge)),
     "S7: a merge brings back what was there": _changed((pool_merge._Joining, "_mixed", _nothing_is_shared)),
     "S7: a pick brings back what was there": _changed((PoolJoins, "pick", _pick)),

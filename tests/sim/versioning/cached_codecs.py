@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from lochan.formats import metarange, run
+from lochan.formats import metarange, plan_list, run
 from lochan.formats import range as ranges
 
 _FUNCTIONS: tuple[tuple[Any, str], ...] = (
@@ -16,6 +16,8 @@ _FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (metarange, "decode"),
     (run, "decode"),
     (run, "head"),
+    (plan_list, "decode_head"),
+    (plan_list, "decode_part"),
 )
 _MEMORY = [(where, name, getattr(where, name), lru_cache(8_192)(getattr(where, name))) for where, name in _FUNCTIONS]
 

@@ -8,7 +8,7 @@ from lochan.errors import Transient
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RepositoryOpened
 from lochan.journal.journal import Journal, Settings
-from lochan.journal.slots import ObjectSlots
+from lochan.journal.slots import GROUP, ObjectSlots
 from lochan.journal.state import Schema
 from lochan.staging.compaction import CompactionLimits
 from lochan.staging.runs import Runs
@@ -17,9 +17,10 @@ from lochan.store.retry import RetryStore
 from lochan.store.threads import Threads
 from lochan.tree.assemble import RangeCut
 from lochan.tree.trees import Trees
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.catalog import _first_commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.repositories import Repository
+from lochan.versioning.repositories import FILES, Repository
 from lochan.versioning.state.refs import Refs
 from tests.sim.machine import Machine
 from tests.sim.request import Request
@@ -49,6 +50,9 @@ class Place:
     asked: int = 0
     written: int = 0
     uploads: list[str] = field(default_factory=list)  # ids of those that were opened
+    id: str = ID
+    kind: str = FILES
+    group: int = GROUP  # records in a segment of the journal
 
     async def open(self, machine: Machine, slow_s: float = 0.0) -> OpenRepository:
         """`slow_s`: how long this machine takes to write or read a file, in addition to the world's delays."""
@@ -56,29 +60,32 @@ class Place:
         if slow_s:
             store = Sluggish(store, machine.clock, lambda verb: slow_s if verb in ("put", _FILE) else 0.0)
         schema = Schema(Refs, alarm=self.oracle.alarm)
-        slots = ObjectSlots(store, ID, aged=self.aged)
+        slots = ObjectSlots(store, self.id, aged=self.aged, group=self.group)
         settings = Settings(machine.name, patience_s=self.patience_s, checkpoint_every=self.checkpoint_every)
         while True:
             try:
-                journal = await Journal.open(ID, schema, slots, store, machine.clock, machine.ids, settings)
+                journal = await Journal.open(self.id, schema, slots, store, machine.clock, machine.ids, settings)
                 break
             except Transient:
                 await machine.clock.sleep(1)
-        known = Repository(ID, "demo-repo", "files", "main", 0, "user", {})
+        known = Repository(self.id, "demo-repo", self.kind, "main", 0, "user", {})
         repository = OpenRepository(
-            known, journal, store, machine.clock, machine.ids, writer=machine.name, outside=None
+            known, journal, store, machine.clock, machine.ids, writer=machine.name, outside=self.outside_of(machine)
         )
-        repository.trees = Trees(store, ID, threads=Here(), cut=self.cut, width=1)
-        repository.runs = Runs(store, ID, machine.clock, machine.ids, threads=Here())
+        repository.trees = Trees(store, self.id, threads=Here(), cut=self.cut, width=1)
+        repository.runs = Runs(store, self.id, machine.clock, machine.ids, threads=Here())
         return repository
 
     def store_of(self, machine: Machine) -> Store:
         return Instant(machine) if self.instant else RetryStore(machine.store, machine.clock, machine.ids)
 
+    def outside_of(self, machine: Machine) -> OutsideFiles | None:
+        return None
+
     async def begin(self, machine: Machine) -> OpenRepository:
         """The repository's first event."""
         repository = await self.open(machine)
-        first = RepositoryOpened("files", "main", _first_commit(machine.clock))
+        first = RepositoryOpened(self.kind, "main", _first_commit(machine.clock))
         await repository.submit(Actor("user", "sim", ""), first)
         return repository
 

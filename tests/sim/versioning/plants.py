@@ -30,6 +30,7 @@ from tests.sim.plants import Plant, ShortDay
 
 def _without(*names: str, more: tuple[tuple[Any, str, Any], ...] = ()) -> Plant:
     """All rules except these."""
+    assert all(hasattr(RefsRules, name) for name in names), names
     planted = type("Planted", (RefsRules,), {name: lambda self: False for name in names})()
     return Plant(ShortDay(), ((Refs, "rules", planted), *more))
 

@@ -72,12 +72,34 @@ def workspace(lake: Lake) -> Any:
 _WORKSPACE: list[str] = []  # the name of the one that the sample lake has
 _STASHED: list[str] = []
 _KEY: list[str] = []
+_GONE: list[str] = []  # the id of a repository that was deleted
 
 CASES = {
     "Lake.repositories": Case(lambda it: it.repositories(), f"fs:ListRepositories {SHOP}", hides=True),
     "Lake.pools": Case(lambda it: it.pools(), f"fs:ListRepositories {LOGS}", hides=True),
     "Lake.create_repository": Case(lambda it: it.create_repository("new"), "fs:CreateRepository repository/new"),
     "Lake.create_pool": Case(lambda it: it.create_pool("new", key="n"), "fs:CreateRepository repository/new"),
+    "Lake.deleted_repositories": Case(
+        lambda it: it.deleted_repositories(), "fs:ListRepositories repository/gone", hides=True
+    ),
+    "Lake.restore_repository": Case(
+        lambda it: it.restore_repository(_GONE[0], "back"),
+        "fs:DeleteRepository repository/gone\nfs:CreateRepository repository/back",
+    ),
+    "DeletedCollection.status": Case(lambda it: it.deleted.status(["gone"]), "fs:CollectGarbage repository/gone"),
+    "DeletedCollection.plan": Case(
+        lambda it: it.deleted.plan([_GONE[0]]),
+        "fs:CollectGarbage repository/gone\nfs:DeleteRepository repository/gone",
+        fails=Refused,
+    ),
+    "DeletedCollection.sweep": Case(
+        lambda it: it.deleted.sweep(confirmed=True),
+        "fs:CollectGarbage repository/*\nfs:DeleteRepository repository/*",
+        fails=Refused,
+    ),
+    "DeletedCollection.run": Case(
+        lambda it: it.deleted.run(), "fs:CollectGarbage repository/*\nfs:DeleteRepository repository/*"
+    ),
     "Lake.query": Case(lambda it: it.query("from logs | count()"), f"fs:ReadObject {OBJECTS}*"),
     "Lake.load_sources": Case(lambda it: it.load_sources(["/etc/passwd"]), "", local=True),
     "Lake.explain": Case(lambda it: it.explain("from logs | count()"), f"fs:ReadObject {OBJECTS}*"),
@@ -87,6 +109,8 @@ CASES = {
     ),
     "Lake.events": Case(lambda it: it.events("shop", last=1), f"fs:ReadEvents {SHOP}\nfs:ReadObject {SHOP}/*"),
     "Lake.upkeep": Case(lambda it: it.upkeep(pools=["logs"]), f"fs:CollectGarbage {LOGS}\nfs:WriteObject {LOGS}/*"),
+    "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
+    "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
     "Lake.job": Case(lambda it: it.job("nothing"), "lake:ReadEvents lake", fails=NotFound),
     "Repository.show": Case(lambda it: shop(it).show(), f"fs:ReadRepository {SHOP}"),
@@ -200,6 +224,7 @@ CASES = {
     ),
     "Ref.stat": Case(lambda it: shop(it).ref("v1").stat("raw/a.txt"), f"fs:ReadObject {OLD}/object/raw/a.txt"),
     "Ref.details": Case(lambda it: main(it).details("raw/a.txt"), f"fs:ReadObject {MAIN}/object/raw/a.txt"),
+    "Ref.open": Case(lambda it: main(it).open("raw/a.txt"), f"fs:ReadObject {MAIN}/object/raw/a.txt"),
     "Ref.stream": Case(lambda it: main(it).stream("raw/a.txt"), f"fs:ReadObject {MAIN}/object/raw/a.txt"),
     "Ref.read": Case(lambda it: shop(it).ref("").read("raw/a.txt"), f"fs:ReadObject {MAIN}/object/raw/a.txt"),
     "Ref.download": Case(
@@ -371,7 +396,6 @@ CASES = {
     "Repository.is_empty": Case(lambda it: shop(it).is_empty(), "", local=True),
     "Ref.list_table": Case(lambda it: main(it).list_table(), "", local=True),
     "Ref.snapshot": Case(lambda it: main(it).snapshot(), "", local=True),
-    "Ref.open": Case(lambda it: main(it).open("b.txt"), "", local=True),
     "WritableRef.create_upload": Case(lambda it: main(it).create_upload("big"), "", local=True),
     "Upload.show": Case(lambda it: upload(it).show(), "", local=True),
     "Upload.parts": Case(lambda it: upload(it).parts(), "", local=True),
@@ -428,6 +452,9 @@ async def _make_sample(folder: Path) -> None:
     pool = await lake.create_pool("logs", key="n")
     await pool.load([{"n": 1}, {"n": 2}], "one")
     await pool.load([{"n": 1}, {"n": 3}], "two")
+    gone = await lake.create_repository("gone")
+    _GONE[:] = [(await gone.show()).id]
+    await gone.delete()
     await lake.close()
 
 

@@ -2,13 +2,14 @@ import msgspec
 import pytest
 
 from lochan.errors import Corrupt, FutureFormat
-from lochan.formats import events, frame, lake_file
+from lochan.formats import frame, lake_file
 from lochan.formats import record as records
 from lochan.formats.events import Vocabulary
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
 from lochan.formats.record import GENESIS, Actor, Record, RecordChange, RecordEntry
 
-ENTRY = RecordEntry(Actor("ann", "cli/1", "host"), "", b"", (events.change(RepositoryDeleted("id")),))
+_DELETED = RecordChange("repository-deleted", 1, msgspec.Raw(msgspec.msgpack.encode({"id": "id"})))
+ENTRY = RecordEntry(Actor("ann", "cli/1", "host"), "", b"", (_DELETED,))
 RECORD = Record(1, b"p" * 16, "writer", 1_700_000_000_000_000, "_lake", GENESIS, (ENTRY,))
 
 
@@ -45,8 +46,8 @@ def test_events_that_are_too_new_are_refused() -> None:
     known = Vocabulary((RepositoryCreated, RepositoryDeleted))
     payload = msgspec.Raw(msgspec.msgpack.encode({"id": "x"}))
     assert known.decode(RecordChange("repository-deleted", 1, payload), "_lake", 5) == RepositoryDeleted("x")
-    with pytest.raises(FutureFormat, match=r"record 5 of _lake holds event repository-deleted version 2; .*version 1"):
-        known.decode(RecordChange("repository-deleted", 2, payload), "_lake", 5)
+    with pytest.raises(FutureFormat, match=r"record 5 of _lake holds event repository-deleted version 3; .*version 2"):
+        known.decode(RecordChange("repository-deleted", 3, payload), "_lake", 5)
     with pytest.raises(FutureFormat, match=r"record 5 of _lake holds event wormhole-opened .*no event of that type"):
         known.decode(RecordChange("wormhole-opened", 1, payload), "_lake", 5)
 

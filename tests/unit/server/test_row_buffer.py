@@ -5,7 +5,8 @@ import asyncio
 from msgspec.structs import replace
 
 from lochan.errors import Transient
-from lochan.server.logs import AccessLine, RowBuffer, text
+from lochan.server.logs import AccessLine, text
+from lochan.usage.row_buffer import RowBuffer
 from tests.run import run
 from tests.until import until
 

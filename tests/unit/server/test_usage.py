@@ -8,7 +8,7 @@ import sys
 
 import pyarrow.parquet as pq
 
-from lochan.server.logs import UsageRow, encoded
+from lochan.formats.usage import UsageRow, encode_rows
 
 ROWS = [
     UsageRow(1_762_000_000_000_001, "ann", "GetObject", "demo", "main", "ä/b.csv", 2**40, 206),
@@ -17,7 +17,7 @@ ROWS = [
 
 
 def test_rows_come_back() -> None:
-    table = pq.read_table(io.BytesIO(encoded(ROWS)))
+    table = pq.read_table(io.BytesIO(encode_rows(ROWS)))
     assert table.column_names == list(UsageRow.__struct_fields__)
     micros = table["time"].cast("int64").to_pylist()
     assert [UsageRow(*row.values()) for row in table.set_column(0, "time", [micros]).to_pylist()] == ROWS
@@ -26,8 +26,8 @@ def test_rows_come_back() -> None:
 def test_no_pandas() -> None:
     """In a separate process, where nothing else has imported it."""
     code = (
-        "import sys; from lochan.server.logs import UsageRow, encoded; "
-        "encoded([UsageRow(1, 'ann', 'GetObject', 'demo', 'main', 'a', 2, 200)]); print('pandas' in sys.modules)"
+        "import sys; from lochan.formats.usage import UsageRow, encode_rows; "
+        "encode_rows([UsageRow(1, 'ann', 'GetObject', 'demo', 'main', 'a', 2, 200)]); print('pandas' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout == "False\n"

@@ -1,8 +1,9 @@
 """Budgets, the log, and the three ways to choose."""
 
 from collections import Counter
+from types import SimpleNamespace
 
-from tests.sim.chooser import Replay, Script, Walk
+from tests.sim.chooser import UNLIMITED, Option, Replay, Script, Stretches, Walk
 
 MENU = [("go on", None), ("other", "preempt"), ("lost", "fault"), ("late", "fault")]
 
@@ -49,3 +50,19 @@ def test_a_script_takes_the_options_it_names() -> None:
     chooser = Script(["late", "other"])
     assert [chooser.choose(MENU) for _ in range(3)] == [3, 1, 0]
     assert chooser.words == []
+
+
+def test_a_machine_goes_on_for_a_stretch_of_its_own_length() -> None:
+    """A machine that sends a hundred requests goes on for long, and one that sends two does not."""
+    lengths = {"short": 2, "long": 100}
+    went_on: dict[str, list[int]] = {"short": [0], "long": [0]}
+    chooser = Stretches(0, {"preempt": UNLIMITED}, {}, lengths)
+    current, other = "short", "long"
+    for _ in range(5_000):
+        options: list[Option] = [(SimpleNamespace(machine=current), None), (SimpleNamespace(machine=other), "preempt")]
+        if chooser.choose(options):
+            current, other = other, current
+            went_on[current].append(0)
+        went_on[current][-1] += 1
+    assert max(went_on["short"]) <= 3 and max(went_on["long"]) > 80
+    assert min(went_on["long"][1:-1]) <= 3, "a long one is disturbed early, too"

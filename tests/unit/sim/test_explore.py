@@ -8,8 +8,9 @@ import pytest
 from tests.sim.chooser import Chooser
 from tests.sim.explore import Run, deepen, explore, ladder, replay, walk
 from tests.sim.machine import Machine
+from tests.sim.plants import Plant, ShortDay
 from tests.sim.shrink import shrink
-from tests.sim.violation import Diverged, Violation
+from tests.sim.violation import Diverged, NothingPlanted, Violation
 from tests.sim.world import World
 from tests.unit.sim.toys import Busy, Counter, Creator, Lease
 
@@ -229,3 +230,15 @@ def test_a_run_that_is_not_a_function_of_its_choices_is_refused() -> None:
 def test_walks_over_everything_at_once_leave_no_warning_behind() -> None:
     result = walk(Busy(), range(60))
     assert result.check().runs == 60
+
+
+def test_a_plant_that_plants_nothing_is_not_taken_for_a_bug_that_was_caught() -> None:
+    """What it changes was renamed: the run would end with an error, and look like a violation."""
+    plant = Plant(ShortDay(), ((World, "no_such_method", None),))
+
+    def run(chooser: Chooser) -> None:
+        with plant.planted():
+            raise AssertionError("unreachable")
+
+    with pytest.raises(NothingPlanted, match="no_such_method"):
+        walk(run, [0])

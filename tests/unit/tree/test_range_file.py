@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 import msgspec
-import pandas  # type: ignore[import-untyped]
+import pandas
 import polars
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -12,8 +12,8 @@ from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from lochan.versioning import objects
+from lochan.versioning.bodies import file_list
 from lochan.versioning.heads import imports as import_
-from lochan.versioning.heads import imports as import_module
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.heads.imports import ImportCounts, ImportFolder, ImportPlan, bring_in, for_import, for_ingest
 from lochan.versioning.heads.moves import CommitMessage
@@ -127,7 +127,7 @@ def test_several_sources_come_in_together() -> None:
 
 @pytest.mark.thorough
 def test_many_are_kept_in_a_file_and_not_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module, "_IN_MEMORY_MAX", 10_000)
+    monkeypatch.setattr(file_list, "IN_MEMORY_MAX", 10_000)
 
     async def play() -> None:
         buckets = Buckets()

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from lochan.api.access import Access
 from lochan.api.collection import GarbageCollection
+from lochan.api.deleted import DeletedCollection
 from lochan.api.frames import Frames
 from lochan.api.lake import Lake
 from lochan.api.parts import Upload
@@ -21,7 +22,7 @@ from lochan.errors import Invalid
 
 FIELDS = frozenset(("id", "made_at", "name", "opened", "repository_name", "url"))
 HIDDEN = object()  # in place of an item that is left out
-_NOUNS = (Lake, Repository, GarbageCollection, Ref, Upload, Access, Frames)
+_NOUNS = (Lake, Repository, GarbageCollection, DeletedCollection, Ref, Upload, Access, Frames)
 _ROWS = {(verb.noun, verb.name): verb for verb in VERBS}
 
 

@@ -167,6 +167,14 @@ class CallResources:
             over = [each.branch for each in refs.stashes.all() if each.id == id]
             return [Right(action, resources.branch(repository.repository.name, branch)) for branch in over]
 
+    async def deleted(self, action: str, names: str | Sequence[str]) -> list[Right]:
+        """Deleted repositories, which may be given by their ids, are judged by the names that they had. None is given:
+        all of them."""
+        wanted = [names] if isinstance(names, str) else list(names)
+        known = {each.id: each.repository.name for each in await self._session.lake.deleted_repositories()}
+        called = [known.get(name, name) for name in wanted] or [""]
+        return [Right(action, resources.repository(name), not name) for name in called]
+
     async def owner(self, action: str, key_id: str) -> list[Right]:
         """The user of an access key. An unknown key might be anybody's."""
         state = await self._session.lake.open_access().state()
@@ -186,4 +194,5 @@ _SPECIAL: Mapping[str, Callable[[CallResources, str, Any], Awaitable[list[Right]
     "rows": CallResources.rows,
     "stash": CallResources.stash,
     "owner": CallResources.owner,
+    "deleted": CallResources.deleted,
 }

@@ -25,13 +25,46 @@ _PLACES = (
     ),
     click.option("--keep-removed", is_flag=True, help="Keep objects that are no longer at the source."),
 )
+_INVENTORY = (
+    click.option(
+        "--inventory",
+        default="",
+        metavar="FILE|URL",
+        help="Read the files from this list instead of listing them: the manifest.json of an S3 Inventory, or a CSV, "
+        "NDJSON or Parquet file with the columns url or path, size, etag, mtime.",
+    ),
+    click.option(
+        "--verify", is_flag=True, help="Ask the store for every file of the inventory. Default: for some of them."
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(["auto", "spark"]),
+        default="auto",
+        show_default=True,
+        help="Where the files are listed: in this process, or by tasks of Spark.",
+    ),
+    click.option("--master", metavar="URL", help="The Spark master. Default: as configured, or else local[*]."),
+)
 
 
 def places(verb: Callable[..., Any]) -> Callable[..., Any]:
     """The options that both verbs have."""
-    for option in reversed(_PLACES):
+    for option in reversed((*_PLACES, *_INVENTORY)):
         verb = option(verb)
     return verb
+
+
+def inventory_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_INVENTORY):
+        verb = option(verb)
+    return verb
+
+
+def inventory_of(inventory: str, verify: bool) -> dict[str, Any]:
+    """As fields of a source. Raises Invalid."""
+    if verify and not inventory:
+        raise Invalid("--verify is for --inventory", hint="files that are listed need no check")
+    return {"inventory": place_url(inventory) if inventory else "", "verify": verify}
 
 
 @verb("import", "lochan import s3://bucket/data/ demo@main/data/", changes=True)
@@ -42,11 +75,16 @@ def places(verb: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("-m", "--message", default="", help="The commit message.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the commit; may be repeated.")
+@inventory_options
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 def import_command(
     source: str,
     target: str,
     paths: tuple[str, ...],
+    inventory: str,
+    verify: bool,
+    engine: str,
+    master: str | None,
     message: str,
     metadata: tuple[str, ...],
     dry_run: bool,
@@ -58,18 +96,19 @@ def import_command(
     No bytes are copied: the files must stay where they are. Objects at the same paths are replaced, others stay. If
     such a path has uncommitted changes, it is listed, nothing is imported, and the exit code is 4.
     """
-    from lochan.api.options import CommitOptions
+    from lochan.api.options import CommitOptions, EngineOptions
 
     uri = on_branch(prefix_uri(target))
     options = CommitOptions(message=message, metadata=notes(metadata))
-    sources = list(_import_sources(source, uri, paths))
+    chosen = EngineOptions(engine=engine, master=master)
+    sources = list(_import_sources(source, uri, paths, inventory_of(inventory, verify)))
 
     async def work(at: Target) -> dict[str, Any]:
         with counted("listing", "files", visible=form != "json") as seen:
             if dry_run:
-                return (await at.branch.try_import(sources, progress=seen)).as_json()
+                return (await at.branch.try_import(sources, engine=chosen, progress=seen)).as_json()
             async with listing_conflicts(form):
-                return (await at.branch.import_files(sources, options, progress=seen)).as_json()
+                return (await at.branch.import_files(sources, options, engine=chosen, progress=seen)).as_json()
 
     show_brought_in("import", work_on(uri, work), form)
 
@@ -83,10 +122,12 @@ def show_brought_in(verb: str, record: dict[str, Any], form: str) -> None:
     click.echo(f"{printable(done)}: {counts} ({size(record['bytes'])})")
 
 
-def _import_sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[ImportSource]":
+def _import_sources(
+    source: str, uri: Uri, paths: tuple[str, ...], inventory: dict[str, Any]
+) -> "Iterator[ImportSource]":
     from lochan.api.imports import ImportSource
 
-    yield ImportSource(place_url(source), folder(uri.path))
+    yield ImportSource(place_url(source), folder(uri.path), **inventory)
     for text in paths:
         url, found, prefix = text.rpartition("=")
         if not found or not url:
@@ -99,23 +140,33 @@ def _import_sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[
 @click.option("-m", "--message", default="", help="The commit message.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata of the commit; may be repeated.")
 def commit_command(
-    source: str, target: str, keep_removed: bool, message: str, metadata: tuple[str, ...], form: str
+    source: str,
+    target: str,
+    keep_removed: bool,
+    inventory: str,
+    verify: bool,
+    engine: str,
+    master: str | None,
+    message: str,
+    metadata: tuple[str, ...],
+    form: str,
 ) -> None:
     """Make a prefix of a branch the same as a source, in one commit.
 
     Files that were added, changed (by size and ETag) or removed at the source are added, changed and removed here. No
     bytes are copied. If nothing would change, the exit code is 6.
     """
-    from lochan.api.options import CommitOptions
+    from lochan.api.options import CommitOptions, EngineOptions
 
     uri = ingest_uri(target)
     options = CommitOptions(message=message, metadata=notes(metadata))
+    chosen = EngineOptions(engine=engine, master=master)
 
     async def work(at: Target) -> dict[str, Any]:
-        found = ingest_source(source, uri)
+        found = ingest_source(source, uri, inventory_of(inventory, verify))
         with counted("listing", "files", visible=form != "json") as seen:
             async with listing_conflicts(form):
-                done = await at.branch.ingest(found, options, keep_removed=keep_removed, progress=seen)
+                done = await at.branch.ingest(found, options, keep_removed=keep_removed, engine=chosen, progress=seen)
         return done.as_json()
 
     show_brought_in("ingest", work_on(uri, work), form)
@@ -123,16 +174,29 @@ def commit_command(
 
 @verb("diff", "lochan ingest diff --from-path s3://bucket/data/ --to-path demo@main/data/")
 @places
-def diff_command(source: str, target: str, keep_removed: bool, form: str) -> None:
+def diff_command(
+    source: str,
+    target: str,
+    keep_removed: bool,
+    inventory: str,
+    verify: bool,
+    engine: str,
+    master: str | None,
+    form: str,
+) -> None:
     """Show what `ingest commit` would add, change and remove now."""
+    from lochan.api.options import EngineOptions
+
     uri = ingest_uri(target)
+    chosen = EngineOptions(engine=engine, master=master)
 
     async def work(at: Target) -> None:
         from lochan.cli.output.record_stream import as_records, show_stream
 
         cells = {"before": size_cell, "after": size_cell}
         with counted("listing", "files", visible=form != "json") as seen:
-            changes = at.branch.ingest_diff(ingest_source(source, uri), keep_removed=keep_removed, progress=seen)
+            found = ingest_source(source, uri, inventory_of(inventory, verify))
+            changes = at.branch.ingest_diff(found, keep_removed=keep_removed, engine=chosen, progress=seen)
             await show_stream(as_records(changes), form, columns=("kind", "before", "after", "path"), cells=cells)
 
     work_on(uri, work)
@@ -143,7 +207,7 @@ def ingest_uri(target: str) -> Uri:
     return uri._replace(path=folder(uri.path))
 
 
-def ingest_source(source: str, uri: Uri) -> "ImportSource":
+def ingest_source(source: str, uri: Uri, inventory: dict[str, Any] | None = None) -> "ImportSource":
     from lochan.api.imports import ImportSource
 
-    return ImportSource(place_url(source), uri.path)
+    return ImportSource(place_url(source), uri.path, **(inventory or {}))

@@ -134,7 +134,8 @@ def delete_command(
 def drop_command(pool: str, yes: bool, form: str) -> None:
     """Drop a pool: its rows, its branches, tags and history.
 
-    On a terminal it asks first; a script must give --yes.
+    `lochan pool restore` brings it back, within 30 days unless `lochan gc rules set --undo-days` says otherwise. On a
+    terminal it asks first; a script must give --yes.
     """
     from lochan.cli.session import on_lake
 

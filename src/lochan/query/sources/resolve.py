@@ -55,6 +55,7 @@ class Opening:
         self._ref = ref
         self.scans = Scans()
         self.pools: list[PoolSource] = []
+        self.reads: list[tuple[str, str, str]] = []  # repositories, refs and paths whose rows are read
         self._now = now
         self._catalog = catalog
         self._snapshots = snapshots
@@ -118,7 +119,10 @@ class Opening:
             near = did_you_mean(name, [each.name for each in await self._permits.known(all)])
             raise NotFound(f"there is no pool or repository `{name}`{near}", hint="`lochan ls` shows those there are")
         repository = await self.repository(name)
-        await self._permits.check(repository, source, at(repository, source.ref))
+        ref = at(repository, source.ref)
+        await self._permits.check(repository, source, ref)
+        if not source.meta:
+            self.reads.append((name, ref, source.path))
         return repository
 
     async def _one(self, repository: OpenRepository, needs: SourceNeeds) -> PoolSource:

@@ -20,11 +20,11 @@ from lochan.server.api.middleware import Middleware, no_route, routes
 from lochan.server.api.queries import Queries
 from lochan.server.api.routes import ROUTES
 from lochan.server.connections import ConnectionGuard
-from lochan.server.logs import AccessLog, UsageLog
+from lochan.server.gateway.request_log import usage_log
+from lochan.server.logs import AccessLog
 from lochan.server.maintenance import keep_compacting, keep_expiring, keep_memory_trimmed, keep_trimming
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
-from lochan.store.protocol import Store
 
 
 def api(listener: Listener) -> Middleware:
@@ -36,9 +36,10 @@ def api(listener: Listener) -> Middleware:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.api = opened = await _opened(listener, guard)
         _on_stop(opened.queries.wind_up)
-        for each in (log, opened.usage):
-            if each is not None:
-                each.start()
+        await opened.usage.open()
+        opened.usage.start()
+        if log is not None:
+            log.start()
         chores = [asyncio.create_task(chore) for chore in _chores(opened, listener)]
         try:
             yield
@@ -47,9 +48,9 @@ def api(listener: Listener) -> Middleware:
                 chore.cancel()
             await asyncio.gather(opened.queries.close(), opened.spark.stop())
             await asyncio.wait(chores)
-            for each in (log, opened.usage):
-                if each is not None:
-                    await each.close()
+            await opened.usage.close()
+            if log is not None:
+                await log.close()
             await opened.lake.close()
 
     app = Starlette(routes=routes(ROUTES), lifespan=lifespan, exception_handlers={HTTPException: no_route})
@@ -76,7 +77,7 @@ async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     spark = ServerSpark(settings.spark, settings.memory_bytes)
     if settings.warm:
         spark.warm_up()
-    usage = _usage(listener, opened.store, metrics)
+    usage = usage_log(listener, session, clock, Ids(), metrics.usage_dropped)
     queries = Queries(partial(_open_lake, listener), settings, clock, Ids(), metrics, usage)
     access = opened.open_access()
     return Api(listener, session, Lake(session), access, queries, spark, metrics, guard, clock, usage)
@@ -85,13 +86,6 @@ async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
 async def _open_lake(listener: Listener) -> Lake:
     """For one thread of queries."""
     return Lake(server_session(await listener.open_lake()))
-
-
-def _usage(listener: Listener, store: Store, metrics: QueryMetrics) -> UsageLog | None:
-    if listener.usage_s is None:
-        return None
-    process = Ids().put_id().hex()[:12]
-    return UsageLog(store, SystemClock(), process, flush_s=listener.usage_s, dropped=metrics.usage_dropped)
 
 
 def _chores(api: Api, listener: Listener) -> Iterator[Coroutine[object, object, None]]:

@@ -11,9 +11,9 @@ from lochan.clock import Clock
 from lochan.server.api.queries import Queries
 from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.wire.identity import Realm
-from lochan.server.logs import UsageLog
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
+from lochan.usage.log import UsageLog
 
 CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
 
@@ -38,7 +38,7 @@ class Api:
     metrics: QueryMetrics
     guard: ConnectionGuard
     clock: Clock
-    usage: UsageLog | None = None
+    usage: UsageLog
 
     @cached_property
     def realm(self) -> Realm:

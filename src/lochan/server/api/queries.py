@@ -16,11 +16,10 @@ from lochan.server.api.errors import HttpError, status_of
 from lochan.server.api.query_request import OutputForm, QueryRequest
 from lochan.server.api.query_run import QueryRun
 from lochan.server.api.query_thread import QueryThread
-from lochan.server.logs import UsageLog, UsageRow
 from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import QuerySettings
+from lochan.usage.log import QUERY, UsageLog, UsageRow
 
-OPERATION = "Query"  # in the log of use
 _KEPT = 100  # that have ended
 _GRACE_S = 5.0  # for those that run when the server is being stopped
 _STOP_S = 10.0
@@ -161,4 +160,4 @@ class Queries:
         """A row for each pool, and for each path of files."""
         status = status_of(run.error) if isinstance(run.error, LochanError) else 500 if run.error else 200
         for read in run.reads:
-            usage.add(UsageRow(self._clock.wall(), run.user, OPERATION, *read, run.sent, status))
+            usage.add(UsageRow(self._clock.wall(), run.user, QUERY, *read, run.sent, status))

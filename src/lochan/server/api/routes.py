@@ -6,6 +6,7 @@ asks the first five, which are answered here.
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -18,9 +19,12 @@ from lochan.errors import LochanError
 from lochan.server.api import query_handlers as query
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.metrics import exposition
+from lochan.server.rest import openapi
+from lochan.server.rest import routes as rest
 
 Handle = Callable[[Api, Request], Awaitable[Response]]
 OPEN, METRICS = "", "lake:ReadMetrics"
+VERBS = "*"  # the verbs that the handler calls are checked, each by its row in the table of verbs
 _log = logging.getLogger("lochan.server")
 
 
@@ -64,7 +68,22 @@ async def version(api: Api, request: Request) -> Response:
     return JSONResponse({"version": __version__})
 
 
+async def document(api: Api, request: Request) -> Response:
+    return Response(_document(), media_type="application/json")
+
+
+@cache
+def _document() -> bytes:
+    return openapi.document(rest.OPERATIONS, rest.BASE)
+
+
 ROUTES = (
+    *(
+        Row(each.id, each.method, f"{rest.BASE}{each.path}", rest.handler(each), OPEN if each.open else VERBS)
+        for each in rest.OPERATIONS
+    ),
+    Row("OpenApi", "GET", "/api/v1/openapi.json", document, OPEN),
+    Row("OpenApiAtRoot", "GET", "/openapi.json", document, OPEN),
     Row("Alive", "GET", "/_health/alive", alive, OPEN),
     Row("Ready", "GET", "/_health/ready", ready, OPEN),
     Row("Metrics", "GET", "/_metrics", metrics, METRICS),

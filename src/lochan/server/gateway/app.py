@@ -229,7 +229,7 @@ def gateway_app(listener: Listener) -> App:
         write_beside(session)
         guard = ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
         gateway = Gateway(session, listener.s3, clock, ids, listener.limits, guard)
-        close_log = log.start(session, ids)
+        close_log = await log.start(session, ids)
         chores = [asyncio.create_task(chore) for chore in (keep_memory_trimmed(clock), guard.keep())]
 
         async def close() -> None:

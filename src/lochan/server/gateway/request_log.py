@@ -8,16 +8,18 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
-from lochan.api.session import ServerSession
+from lochan.api.session import ServerSession, Session
 from lochan.clock import Clock
 from lochan.ids import Ids
 from lochan.server.gateway.request import S3Request
-from lochan.server.logs import AccessLine, AccessLog, UsageLog, UsageRow
+from lochan.server.logs import AccessLine, AccessLog
 from lochan.server.metrics import Metrics
 from lochan.server.settings import Listener
+from lochan.usage.log import UsageLog, UsageRow
 
 _COPY = "x-amz-copy-source"
 _FLUSH_S = 0.1
+DEFAULT_FLUSH_S = 60.0
 
 
 class RequestRecord(AccessLine, frozen=True, gc=False):
@@ -46,14 +48,12 @@ class RequestLog:
         self._records: list[RequestRecord] = []
         self._flushing: asyncio.TimerHandle | None = None
 
-    def start(self, session: ServerSession, ids: Ids) -> Callable[[], Awaitable[None]]:
-        """In the worker's loop. What is returned writes the last of it."""
+    async def start(self, session: ServerSession, ids: Ids) -> Callable[[], Awaitable[None]]:
+        """In the worker's loop, before the first request. What is returned writes the last of it."""
         self._session = session
-        if self._listener.usage_s is not None:
-            process = ids.put_id().hex()[:12]
-            flush_s, dropped = self._listener.usage_s, self._metrics.usage_dropped
-            self._usage = UsageLog(session.lake.store, self._clock, process, flush_s=flush_s, dropped=dropped)
-            self._usage.start()
+        self._usage = usage_log(self._listener, session, self._clock, ids, self._metrics.usage_dropped)
+        await self._usage.open()
+        self._usage.start()
         if self._listener.access_log:
             self._access = AccessLog(self._listener.access_log)
             self._access.start()
@@ -136,6 +136,19 @@ class RequestLog:
             await self._access.close()
         if self._usage is not None:
             await self._usage.close()
+
+
+def usage_log(listener: Listener, session: Session, clock: Clock, ids: Ids, dropped: Callable[[int], None]) -> UsageLog:
+    """Of one process of a server. If it notes nothing, the log says so."""
+    process, every_s = ids.put_id().hex()[:12], listener.usage_s
+    return UsageLog(
+        session.lake.store,
+        clock,
+        process,
+        flush_s=every_s or DEFAULT_FLUSH_S,
+        dropped=dropped,
+        noted=every_s is not None,
+    )
 
 
 def _received(request: S3Request) -> int:

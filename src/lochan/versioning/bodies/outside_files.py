@@ -9,28 +9,31 @@ and for local files the entry's address, in which symbolic links are resolved. A
 at a time, column by column.
 """
 
+import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import NamedTuple
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.concurrency import map_concurrently
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats import lake_file
-from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
+from lochan.formats.entry import Block, Entry
 from lochan.store.protocol import Stat, Store, check_path
 from lochan.store.threads import Threads
+from lochan.versioning.bodies.file_list import LIST_SCHEMA, as_entries
+from lochan.versioning.bodies.list_spans import ListSpan, list_spans, listed
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
 
 _MD5 = "^[0-9a-f]{32}$"
-_BLOCKS = ENTRY_SCHEMA.field("blocks").type
-_EMPTY = ("checksums", "parts", "headers", "metadata")
 _BATCH = 10_000  # files that become one table: 4 MB
 _HEADS_AT_ONCE = 32
+_LISTS_AT_ONCE = 8
+_SPANS = 32  # of one listing: more than at once, because they are of very different sizes
 
 
 def url_of(root: str, path: str) -> str:
@@ -59,48 +62,40 @@ def entry_of(path: str, root: str, stat: Stat) -> Entry:
 def entries_table(stats: Sequence[Stat], root: str, prefix: str, to: str) -> pa.Table:
     """The same for many files, in the order of the listing. Each gets the path `to` followed by its name after
     `prefix`. Raises Invalid for a name that cannot be stored or read again."""
+    return as_entries(file_table(stats, root, prefix, to))
+
+
+def file_table(stats: Sequence[Stat], root: str, prefix: str, to: str) -> pa.Table:
+    """The same with the columns of LIST_SCHEMA."""
     names = [stat.path for stat in stats]
     try:
         paths = pa.array([to + name[len(prefix) :] for name in names], pa.string())
     except UnicodeEncodeError:
         _refuse(names, prefix, to)
         raise
-    _check(names, paths, prefix, to)
-    count = len(stats)
-    sizes = pa.array([stat.size for stat in stats], pa.int64())
-    etags = pa.array([plain_etag(stat.etag) for stat in stats], pa.string())
-    spans = pa.StructArray.from_arrays(
+    check_names_and_paths(pa.array(names, pa.string()), paths, prefix, to)
+    return pa.table(
         [
+            paths,
             pa.array([url_of(root, name) for name in names], pa.string()),
-            _repeated(0, count, pa.int64()),
-            sizes,
-            _repeated(b"", count, pa.binary()),
+            pa.array([stat.size for stat in stats], pa.int64()),
+            pa.array([plain_etag(stat.etag) for stat in stats], pa.string()),
+            pa.array([int(stat.modified * 1e6) for stat in stats], pa.int64()),
         ],
-        fields=list(_BLOCKS.value_type),
+        schema=LIST_SCHEMA,
     )
-    columns = {
-        "path": paths,
-        "blocks": pa.ListArray.from_arrays(pa.array(np.arange(count + 1), pa.int32()), spans, type=_BLOCKS),
-        "size": sizes,
-        "checksum": pc.if_else(pc.match_substring_regex(etags, _MD5), etags, ""),
-        "etag": etags,
-        "mtime": pa.array([int(stat.modified * 1e6) for stat in stats], pa.int64()),
-        "content_type": _repeated("", count, pa.string()),
-    }
-    nothing = {name: _repeated([], count, ENTRY_SCHEMA.field(name).type) for name in _EMPTY}
-    return pa.table({**columns, **nothing}).select(ENTRY_SCHEMA.names).cast(ENTRY_SCHEMA)
 
 
 def plain_etag(etag: str) -> str:
     return etag.removeprefix("W/").strip('"')
 
 
-def _check(names: Sequence[str], paths: pa.Array, prefix: str, to: str) -> None:
-    """Checks whole columns, and single names only to report what is wrong."""
+def check_names_and_paths(names: pa.Array, paths: pa.Array, prefix: str, to: str) -> None:
+    """Checks whole columns, and single names only to report what is wrong. Raises Invalid."""
     longest = pc.max(pc.binary_length(paths)).as_py() or 0
     shortest = pc.min(pc.binary_length(paths)).as_py()
-    if longest > KEY_BYTES_MAX or shortest == 0 or _doubtful(pa.array(names, pa.string())):
-        _refuse(names, prefix, to)
+    if longest > KEY_BYTES_MAX or shortest == 0 or _doubtful(names):
+        _refuse(names.to_pylist(), prefix, to)
 
 
 def _doubtful(names: pa.Array) -> bool:
@@ -113,10 +108,6 @@ def _refuse(names: Sequence[str], prefix: str, to: str) -> None:
     for name in names:
         check_key(to + name[len(prefix) :])
         check_path(name)
-
-
-def _repeated(value: object, count: int, type: pa.DataType) -> pa.Array:
-    return pa.repeat(pa.scalar(value, type), count)
 
 
 def anything(url: str) -> bool:
@@ -151,26 +142,34 @@ class OutsideFiles:
         await _refuse_lake(store, root, key.rpartition("/")[0])
         return entry_of(path, root, await store.head(key))
 
-    async def files(self, url: str, to: str) -> AsyncIterator[pa.Table]:
-        """All files under a folder or prefix as tables of entries, in path order. Each gets the path `to` followed by
-        its name below the folder. Symbolic links are left out.
-
-        Raises NotFound if there are none, and Refused for files of a lake, possibly only after the last table. So an
-        import must not show anything before it has ended.
-        """
+    async def place(self, url: str) -> "OutsideFolder":
+        """The folder or prefix at this URL, if files of it may be named. Raises Refused for one of a lake, or in one;
+        Invalid for names in a local folder that are not UTF-8."""
         root, folder = self._resolved(url)
         store, _ = self.find(root)
         await _refuse_lake(store, root, folder)
         if root == "file:///":
             await self._threads.run(check_names, folder)
-        prefix = f"{folder}/" if folder else ""
+        return OutsideFolder(root, f"{folder}/" if folder else "", store)
+
+    def file(self, url: str) -> tuple[Store, str]:
+        """A single file that somebody names: its store, and its path there. Raises Refused."""
+        root, path = self._resolved(url)
+        return self.find(root)[0], path
+
+    async def files(self, url: str, to: str) -> AsyncIterator[pa.Table]:
+        """All files under a folder or prefix as tables of LIST_SCHEMA, each in path order. Each file gets the path `to`
+        followed by its name below the folder. Symbolic links are left out. A bucket is listed in several spans at once,
+        so tables come in no order.
+
+        Raises NotFound if there are none, and Refused for files of a lake, possibly only after the last table. So an
+        import must not show anything before it has ended.
+        """
+        place = await self.place(url)
         found = False
-        async for stats in _batches(store, prefix):
-            _refuse_lake_among(root, stats)
-            stats = stats if root == "file:///" else await without_markers(store, stats)
-            if stats:
-                found = True
-                yield entries_table(stats, root, prefix, to)
+        async for table in place.files(to):
+            found = True
+            yield table
         if not found:
             raise NotFound(f"there is nothing to import under {url}")
 
@@ -179,6 +178,54 @@ class OutsideFiles:
         if not self._may_name(url_of(root, path)):
             raise Refused(f"{url} is not a place that may be imported from or linked to", hint="ask an administrator")
         return root, path
+
+
+class OutsideFolder(NamedTuple):
+    root: str  # a bucket's URL, or `file:///`
+    prefix: str  # what the names of its files begin with
+    store: Store
+
+    @property
+    def is_local(self) -> bool:
+        return self.root == "file:///"
+
+    async def files(self, to: str) -> AsyncIterator[pa.Table]:
+        """As `OutsideFiles.files`."""
+        if self.is_local:
+            spans = [ListSpan("", None)]
+        else:
+            spans = await list_spans(self.store, self.prefix, _SPANS)
+        queue: asyncio.Queue[pa.Table | None] = asyncio.Queue(2 * _LISTS_AT_ONCE)
+
+        async def one(span: ListSpan) -> None:
+            async for table in self.span(span, to):
+                await queue.put(table)
+
+        async def every() -> None:
+            try:
+                await map_concurrently(one, spans, _LISTS_AT_ONCE)
+            finally:
+                await queue.put(None)
+
+        if len(spans) == 1:
+            async for table in self.span(spans[0], to):
+                yield table
+            return
+        work = asyncio.ensure_future(every())
+        try:
+            while (table := await queue.get()) is not None:
+                yield table
+            await work
+        finally:
+            work.cancel()
+
+    async def span(self, span: ListSpan, to: str) -> AsyncIterator[pa.Table]:
+        """The files of one span, in path order."""
+        async for stats in _batches(listed(self.store, self.prefix, span)):
+            _refuse_lake_among(self.root, stats)
+            stats = stats if self.is_local else await without_markers(self.store, stats)
+            if stats:
+                yield file_table(stats, self.root, self.prefix, to)
 
 
 def _split(url: str) -> tuple[str, str]:
@@ -231,9 +278,9 @@ def _refuse_lake_among(root: str, stats: list[Stat]) -> None:
             raise _lake_found(root, stat.path)
 
 
-async def _batches(store: Store, prefix: str) -> AsyncIterator[list[Stat]]:
+async def _batches(stats: AsyncIterator[Stat]) -> AsyncIterator[list[Stat]]:
     batch: list[Stat] = []
-    async for stat in store.list(prefix):
+    async for stat in stats:
         batch.append(stat)
         if len(batch) == _BATCH:
             yield batch

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.failpoints import fp
-from lochan.formats.plan_list import PLAN_SCHEMA, ListPart, PlanHead, decode_head, decode_part, encode_part
+from lochan.formats import plan_list
+from lochan.formats.plan_list import PLAN_SCHEMA, ListPart, PlanHead, encode_part
 from lochan.store.bulk_delete import BATCH, delete_all
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
@@ -82,7 +83,7 @@ async def collect_span(
     """Lists the span, and compares it with the marks of its files."""
     files = size = 0
     totals: list[pa.Table] = []
-    writer = PartWriter(store, look)
+    writer = PartWriter(store, look.repository, look.marked)
     async for table in list_files(store, look.repository, span):
         files += len(table)
         size += pc.sum(table["size"]).as_py() or 0
@@ -96,9 +97,10 @@ async def collect_span(
 class PartWriter:
     """Writes parts of a list. A part that is written twice, by a task that runs twice, has the same name."""
 
-    def __init__(self, store: Store, look: CollectionLook, rows_max: int | None = None) -> None:
+    def __init__(self, store: Store, repository: str, marked: int, rows_max: int | None = None) -> None:
         self._store = store
-        self._look = look
+        self._repository = repository
+        self._marked = marked
         self._rows_max = rows_max or PART_ROWS
         self._tables: list[pa.Table] = []
         self._rows = 0
@@ -119,8 +121,8 @@ class PartWriter:
 
     async def _put(self, rows: int) -> None:
         table = pa.concat_tables(self._tables)
-        part, data = encode_part(self._look.marked, table.slice(0, rows))
-        await self._store.put(f"{self._look.repository}/{part.file}", data)
+        part, data = encode_part(self._marked, table.slice(0, rows))
+        await self._store.put(f"{self._repository}/{part.file}", data)
         fp("plan.part")
         self._parts.append(part)
         rest = table.slice(rows)
@@ -129,12 +131,12 @@ class PartWriter:
 
 async def read_part(store: Store, repository: str, part: ListPart) -> pa.Table:
     """LIST_SCHEMA. Raises Corrupt or NotFound."""
-    return await get_decoded(store, f"{repository}/{part.file}", lambda data: decode_part(part, data))
+    return await get_decoded(store, f"{repository}/{part.file}", lambda data: plan_list.decode_part(part, data))
 
 
 async def read_head(store: Store, repository: str, file: str) -> PlanHead:
     """Raises Corrupt, FutureFormat or NotFound."""
-    return await get_decoded(store, f"{repository}/{file}", lambda data: decode_head(file, data))
+    return await get_decoded(store, f"{repository}/{file}", lambda data: plan_list.decode_head(file, data))
 
 
 async def delete_part(store: Store, repository: str, part: ListPart, after: str) -> SweptFiles:

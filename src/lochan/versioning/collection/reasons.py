@@ -19,12 +19,14 @@ EXPIRED = "expired"  # only commits that have expired name it
 UNCOMMITTED = "uncommitted"  # no commit had it: it was overwritten or deleted while staged, or nothing ever named it
 WORKSPACE = "workspace"  # a file of a workspace that is closed, and that no commit names
 METADATA = "metadata"  # a run, range or metarange that others have replaced, or whose commit did not land
+DELETED = "deleted"  # a file of a repository that was deleted
 UNKNOWN = ""  # in old lists
 MEANINGS = {
     EXPIRED: "only expired commits name it",
     UNCOMMITTED: "no commit had it: overwritten or deleted while staged, or never named",
     WORKSPACE: "left by a closed workspace",
     METADATA: "replaced metadata",
+    DELETED: "of a deleted repository",
     UNKNOWN: "unknown",
 }
 

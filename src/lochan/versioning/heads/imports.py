@@ -6,14 +6,13 @@
 Both are head moves of their own (rule S6): nothing is staged, they are computed again if the head has moved, and they
 are refused if a path that they change has a staged change (rule S5).
 
-The files are gathered first: listed, made into entries, and kept in path order until the commit lands. A few are kept
-in memory, many in a mapped file on this machine. So a listing of millions takes little memory, and need not be repeated
-if the branch has moved meanwhile.
+The files are gathered first: listed, or read from an inventory, and kept in path order until the commit lands. A few
+are kept in memory, many in a mapped file on this machine. So a listing of millions takes little memory, and need not be
+repeated if the branch has moved meanwhile. What changes goes into the tree a piece at a time, too.
 """
 
-import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from tempfile import mkstemp
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -21,14 +20,14 @@ import pyarrow.compute as pc
 
 from lochan.errors import Invalid, NotFound, NothingToDo
 from lochan.failpoints import fp
-from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
-from lochan.formats.run import ascends
 from lochan.journal.keys import CarriedOut
-from lochan.store.scratch import place
+from lochan.staging.layers import Layers
+from lochan.staging.view import View
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
-from lochan.tree.tree import Tree
+from lochan.versioning.bodies.file_list import FileList, FileSpool, MappedTables
+from lochan.versioning.bodies.inventory import InventoryTarget, check_listed, inventory_parts, read_part
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.heads.commit import commit_record
 from lochan.versioning.heads.land import PathTest, PreparedMove, land
@@ -37,26 +36,27 @@ from lochan.versioning.heads.subtree import SubtreeChanges, SubtreeRequest, comm
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
-_IN_MEMORY_MAX = 100_000  # entries; 40 MB
-
 Seen = Callable[[int], None]  # called with the number of files that were found
 
 
 class ImportFolder(NamedTuple):
     url: str  # of a folder or prefix
     to: str  # what the paths begin with instead of it
+    inventory: str = ""  # the URL of a list of its files, which is believed instead of listing them
+    verify: bool = False  # ask the store for every file of the inventory; else for a sample
 
 
-async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: Seen) -> pa.Table:
-    """All files of the sources as entries (ENTRY_SCHEMA), in path order. Raises NotFound for an empty source, Refused
-    for files of a lake, and Invalid for names that cannot be stored and for two files at one path."""
-    ordered = sorted(sources, key=lambda source: source.to.encode(errors="surrogatepass"))
-    with _Gathered() as gathered:
-        for source in ordered:
-            async for table in _listed_files(outside, source):
-                gathered.add(table)
+async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: Seen) -> FileList:
+    """All files of the sources. Raises NotFound for an empty source, Refused for files of a lake, and Invalid for names
+    that cannot be stored, and for an inventory that is not true. That two files have one path shows when the list is
+    read."""
+    with FileSpool() as spool:
+        for source in sources:
+            tables = _inventoried(outside, source) if source.inventory else _listed_files(outside, source)
+            async for table in tables:
+                spool.add_files(table)
                 seen(len(table))
-        return _in_order(gathered.table())
+        return spool.sorted()
 
 
 async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
@@ -67,70 +67,20 @@ async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIte
         raise NotFound(error.message, hint="is it a folder? `lochan fs link URL REPO/PATH` links one file") from error
 
 
-class _Gathered:
-    def __init__(self) -> None:
-        self._tables: list[pa.Table] = []
-        self._count = 0
-        self._path = ""
-        self._writer: pa.ipc.RecordBatchFileWriter | None = None
-
-    def __enter__(self) -> "_Gathered":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """A mapped file needs no name."""
-        if self._writer is not None:
-            self._writer.close()
-        if self._path:
-            os.unlink(self._path)  # noqa: PTH108
-
-    def add(self, table: pa.Table) -> None:
-        if self._writer is not None:
-            self._writer.write_table(table)
-            return
-        self._tables.append(table)
-        self._count += len(table)
-        if self._count > _IN_MEMORY_MAX:
-            self._spill()
-
-    def table(self) -> pa.Table:
-        if self._writer is None:
-            return pa.concat_tables(self._tables)
-        self._writer.close()
-        self._writer = None
-        return pa.ipc.open_file(pa.memory_map(self._path)).read_all()
-
-    def _spill(self) -> None:
-        handle, self._path = mkstemp(prefix="lochan-import-", dir=place())
-        os.close(handle)
-        self._writer = pa.ipc.new_file(self._path, ENTRY_SCHEMA)
-        for table in self._tables:
-            self._writer.write_table(table)
-        self._tables.clear()
-
-
-def _in_order(entries: pa.Table) -> pa.Table:
-    """Each source is in order already. Only if the paths of two sources interleave is there anything to do."""
-    if _ascends(entries["path"]):
-        return entries
-    entries = entries.take(pc.sort_indices(entries["path"]))
-    if not _ascends(entries["path"]):
-        paths = entries["path"].combine_chunks()
-        twice = paths[1:].filter(pc.equal(paths[:-1], paths[1:]))[0].as_py()
-        raise Invalid(f"two files would become the object {twice!r}", hint="give the sources different prefixes")
-    return entries
-
-
-def _ascends(paths: pa.ChunkedArray) -> bool:
-    """Checks chunk by chunk: the whole column at once would be copied."""
-    last = b""
-    for chunk in paths.chunks:
-        if not len(chunk):
-            continue
-        if chunk[0].as_py().encode() <= last or not ascends(chunk):
-            return False
-        last = chunk[-1].as_py().encode()
-    return True
+async def _inventoried(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
+    """All of it is read and checked before the first table is passed on."""
+    at = await outside.place(source.url)
+    target = InventoryTarget(at.root, at.prefix, source.to)
+    with FileSpool() as spool:
+        for part in await inventory_parts(outside, source.inventory, target):
+            async for table in read_part(outside.find(part.root)[0], part, target):
+                spool.add_files(table)
+        files = spool.sorted()
+        await check_listed(at.store, at.root, files, every=source.verify)
+        if not files.count:
+            raise NotFound(f"{source.inventory} lists nothing under {source.url}", hint="is it of another prefix?")
+        for table in files.files_between():
+            yield table
 
 
 class ImportCounts(NamedTuple):
@@ -154,7 +104,7 @@ class ImportPlan(NamedTuple):
 
     why: str  # import, ingest
     sources: Sequence[ImportFolder]
-    files: pa.Table  # ENTRY_SCHEMA, in path order
+    files: FileList
     request: SubtreeRequest
 
 
@@ -166,15 +116,21 @@ class ImportOutcome(NamedTuple):
 async def for_import(
     repository: OpenRepository, sources: Sequence[ImportFolder], seen: Seen = lambda count: None
 ) -> ImportPlan:
-    prefix = common_prefix([source.to for source in sources])
-    return ImportPlan("import", sources, await _files(repository, sources, seen), SubtreeRequest(prefix))
+    return import_plan(sources, await _files(repository, sources, seen))
+
+
+def import_plan(sources: Sequence[ImportFolder], files: FileList) -> ImportPlan:
+    return ImportPlan("import", sources, files, SubtreeRequest(common_prefix([source.to for source in sources])))
 
 
 async def for_ingest(
     repository: OpenRepository, source: ImportFolder, *, keep_removed: bool = False, seen: Seen = lambda count: None
 ) -> ImportPlan:
     """A source without files is refused: it was more likely mistyped than emptied."""
-    files = await _files(repository, [source], seen)
+    return ingest_plan(source, await _files(repository, [source], seen), keep_removed=keep_removed)
+
+
+def ingest_plan(source: ImportFolder, files: FileList, *, keep_removed: bool) -> ImportPlan:
     return ImportPlan("ingest", [source], files, SubtreeRequest(source.to, same_file, not keep_removed))
 
 
@@ -206,8 +162,16 @@ async def bring_in(
         found = refs.branch(branch)
         head = refs.commit(found.head)
         base = await repository.tree(head)
-        changes, counts = await _changes(base, gathered)
-        tree = await repository.trees.apply(base, changes, mint)
+        counts, paths = ImportCounts(), opened.enter_context(_ChangedPaths())
+
+        async def changes() -> AsyncIterator[pa.Table]:
+            nonlocal counts
+            async for part in compare(base, gathered.files, gathered.request):
+                counts = counts.plus(part)
+                paths.add_paths(part.changes["path"])
+                yield part.changes
+
+        tree = await repository.trees.apply(base, changes(), mint)
         if tree.ref.id == base.ref.id:
             raise NothingToDo(f"branch {branch!r} has all of it already", hint="there is nothing to commit")
         fp("import.computed")
@@ -215,33 +179,59 @@ async def bring_in(
         event = Moved(
             branch, found.incarnation, found.head, commit.id, gathered.why, (commit,), read_at=mint, turn=turn
         )
-        return PreparedMove(event, await _test(repository, branch, changes["path"].combine_chunks()))
+        return PreparedMove(event, await _test(repository, branch, paths))
 
-    id: str = await land(repository, branch, prepare, actor=actor)
+    with ExitStack() as opened:
+        id: str = await land(repository, branch, prepare, actor=actor)
     fp("import.landed")
     return ImportOutcome(id, counts)
 
 
-async def _files(repository: OpenRepository, sources: Sequence[ImportFolder], seen: Seen) -> pa.Table:
+async def _files(repository: OpenRepository, sources: Sequence[ImportFolder], seen: Seen) -> FileList:
+    return await gather(outside_of(repository), sources, seen)
+
+
+def outside_of(repository: OpenRepository) -> OutsideFiles:
+    """Raises Invalid."""
     if repository.outside is None:
         raise Invalid(
             "files outside the lake cannot be reached from here",
             hint="this lake was opened without access to other stores",
         )
-    return await gather(repository.outside, sources, seen)
+    return repository.outside
 
 
-async def _changes(base: Tree, gathered: ImportPlan) -> tuple[pa.Table, ImportCounts]:
-    counts = ImportCounts()
-    tables = []
-    async for part in compare(base, gathered.files, gathered.request):
-        tables.append(part.changes)
-        counts = counts.plus(part)
-    return pa.concat_tables(tables) if tables else RUN_SCHEMA.empty_table(), counts
+class _ChangedPaths(MappedTables):
+    """The paths that an import changes, in order."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.schema([pa.field("path", pa.string(), nullable=False)]))
+
+    def add_paths(self, paths: pa.ChunkedArray) -> None:
+        for chunk in paths.chunks:
+            if len(chunk):
+                self.add(pa.record_batch([chunk], schema=self.schema))
 
 
-async def _test(repository: OpenRepository, branch: str, changed: pa.StringArray) -> PathTest:
-    test = PathTest(branch, changed)
+class _ManyPathsTest(PathTest):
+    """S5 for more paths than fit into memory."""
+
+    def __init__(self, branch: str, changed: Sequence[pa.StringArray]) -> None:
+        super().__init__(branch, pa.array([], pa.string()))
+        self._parts = [PathTest(branch, each) for each in changed]
+
+    async def look(self, view: View, layers: Layers) -> None:
+        await super().look(view, layers)
+        if not layers.empty:
+            for part in self._parts:
+                await part.look(view, layers)
+
+    def changes(self, path: str) -> bool:
+        return any(part.changes(path) for part in self._parts)
+
+
+async def _test(repository: OpenRepository, branch: str, changed: _ChangedPaths) -> PathTest:
+    test = _ManyPathsTest(branch, [batch.column("path") for batch in changed.batches()])
     refs, _ = await repository.refs()
     found = refs.branch(branch)
     await test.look(await repository.view_of(refs.commit(found.head), found.layers), found.layers)

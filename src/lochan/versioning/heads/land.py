@@ -61,11 +61,11 @@ class PathTest:
         fresh = layers.fresh_since(self._looked)
         if fresh.runs:
             raise LookAgain("more was staged meanwhile", hint="try again")
-        hit = sorted(change.path for change in fresh.changes if self._changes(change.path))
+        hit = sorted(change.path for change in fresh.changes if self.changes(change.path))
         if hit:
             raise self._in_the_way(hit, len(hit))
 
-    def _changes(self, path: str) -> bool:
+    def changes(self, path: str) -> bool:
         at = bisect_left(_Paths(self._changed), path.encode())
         return at < len(self._changed) and self._changed[at].as_py() == path
 

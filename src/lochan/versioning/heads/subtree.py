@@ -1,9 +1,11 @@
 """Compares a listing of files with a commit's tree: what would have to change for the tree to be the same.
 
-Both are in path order, so they are read side by side, one range of the tree at a time.
+Both are in path order, so they are read side by side, one range of the tree at a time. A range whose id says that it
+holds exactly the files of the listing is not opened: so a listing of millions in which little has changed costs little.
 """
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from os.path import commonprefix
 from typing import NamedTuple
 
@@ -12,12 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.formats.entry import RUN_SCHEMA
+from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.entry_table import EntryRows, as_batch
+from lochan.formats.range import content_id
 from lochan.tree.diff import ADDED, CHANGED, REMOVED
-from lochan.tree.rows import locate, same_content, taken
+from lochan.tree.rows import PathSpan, encoded, locate, same_content, span, taken
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
+from lochan.versioning.bodies.file_list import FileList
 
 Mask = npt.NDArray[np.bool_]
 Same = Callable[[pa.RecordBatch, pa.RecordBatch], Mask]  # row by row, of entries at the same paths
@@ -49,40 +53,79 @@ def common_prefix(prefixes: list[str]) -> str:
     return commonprefix(prefixes)  # noqa: RUF071 - letter by letter is intended
 
 
-async def compare(tree: Tree, files: pa.Table, request: SubtreeRequest) -> AsyncIterator[SubtreeChanges]:
-    """`files` is ENTRY_SCHEMA in path order. No part is empty."""
-    done = 0
-    paths = files["path"]
-    async for batch in tree.scan(request.prefix):
-        end = done + _count_to(paths.slice(done), EntryRows(batch).path(batch.num_rows - 1))
-        part = _part(batch, as_batch(files.slice(done, end - done)), request)
-        done = end
-        if len(part.changes):
-            yield part
-    for rest in files.slice(done).to_batches():
-        yield _added(pa.Table.from_batches([rest]))
-
-
-def _count_to(paths: pa.ChunkedArray, last: bytes) -> int:
-    """How many of the paths are not greater than `last`."""
-    count = 0
-    for chunk in paths.chunks:
-        if not len(chunk):
+async def compare(tree: Tree, files: FileList, request: SubtreeRequest) -> AsyncIterator[SubtreeChanges]:
+    """No part is empty. A range is not opened if the files say all of its content, or if nothing can change in it."""
+    within, done = span(request.prefix), ""
+    for number, ref in enumerate(tree.ranges):
+        if encoded(ref.max_path) < within.low:
             continue
-        if chunk[-1].as_py().encode() > last:
-            low, high = 0, len(chunk)
-            while low < high:
-                middle = (low + high) // 2
-                if chunk[middle].as_py().encode() <= last:
-                    low = middle + 1
-                else:
-                    high = middle
-            return count + low
-        count += len(chunk)
-    return count
+        if encoded(ref.min_path) >= within.high:
+            break
+        range = _OpenRange(tree, number, within)
+        ahead: pa.Table | None = None
+        async for piece in files.between(done, ref.max_path):
+            if ahead is not None:
+                part = await range.part(ahead, request)
+                if len(part.changes):
+                    yield part
+            ahead = piece
+        last = await range.rest(ahead, request)
+        if last is not None and len(last.changes):
+            yield last
+        done = ref.max_path
+    async for rest in files.between(done, None):
+        yield _added(rest)
+
+
+class _OpenRange:
+    """A range of the tree while files are compared with it. It is read when the first row of it is needed."""
+
+    def __init__(self, tree: Tree, number: int, within: PathSpan) -> None:
+        self._tree = tree
+        self._ref = tree.ranges[number]
+        self._number = number
+        self._within = within
+        self._rows: EntryRows | None = None
+        self._at = self._stop = 0  # rows that are compared, and where the prefix ends
+
+    async def part(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges:
+        """Files that others in the range follow."""
+        rows = await self._opened()
+        stop = min(rows.seek(encoded(files["path"][-1].as_py()) + b"\0", self._at), self._stop)
+        here = rows.batch.slice(self._at, stop - self._at)
+        self._at = stop
+        return _part(here, as_batch(files), request)
+
+    async def rest(self, files: pa.Table | None, request: SubtreeRequest) -> SubtreeChanges | None:
+        """The last files of the range, or none of them; and all its rows that are left."""
+        if files is None and not request.remove:
+            return None
+        if files is not None and self._rows is None and self._is_same(files):
+            return None
+        rows = await self._opened()
+        here = rows.batch.slice(self._at, self._stop - self._at)
+        there = as_batch(ENTRY_SCHEMA.empty_table() if files is None else files)
+        return _part(here, there, request) if here.num_rows or there.num_rows else None
+
+    def _is_same(self, files: pa.Table) -> bool:
+        """Whether the range holds exactly these files: its id tells that, without its file."""
+        ref = self._ref
+        inside = self._within.low <= encoded(ref.min_path) and encoded(ref.max_path) < self._within.high
+        return inside and len(files) == ref.count and content_id(files) == ref.id
+
+    async def _opened(self) -> EntryRows:
+        if self._rows is None:
+            async with aclosing(self._tree.batches([self._number])) as batches:
+                async for batch in batches:
+                    self._rows = EntryRows(batch)
+            assert self._rows is not None
+            self._at, self._stop = self._rows.seek(self._within.low), self._rows.seek(self._within.high)
+        return self._rows
 
 
 def _part(here: pa.RecordBatch, there: pa.RecordBatch, request: SubtreeRequest) -> SubtreeChanges:
+    if not here.num_rows:
+        return _added(pa.Table.from_batches([there]))
     at, found = locate(here.column("path"), there.column("path"))
     both = np.flatnonzero(found)
     same = request.same(taken(here, at[both]), taken(there, both))

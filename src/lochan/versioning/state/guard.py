@@ -1,12 +1,12 @@
-"""What is forbidden in a repository: protected branches, and read-only repositories."""
+"""What is forbidden in a repository: protected branches, read-only repositories, and deleted ones."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 import msgspec
 
-from lochan.errors import Invalid, Protected, ReadOnly
-from lochan.formats.repository_events import Protection, ProtectionSet, ReadOnlySet
+from lochan.errors import Conflict, Invalid, Protected, ReadOnly, Refused
+from lochan.formats.repository_events import Protection, ProtectionSet, ReadOnlySet, RepositoryReopened
 from lochan.journal.table import FoldTable, FoldTables
 
 STAGE = "stage"  # put, delete
@@ -22,12 +22,14 @@ class DumpedGuard(msgspec.Struct, frozen=True, array_like=True):
 
     rules: tuple[Protection, ...] = ()
     read_only: bool = False
+    closed: int = 0
 
 
 class Guard(FoldTables):
     def __init__(self) -> None:
         self._rules: FoldTable[str, tuple[Protection, ...]] = FoldTable()
         self._read_only: FoldTable[str, bool] = FoldTable()
+        self._closed: FoldTable[str, int] = FoldTable()
 
     @property
     def rules(self) -> tuple[Protection, ...]:
@@ -36,6 +38,15 @@ class Guard(FoldTables):
     @property
     def read_only(self) -> bool:
         return _ON in self._read_only
+
+    @property
+    def closed(self) -> int:
+        """The number of the record that closed the repository, because it is deleted; 0: it is open."""
+        return self._closed.get(_ON) or 0
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise Refused("this repository was deleted", hint="`lochan repo list --deleted` shows what can be restored")
 
     def check_writable(self) -> None:
         if self.read_only:
@@ -61,13 +72,24 @@ class Guard(FoldTables):
         else:
             self._read_only.drop(_ON)
 
+    def close(self, number: int) -> int:
+        self._closed.put(_ON, number)
+        return number
+
+    def reopen(self, event: RepositoryReopened) -> None:
+        if not self.closed or event.closed != self.closed:
+            raise Conflict("this repository is not closed by that record", hint="it was reopened already")
+        self._closed.drop(_ON)
+
     # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedGuard:
-        return DumpedGuard(self.rules, self.read_only)
+        return DumpedGuard(self.rules, self.read_only, self.closed)
 
     def load(self, dumped: DumpedGuard) -> None:
         self._rules.put(_ON, dumped.rules)
         self.set_read_only(ReadOnlySet(dumped.read_only))
+        if dumped.closed:
+            self.close(dumped.closed)
 
 
 def check_rules(rules: Iterable[Protection]) -> None:

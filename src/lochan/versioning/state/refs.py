@@ -25,6 +25,8 @@ from lochan.formats.repository_events import (
     Moved,
     Popped,
     ReadOnlySet,
+    RepositoryClosed,
+    RepositoryReopened,
     RunsStaged,
     Sealed,
     Staged,
@@ -107,10 +109,10 @@ _decoder = msgspec.msgpack.Decoder(DumpedRefs)
 
 
 _HANDLERS = HEAD_HANDLERS | STAGING_HANDLERS
-# Events that no reader sees, and the one that ends the state.
+# Events that no reader sees, and those that end the state.
 _WHILE_READ_ONLY = {
     *(ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, PlanBegun, Planned, PlanEnded, Expired, Aliased),
-    AliasTablesSet,
+    *(AliasTablesSet, RepositoryClosed, RepositoryReopened),
 }
 # Events that a pool does not have: only head moves add data objects to its branches (S5).
 _STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, WorkspaceOpened, UploadOpened}
@@ -122,6 +124,8 @@ class Refs(RefsState, StatePart):
 
     def apply(self, event: Any, at: EventPosition) -> Any:
         kind = type(event)
+        if kind is not RepositoryReopened and self.rules.closed_repositories_stay_closed():
+            self.guard.check_open()
         if kind not in _WHILE_READ_ONLY:
             self.guard.check_writable()
         if self.kind == POOL and _stages(event) and self.rules.pools_have_no_staging():

@@ -22,7 +22,9 @@ from lochan.formats.repository_events import (
     Popped,
     ProtectionSet,
     ReadOnlySet,
+    RepositoryClosed,
     RepositoryOpened,
+    RepositoryReopened,
     Sealed,
     StashDropped,
     Stashed,
@@ -268,4 +270,6 @@ HEAD_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], Any]]
     StashDropped: _stash_dropped,
     ProtectionSet: lambda refs, event, at: refs.guard.set_rules(event),
     ReadOnlySet: lambda refs, event, at: refs.guard.set_read_only(event),
+    RepositoryClosed: lambda refs, event, at: refs.guard.close(at.number),
+    RepositoryReopened: lambda refs, event, at: refs.guard.reopen(event),
 }

@@ -80,6 +80,10 @@ class RefsRules:
         """G4."""
         return True
 
+    def closed_repositories_stay_closed(self) -> bool:
+        """G9. A writer that had a repository open when it was deleted would add to it, perhaps after its files went."""
+        return True
+
     def aliases_need_their_tables(self) -> bool:
         """G7. Two makers that have read the same tables could alias two files to each other."""
         return True

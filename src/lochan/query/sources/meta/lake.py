@@ -1,10 +1,14 @@
-"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`."""
+"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`, `:usage`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Invalid
 from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools.keys import Instant
 from lochan.pools.settings import settings_of
@@ -16,6 +20,7 @@ from lochan.versioning.repositories import POOL, Repositories, Repository
 _POOL_FIELDS = ("name", "id", "keys", "nulls", "size_bytes", "times", "primary_key", "default_branch", "created")
 _REPOSITORY_FIELDS = ("name", "id", "kind", "default_branch", "created", "created_by", "metadata")
 _USER_FIELDS = ("name", "created", "created_by", "policies", "keys")
+_USAGE_FIELDS = ("time", "user", "operation", "repository", "ref", "path", "bytes", "status")
 _JOB_FIELDS = ("repository", "id", "kind", "branch", "path", "expires")
 
 
@@ -24,6 +29,8 @@ async def of_lake(catalog: Catalog, meta: str, time: int | None, permits: Permit
     if meta == "users":
         return MetaRows(_USER_FIELDS, await permits.shown_users(await catalog.user_rows(time)))
     found = await permits.shown(meta, await _repositories(catalog, time))
+    if meta == "usage":
+        return await _usage(catalog, found, time, permits)
     match meta:
         case "pools":
             return MetaRows(_POOL_FIELDS, [pool_row(each) for each in found if each.kind == POOL])
@@ -100,3 +107,31 @@ async def _jobs(catalog: Catalog, repository: Repository, time: int | None) -> l
         }
         for id, held in refs.collection.all_held()
     ]
+
+
+async def _usage(catalog: Catalog, found: Sequence[Repository], time: int | None, permits: Permits) -> MetaRows:
+    """Who may not read everything sees the rows of repositories whose events they may see, and of these the paths that
+    they may read. Repositories are known by the names that they have now."""
+    if time is not None:
+        raise Invalid("the usage log is read as it is now", hint="filter by time: where time < 2026-11-01")
+    table = await catalog.usage_rows()
+    if permits is not EVERYTHING:
+        parts = [table.schema.empty_table()]
+        for each in found:
+            rows = table.filter(pc.equal(table["repository"], each.name))
+            for ref in rows["ref"].unique().to_pylist() if len(rows) else ():
+                parts.append(await _readable(catalog, each, ref, rows.filter(pc.equal(rows["ref"], ref)), permits))
+        table = pa.concat_tables(parts).sort_by("time")
+    columns = {"bytes": pa.int64(), "status": pa.int64()}
+    for name, type in columns.items():
+        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(type))
+    return MetaRows(_USAGE_FIELDS, table=table) if len(table) else MetaRows(_USAGE_FIELDS)
+
+
+async def _readable(catalog: Catalog, found: Repository, ref: str, rows: pa.Table, permits: Permits) -> pa.Table:
+    repository = await catalog.open_repository(found.name)
+    try:
+        paths = rows["path"].combine_chunks()
+        return rows.filter(await permits.readable(repository, ref or found.default_branch, paths))
+    finally:
+        await repository.close()

@@ -1,0 +1,223 @@
+"""The usage log: who read or wrote what, and when, and for which spans of time the log is complete. On somebody's disk.
+
+    _lake/usage/<yyyy-mm-dd>/<hhmmss.microseconds>-<process>.parquet   rows of a process that runs for long
+    _lake/usage/<yyyy-mm-dd>/<hhmmss.microseconds>-<process>.json      a note: what one command is about to read
+    _lake/usage/<yyyy-mm-dd>/all-<generation>.parquet                  the files of a day in one, which it names
+    _lake/usage/open/<process>.json                                    a mark: the process may be reading at this moment
+    _lake/usage/gaps/<process>-<microseconds>.json                     a span of which rows are missing
+    _lake/usage/aged.json                                              up to when the log was deleted, by its age
+
+Rows are Parquet files of USAGE_SCHEMA. The head in their footer says which spans of its process a file covers: every
+use of that time is a row of this file or an earlier one. Files of older versions have no head, and cover nothing.
+"""
+
+import io
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from lochan.errors import Corrupt, FutureFormat
+from lochan.formats import json_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDER: Final = "_lake/usage"
+OPEN: Final = f"{FOLDER}/open"
+GAPS: Final = f"{FOLDER}/gaps"
+AGED: Final = f"{FOLDER}/aged.json"
+ROWS, NOTE, ALL = ".parquet", ".json", "all-"
+# Operations beside those of S3. A query has this name in a server's log too.
+READ, READ_FOLDER, COPIED, COPIED_FOLDER, QUERY, SCAN = (
+    "Read",
+    "ReadFolder",
+    "CopySource",
+    "CopyFolder",
+    "Query",
+    "Scan",
+)
+SERVER: Final = "server"  # the kind of a process that others read through
+VERSION = 1
+_HEAD = b"lochan.usage"
+_SECOND = 1_000_000
+_HINT = "reads of that time count as unknown; last-read rules wait until it is past"
+
+
+class UsageRow(msgspec.Struct, frozen=True, gc=False):
+    """One row. The columns of the files are these fields, in their order; texts and numbers alone, in no cycle."""
+
+    time: int  # microseconds since 1970
+    user: str
+    operation: str  # S3's name of it, or that of a verb; CopySource is the other end of a copy
+    repository: str
+    ref: str
+    path: str
+    bytes: int  # of the body that came or went
+    status: int
+
+
+class Cover(msgspec.Struct, frozen=True):
+    """A span of one process, in microseconds since 1970, by its own clock."""
+
+    process: str
+    kind: str  # server, python, spark, shell, cli
+    since: int
+    until: int
+    dropped: int = 0  # rows of the span that were lost: it covers nothing then
+
+
+class UsageHead(msgspec.Struct, frozen=True):
+    """As JSON in the footer; fields are only ever added."""
+
+    format: int = VERSION
+    covers: tuple[Cover, ...] = ()
+    replaces: tuple[str, ...] = ()  # names of files of the same day whose rows are in this one
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What a command is about to read, written before it reads."""
+
+    format: int
+    process: str
+    kind: str
+    rows: tuple[UsageRow, ...]
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A process that notes its uses from time to time is open. It renews the mark, and deletes it at its end."""
+
+    format: int
+    process: str
+    kind: str
+    since: int  # where the span begins that no file covers yet
+    until: int  # up to here every use is in a file
+    every_s: float  # how often the mark is renewed
+    noted: bool = True  # False: it does not note what it reads
+
+
+class Gap(msgspec.Struct, frozen=True):
+    format: int
+    process: str
+    since: int
+    until: int
+    why: str
+
+
+class AgedLog(msgspec.Struct, frozen=True):
+    format: int
+    until: str  # the first day that is still there, yyyy-mm-dd
+
+
+def day_of(micros: int) -> str:
+    return f"{datetime.fromtimestamp(micros / _SECOND, UTC):%Y-%m-%d}"
+
+
+def day_start(day: str) -> int:
+    """Raises ValueError for what is no day."""
+    return round(datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) * _SECOND
+
+
+def file_name(micros: int, process: str, suffix: str) -> str:
+    moment = datetime.fromtimestamp(micros / _SECOND, UTC)
+    return f"{FOLDER}/{moment:%Y-%m-%d}/{moment:%H%M%S.%f}-{process}{suffix}"
+
+
+def encode_json(value: msgspec.Struct) -> bytes:
+    return json_file.seal(value)
+
+
+def decode_note(data: bytes, name: str) -> Note:
+    """Raises Corrupt, FutureFormat."""
+    return _decoded(data, name, Note)
+
+
+def decode_mark(data: bytes, name: str) -> Mark:
+    return _decoded(data, name, Mark)
+
+
+def decode_gap(data: bytes, name: str) -> Gap:
+    return _decoded(data, name, Gap)
+
+
+def decode_aged(data: bytes) -> AgedLog:
+    return _decoded(data, AGED, AgedLog)
+
+
+def _decoded(data: bytes, name: str, type: type[json_file.T]) -> json_file.T:
+    found = json_file.unseal(data, name, _HINT)
+    if found.fields.get("format") not in (None, VERSION):
+        raise FutureFormat(f"{name} has format version {found.fields['format']}", hint="upgrade Lochan")
+    return json_file.convert(found, type, name, _HINT)
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+def schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field("time", pa.timestamp("us", "UTC"), nullable=False),
+            *(pa.field(name, pa.string(), nullable=False) for name in ("user", "operation")),
+            *(pa.field(name, pa.string(), nullable=False) for name in ("repository", "ref", "path")),
+            pa.field("bytes", pa.int64(), nullable=False),
+            pa.field("status", pa.int16(), nullable=False),
+        ]
+    )
+
+
+def as_table(rows: Sequence[UsageRow]) -> "pa.Table":
+    """Columns are given as they lie in memory: to look at a list, Arrow imports pandas where it is installed, which a
+    server has no other need of."""
+    import numpy as np
+    import pyarrow as pa
+
+    def texts(values: Sequence[str]) -> pa.Array:
+        joined = "".join(values)
+        lengths = map(len, values if joined.isascii() else map(str.encode, values))
+        ends = np.zeros(len(values) + 1, np.int32)
+        np.cumsum(np.fromiter(lengths, np.int32, len(values)), out=ends[1:])
+        data = pa.py_buffer(joined.encode())
+        return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), data])
+
+    def column(values: Sequence[Any], type: pa.DataType) -> pa.Array:
+        if pa.types.is_string(type):
+            return texts(values)
+        numbers = np.array(values, np.dtype(f"i{type.byte_width}"))
+        return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(numbers)])
+
+    columns = [column(list(map(attrgetter(field.name), rows)), field.type) for field in schema()]
+    return pa.Table.from_arrays(columns, schema=schema())
+
+
+def encode_rows(rows: Sequence[UsageRow], head: UsageHead | None = None) -> bytes:
+    """A full file takes some 20 ms, so a server does it in a thread."""
+    return encode_table(as_table(rows), head or UsageHead())
+
+
+def encode_table(table: "pa.Table", head: UsageHead) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata({_HEAD: msgspec.json.encode(head)}), sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+def decode_rows(data: bytes, name: str) -> tuple["pa.Table", UsageHead]:
+    """Raises Corrupt for a file that is damaged or cut short, FutureFormat."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(io.BytesIO(data))
+        table = file.read().select(schema().names).cast(schema())
+        text = (file.schema_arrow.metadata or {}).get(_HEAD)
+        head = msgspec.json.decode(text, type=UsageHead) if text else UsageHead()
+    except (pa.ArrowException, OSError, KeyError, ValueError, msgspec.MsgspecError) as error:
+        raise Corrupt(f"the usage file {name} cannot be read: {error}", hint=_HINT) from error
+    if head.format > VERSION:
+        raise FutureFormat(f"{name} has format version {head.format}", hint="upgrade Lochan")
+    return table, head

@@ -1,0 +1,150 @@
+"""An operation of the REST API: what it takes, what it answers, and the function that handles it.
+
+The table of operations is the only place that knows a path. The routes and the OpenAPI document are made from it, so
+neither can promise what the other does not do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lochan.api.lake import Lake
+from lochan.server.api.context import Api
+from lochan.server.api.errors import HttpError
+
+BODY_BYTES_MAX = 16 << 20  # of a JSON body; those of objects have no limit
+JSON = "application/json"
+_KEY = "idempotency-key"
+
+Query = TypeVar("Query", bound=msgspec.Struct)
+Body = TypeVar("Body")
+
+
+class NoQuery(msgspec.Struct, frozen=True):
+    """An operation without parameters in its query string."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestCall:
+    """One request, taken apart. `lake` checks the rights of the user."""
+
+    api: Api
+    request: Request
+    lake: Lake
+    query: Any  # the operation's `query`
+    body: Any  # the operation's `body`; None: it has none
+
+    def name(self, parameter: str) -> str:
+        """Of the path."""
+        value: str = self.request.path_params[parameter]
+        return value
+
+    @property
+    def key(self) -> str:
+        """The idempotency key; empty: there is none."""
+        return self.request.headers.get(_KEY, "")
+
+    @property
+    def user(self) -> str:
+        from lochan.server.api.context import CONTEXT, RequestContext
+
+        context: RequestContext = self.request.scope[CONTEXT]
+        return context.user
+
+
+Answer = msgspec.Struct | Response | str | dict[str, str] | list[Any] | None
+Handle = Callable[[RestCall], Awaitable[Answer]]
+
+
+class Operation(NamedTuple):
+    id: str  # as the published client calls it, in lower camel case
+    method: str
+    path: str  # below /api/v1
+    handle: Handle
+    query: type[msgspec.Struct]
+    body: Any  # the type of the JSON body; None: there is none, or the handler reads it
+    answers: Mapping[int, Any]  # the type of the body by status; None: no body
+    tag: str  # the resource, for the document
+    open: bool  # whether it needs no access key
+    media: str  # of a body that is not JSON
+
+    @property
+    def status(self) -> int:
+        """Of success."""
+        return min(self.answers)
+
+
+class Resource:
+    """The operations of one resource, in the order in which they are declared."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.operations: list[Operation] = []
+
+    def operation(
+        self,
+        method: str,
+        path: str,
+        answers: Mapping[int, Any],
+        *,
+        query: type[msgspec.Struct] = NoQuery,
+        body: Any = None,
+        media: str = "",
+        open: bool = False,
+    ) -> Callable[[Handle], Handle]:
+        """Declares the decorated function as the operation's handler; its name is the operation's id."""
+
+        def declare(handle: Handle) -> Handle:
+            first, *rest = handle.__name__.split("_")
+            id = first + "".join(word.capitalize() for word in rest)
+            self.operations.append(
+                Operation(id, method, path, handle, query, body, answers, self.tag, open, media or JSON)
+            )
+            return handle
+
+        return declare
+
+
+def parse_query(request: Request, kind: type[Query]) -> Query:
+    """Raises 400, which names the parameter. Unknown parameters are ignored, as clients send more than they must."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    given: dict[str, Any] = {}
+    for name in set(request.query_params.keys()) & fields.keys():
+        values = request.query_params.getlist(name)
+        several = getattr(fields[name].type, "__origin__", None) is tuple
+        given[name] = [value for each in values for value in each.split(",")] if several else values[-1]
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise HttpError(400, f"in the query string: {error}") from None
+
+
+async def parse_body(request: Request, kind: Any) -> Any:
+    """Raises 400, which names the field, 413 and 415."""
+    media = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if media != JSON:
+        raise HttpError(415, f"the body must be {JSON}, not {media}")
+    data = await read_body(request, BODY_BYTES_MAX)
+    try:
+        return msgspec.json.decode(data or b"{}", type=kind)
+    except msgspec.ValidationError as error:
+        raise HttpError(400, f"in the body: {error}") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise HttpError(400, f"the body is not valid JSON: {error}") from None
+
+
+async def read_body(request: Request, bytes_max: int) -> bytes:
+    """Raises 413."""
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > bytes_max:
+            raise HttpError(413, f"the body has more than {bytes_max:,} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,350 @@
+"""The values of requests and answers, with the names and types that the published client gives them.
+
+Times are in whole seconds since 1970. A field that a client may leave out has a default.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from lochan.api.object_results import Change, ObjectInfo
+from lochan.api.results import Commit, RepositoryInfo
+
+Texts = dict[str, str]
+
+
+class WireValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """What is sent. Unknown fields of what is received are ignored: newer clients know more of them."""
+
+
+class ErrorMessage(WireValue, frozen=True, kw_only=True):
+    message: str
+
+
+class Pagination(WireValue, frozen=True, kw_only=True):
+    has_more: bool
+    next_offset: str
+    results: int
+    max_per_page: int
+
+
+# --- repositories ----------------------------------------------------------------------------------------------------
+class RepositoryCreation(WireValue, frozen=True, kw_only=True):
+    name: str
+    storage_namespace: str = ""
+    storage_id: str = ""
+    default_branch: str = "main"
+    sample_data: bool = False
+    read_only: bool = False
+    metadata: Texts = {}
+
+
+class WireRepository(WireValue, frozen=True, kw_only=True):
+    id: str
+    creation_date: int
+    default_branch: str
+    storage_namespace: str
+    storage_id: str = ""
+    read_only: bool = False
+
+    @classmethod
+    def of(cls, found: RepositoryInfo, lake_url: str, read_only: bool = False) -> WireRepository:
+        return cls(
+            id=found.name,
+            creation_date=seconds(found.created),
+            default_branch=found.default_branch,
+            storage_namespace=f"{lake_url.rstrip('/')}/{found.id}",
+            read_only=read_only,
+        )
+
+
+class RepositoryList(WireValue, frozen=True, kw_only=True):
+    pagination: Pagination
+    results: list[WireRepository]
+
+
+class RepositoryMetadataSet(WireValue, frozen=True, kw_only=True):
+    metadata: Texts
+
+
+# --- refs ------------------------------------------------------------------------------------------------------------
+class WireRef(WireValue, frozen=True, kw_only=True):
+    id: str
+    commit_id: str
+
+
+class RefList(WireValue, frozen=True, kw_only=True):
+    pagination: Pagination
+    results: list[WireRef]
+
+
+class BranchCreation(WireValue, frozen=True, kw_only=True):
+    name: str
+    source: str
+    force: bool = False
+    hidden: bool = False
+
+
+class TagCreation(WireValue, frozen=True, kw_only=True):
+    id: str
+    ref: str
+    force: bool = False
+
+
+class ResetCreation(WireValue, frozen=True, kw_only=True):
+    type: Literal["object", "common_prefix", "reset"]
+    path: str = ""
+    force: bool = False
+
+
+class CommitOverrides(WireValue, frozen=True, kw_only=True):
+    message: str = ""
+    metadata: Texts = {}
+
+
+class RevertCreation(WireValue, frozen=True, kw_only=True):
+    ref: str
+    parent_number: int = 0
+    commit_overrides: CommitOverrides | None = None
+    force: bool = False
+    allow_empty: bool = False
+
+
+class CherryPickCreation(WireValue, frozen=True, kw_only=True):
+    ref: str
+    parent_number: int | None = None
+    commit_overrides: CommitOverrides | None = None
+    force: bool = False
+
+
+# --- commits ---------------------------------------------------------------------------------------------------------
+class CommitCreation(WireValue, frozen=True, kw_only=True):
+    message: str
+    metadata: Texts | None = None
+    date: int | None = None
+    allow_empty: bool = False
+    force: bool = False
+
+
+class WireCommit(WireValue, frozen=True, kw_only=True):
+    id: str
+    parents: tuple[str, ...]
+    committer: str
+    message: str
+    creation_date: int
+    meta_range_id: str
+    metadata: Texts
+    version: int = 1
+
+    @classmethod
+    def of(cls, commit: Commit) -> WireCommit:
+        return cls(
+            id=commit.id,
+            parents=commit.parents,
+            committer=commit.committer or commit.author,
+            message=commit.message,
+            creation_date=seconds(commit.date),
+            meta_range_id=commit.tree,
+            metadata=dict(commit.metadata),
+        )
+
+
+class CommitList(WireValue, frozen=True, kw_only=True):
+    pagination: Pagination
+    results: list[WireCommit]
+
+
+class WireDiff(WireValue, frozen=True, kw_only=True):
+    type: Literal["added", "removed", "changed", "conflict", "prefix_changed"]
+    path: str
+    path_type: Literal["common_prefix", "object"]
+    size_bytes: int = 0
+
+    @classmethod
+    def of(cls, change: Change) -> WireDiff:
+        side = change.right or change.left
+        size = 0 if side is None else side.size
+        return cls(type=change.kind, path=change.path, path_type="object", size_bytes=size)  # type: ignore[arg-type]
+
+
+class DiffList(WireValue, frozen=True, kw_only=True):
+    pagination: Pagination
+    results: list[WireDiff]
+
+
+class MergeRequest(WireValue, frozen=True, kw_only=True):
+    message: str = ""
+    metadata: Texts | None = None
+    strategy: Literal["", "dest-wins", "source-wins"] = ""
+    force: bool = False
+    allow_empty: bool = False
+    squash_merge: bool = False
+
+
+class MergeReference(WireValue, frozen=True, kw_only=True):
+    reference: str
+
+
+class MergeBaseResult(WireValue, frozen=True, kw_only=True):
+    source_commit_id: str
+    destination_commit_id: str
+    base_commit_id: str
+
+
+# --- objects ---------------------------------------------------------------------------------------------------------
+class ObjectStats(WireValue, frozen=True, kw_only=True):
+    path: str
+    path_type: Literal["common_prefix", "object"]
+    physical_address: str
+    checksum: str
+    mtime: int
+    size_bytes: int = 0
+    physical_address_expiry: int = 0
+    metadata: Texts = {}
+    content_type: str = ""
+
+    @classmethod
+    def of(cls, found: ObjectInfo, address: str, *, metadata: bool = True) -> ObjectStats:
+        """`checksum` is what the client compares versions by, so it is the ETag."""
+        return cls(
+            path=found.path,
+            path_type="object",
+            physical_address=address,
+            checksum=found.etag,
+            mtime=seconds(found.mtime),
+            size_bytes=found.size,
+            metadata=dict(found.metadata) if metadata else {},
+            content_type=found.content_type or "application/octet-stream",
+        )
+
+    @classmethod
+    def of_prefix(cls, prefix: str) -> ObjectStats:
+        return cls(path=prefix, path_type="common_prefix", physical_address="", checksum="", mtime=0)
+
+
+class ObjectStatsList(WireValue, frozen=True, kw_only=True):
+    pagination: Pagination
+    results: list[ObjectStats]
+
+
+class ObjectCopyCreation(WireValue, frozen=True, kw_only=True):
+    src_path: str
+    src_ref: str = ""
+    force: bool = False
+    shallow: bool = False
+
+
+class PathList(WireValue, frozen=True, kw_only=True):
+    paths: Annotated[list[str], msgspec.Meta(max_length=1_000)]
+
+
+class ObjectError(WireValue, frozen=True, kw_only=True):
+    status_code: int
+    message: str
+    path: str = ""
+
+
+class ObjectErrorList(WireValue, frozen=True, kw_only=True):
+    errors: list[ObjectError]
+
+
+class UnderlyingProperties(WireValue, frozen=True, kw_only=True):
+    storage_class: str | None = None
+
+
+class ObjectStageCreation(WireValue, frozen=True, kw_only=True):
+    physical_address: str
+    checksum: str
+    size_bytes: int
+    mtime: int | None = None
+    metadata: Texts | None = None
+    content_type: str | None = None
+    force: bool = False
+
+
+class UserMetadataUpdate(WireValue, frozen=True, kw_only=True):
+    set: Texts
+
+
+class StagingLocation(WireValue, frozen=True, kw_only=True):
+    physical_address: str = ""
+    presigned_url: str | None = None
+    presigned_url_expiry: int | None = None
+
+
+class StagingMetadata(WireValue, frozen=True, kw_only=True):
+    staging: StagingLocation
+    checksum: str
+    size_bytes: int
+    user_metadata: Texts | None = None
+    content_type: str | None = None
+    mtime: int | None = None
+    force: bool = False
+
+
+# --- imports ---------------------------------------------------------------------------------------------------------
+class ImportLocation(WireValue, frozen=True, kw_only=True):
+    type: Literal["common_prefix", "object"]
+    path: str
+    destination: str
+
+
+class ImportCreation(WireValue, frozen=True, kw_only=True):
+    paths: Annotated[list[ImportLocation], msgspec.Meta(min_length=1)]
+    commit: CommitCreation
+    force: bool = False
+
+
+class ImportCreationResponse(WireValue, frozen=True, kw_only=True):
+    id: str
+
+
+class ImportStatus(WireValue, frozen=True, kw_only=True, omit_defaults=True):
+    completed: bool
+    update_time: datetime
+    ingested_objects: int = 0
+    metarange_id: str | None = None
+    commit: WireCommit | None = None
+    error: ErrorMessage | None = None
+
+
+# --- the server and its user -----------------------------------------------------------------------------------------
+class VersionConfig(WireValue, frozen=True, kw_only=True):
+    version: str
+
+
+class StorageConfig(WireValue, frozen=True, kw_only=True):
+    blockstore_type: str
+    blockstore_namespace_example: str
+    blockstore_namespace_ValidityRegex: str
+    pre_sign_support: bool = False
+    pre_sign_support_ui: bool = False
+    import_support: bool = True
+    import_validity_regex: str = ".*"
+    default_namespace_prefix: str | None = None
+
+
+class ServerConfig(WireValue, frozen=True, kw_only=True):
+    version_config: VersionConfig
+    storage_config: StorageConfig
+    capabilities_config: dict[str, Any] = {}
+
+
+class WireUser(WireValue, frozen=True, kw_only=True):
+    id: str
+    creation_date: int = 0
+
+
+class CurrentUser(WireValue, frozen=True, kw_only=True):
+    user: WireUser
+
+
+class BranchProtectionRule(WireValue, frozen=True, kw_only=True):
+    pattern: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+def seconds(moment: datetime) -> int:
+    return int(moment.timestamp())

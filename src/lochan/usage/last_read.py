@@ -1,0 +1,132 @@
+"""What was read since a moment, and up to when reads may have gone unnoticed.
+
+"Unread since T" may be said only if every read since T would be in the log. Two ways of knowing that:
+
+    server   everybody reads through servers: a span counts only while some server covers it. A stopped server, like
+             rows that were dropped, counts as a read of everything
+    noted    somebody has declared that every reader notes its reads: everything since the declaration counts, except
+             for the gaps that readers have left
+
+docs/design/0011-last-read.md says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats import usage
+from lochan.formats.usage import COPIED_FOLDER, QUERY, READ_FOLDER, SCAN, Cover
+from lochan.usage.read import UsageData
+
+BY_SERVER, BY_NOTES = "server", "noted"
+READERS = (BY_SERVER, BY_NOTES)
+
+# Operations that read no object's bytes. Whatever is not among them counts as a read.
+NOT_READS = (
+    "AbortMultipartUpload",
+    "CompleteMultipartUpload",
+    "CopyObject",  # its source has a row of its own
+    "CreateBucket",
+    "CreateMultipartUpload",
+    "DeleteBucket",
+    "DeleteObject",
+    "DeleteObjects",
+    "GetBucketLocation",
+    "GetBucketVersioning",
+    "HeadBucket",
+    "HeadObject",
+    "ListBuckets",
+    "ListMultipartUploads",
+    "ListObjects",
+    "ListObjectsV2",
+    "ListParts",
+    "PostObject",
+    "PutObject",
+    "UploadPart",
+    "UploadPartCopy",
+)
+_FOLDERS = (READ_FOLDER, COPIED_FOLDER, SCAN)
+_WILD = r"[*?\[].*$"
+_FAILED = 400
+_LAG_US = 15 * 60 * 1_000_000  # how far the newest cover of a running server may lag behind
+
+
+class UnknownReads(NamedTuple):
+    """Up to this moment reads may have gone unnoticed."""
+
+    until: int  # microseconds since 1970
+    why: str
+
+
+class ReadPaths(NamedTuple):
+    """What was read, at whatever ref of a repository."""
+
+    paths: pa.Array  # single objects
+    prefixes: tuple[str, ...]  # everything that begins like one of these
+
+    def read(self, paths: pa.StringArray) -> npt.NDArray[np.bool_]:
+        """Which of these paths were read."""
+        found: npt.NDArray[np.bool_] = pc.is_in(paths, self.paths).to_numpy(zero_copy_only=False)
+        for prefix in self.prefixes:
+            found = found | pc.starts_with(paths, prefix).to_numpy(zero_copy_only=False)
+        return found
+
+
+def unknown_until(found: UsageData, since: int, now: int, *, readers: str, declared: int) -> UnknownReads | None:
+    """The last moment since then at which a read may have gone unnoticed. None: all of them were noted. `declared` is
+    when it was said that every reader notes its reads."""
+    reasons = [UnknownReads(min(gap.until, now), gap.why) for gap in found.gaps if gap.until >= since]
+    if found.first_day and usage.day_start(found.first_day) > since:
+        reasons.append(
+            UnknownReads(usage.day_start(found.first_day), "the usage log was deleted before that by its age")
+        )
+    if readers == BY_SERVER:
+        reasons += _holes(found.covers, since, now)
+    elif declared > since:
+        reasons.append(UnknownReads(declared, "only since then every reader is declared to note its reads"))
+    return max(reasons, default=None)
+
+
+def read_since(rows: pa.Table, repositories: Collection[str], since: int) -> ReadPaths:
+    """`repositories` are the names that one repository had since then."""
+    moment = pa.scalar(since, pa.int64())
+    wanted = pc.and_kleene(
+        pc.is_in(rows["repository"], pa.array(sorted(repositories), pa.string())),
+        pc.greater_equal(rows["time"].cast(pa.int64()), moment),
+    )
+    wanted = pc.and_kleene(wanted, pc.less(rows["status"], _FAILED))
+    wanted = pc.and_kleene(wanted, pc.invert(pc.is_in(rows["operation"], pa.array(NOT_READS))))
+    rows = rows.filter(wanted).select(["operation", "path"])
+    rows = rows.group_by(["operation", "path"]).aggregate([])
+    is_query = pc.equal(rows["operation"], QUERY)
+    is_folder = pc.is_in(rows["operation"], pa.array(_FOLDERS))
+    fronts = pc.replace_substring_regex(rows["path"], _WILD, "")
+    is_glob = pc.and_(is_query, pc.or_(pc.not_equal(fronts, rows["path"]), pc.equal(rows["path"], "")))
+    prefixes = [*fronts.filter(is_glob).to_pylist(), *rows["path"].filter(is_folder).to_pylist()]
+    single = rows["path"].filter(pc.invert(pc.or_(is_glob, is_folder)))
+    return ReadPaths(single.unique() if len(single) else pa.array([], pa.string()), _shortest(prefixes))
+
+
+def _shortest(prefixes: Iterable[str]) -> tuple[str, ...]:
+    """Without those that another covers."""
+    kept: list[str] = []
+    for each in sorted(set(prefixes)):
+        if not kept or not each.startswith(kept[-1]):
+            kept.append(each)
+    return tuple(kept)
+
+
+def _holes(covers: Iterable[Cover], since: int, now: int) -> Iterator[UnknownReads]:
+    at = since
+    for each in sorted((each for each in covers if each.kind == usage.SERVER), key=lambda each: each.since):
+        if each.since > at:
+            yield UnknownReads(min(each.since, now), "no server was running, or it noted nothing")
+        at = max(at, each.until)
+    if at < now - _LAG_US:
+        yield UnknownReads(now, "no server is running, or it notes nothing")

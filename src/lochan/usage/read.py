@@ -1,0 +1,218 @@
+"""The usage log as one table, with the spans that it covers and its gaps.
+
+Times are those of the processes' own clocks, corrected by the store's: a file cannot have been written before its last
+row, so a clock that is behind the stamp of its file is set forward by the difference. A clock that is ahead claims no
+cover for a time that the store has not seen.
+
+A file that cannot be read is a gap: of its day, up to the moment it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import LochanError, NotFound
+from lochan.formats import usage
+from lochan.formats.usage import Cover, Gap, UsageRow
+from lochan.store.protocol import Stat, Store
+
+DAY_US = 86_400_000_000
+_SECOND = 1_000_000
+_SKEW_US = 5 * _SECOND  # stamps are whole seconds on some stores, and a put takes a while
+_SILENT_RENEWALS = 3  # so many renewals of a mark may be late before its process counts as silent
+_PATIENCE_US = DAY_US  # a silent process counts as reading for so long
+
+
+class UsageData(NamedTuple):
+    rows: pa.Table  # in no order; times are corrected
+    covers: tuple[Cover, ...]  # what they say of themselves, with nothing dropped
+    gaps: tuple[Gap, ...]
+    first_day: str  # yyyy-mm-dd: days before it were deleted; empty: none were
+
+
+class DayFiles(NamedTuple):
+    """The files of one day that count, without those that another replaces."""
+
+    rows: list[Stat]
+    notes: list[Stat]
+    replaced: list[Stat]
+    generation: int  # of the file that holds the whole day; 0: there is none
+
+
+class FileRows(NamedTuple):
+    table: pa.Table
+    covers: tuple[Cover, ...]
+
+
+async def read_usage(store: Store, since: int, now: int) -> UsageData:
+    """Everything from that moment on, in microseconds since 1970; `now` by the store's clock."""
+    tables = [usage.schema().empty_table()]
+    covers: list[Cover] = []
+    gaps: list[Gap] = []
+    for day, stats in sorted((await list_days(store)).items()):
+        if not _is_wanted(day, stats, since):
+            continue
+        files, damaged = await day_files(store, day, stats)
+        gaps += damaged
+        for stat in (*files.rows, *files.notes):
+            try:
+                found = await read_file(store, stat)
+            except LochanError as error:
+                gaps.append(unreadable(day, stat, error))
+                continue
+            tables.append(found.table)
+            covers += found.covers
+    lost = [each for each in covers if each.dropped]
+    gaps += [Gap(usage.VERSION, each.process, each.since, each.until, "rows were dropped") for each in lost]
+    marks = [each async for each in _marks(store, now)]
+    first = await aged_until(store)
+    return UsageData(
+        pa.concat_tables(tables),
+        (*(each for each in covers if not each.dropped), *(each for each in marks if isinstance(each, Cover))),
+        (*gaps, *(each for each in marks if isinstance(each, Gap)), *[each async for each in _gap_files(store)]),
+        first,
+    )
+
+
+def _is_wanted(day: str, stats: Sequence[Stat], since: int) -> bool:
+    """A row may come a day late; and a process whose clock is behind files its rows under a day that is long past."""
+    written = max(round(stat.modified * _SECOND) for stat in stats)
+    return max(usage.day_start(day) + 2 * DAY_US, written) >= since
+
+
+async def read_rows(store: Store) -> pa.Table:
+    """All rows that can be read, oldest first."""
+    return (await read_usage(store, 0, 0)).rows.sort_by("time")
+
+
+async def list_days(store: Store) -> dict[str, list[Stat]]:
+    days: dict[str, list[Stat]] = {}
+    async for stat in store.list(f"{usage.FOLDER}/"):
+        day = stat.path[len(usage.FOLDER) + 1 :].partition("/")[0]
+        try:
+            usage.day_start(day)
+        except ValueError:
+            continue  # marks and gaps
+        days.setdefault(day, []).append(stat)
+    return days
+
+
+async def day_files(store: Store, day: str, stats: Sequence[Stat]) -> tuple[DayFiles, list[Gap]]:
+    """The newest file of the whole day names all that it replaces. One that is damaged is a gap, and whatever is left
+    of the files before it counts."""
+    gaps: list[Gap] = []
+    whole = sorted(each for each in stats if _name(each).startswith(usage.ALL))
+    replaced: set[str] = set()
+    current: list[Stat] = []
+    generation = max((generation_of(each) for each in whole), default=0)
+    for each in reversed(whole):
+        if _name(each) in replaced:
+            continue
+        try:
+            _, head = usage.decode_rows(await store.get(each.path), each.path)
+        except NotFound:
+            continue
+        except LochanError as error:
+            gaps.append(unreadable(day, each, error))
+            continue
+        replaced.update(head.replaces)
+        current.append(each)
+    rest = [each for each in stats if not _name(each).startswith(usage.ALL) and _name(each) not in replaced]
+    rows = [each for each in rest if each.path.endswith(usage.ROWS)]
+    notes = [each for each in rest if each.path.endswith(usage.NOTE)]
+    gone = [each for each in stats if _name(each) in replaced]
+    return DayFiles([*current, *rows], notes, gone, generation), gaps
+
+
+def generation_of(stat: Stat) -> int:
+    digits = _name(stat).removeprefix(usage.ALL).removesuffix(usage.ROWS)
+    return int(digits) if digits.isdecimal() else 0
+
+
+async def read_file(store: Store, stat: Stat) -> FileRows:
+    """Raises NotFound, Corrupt."""
+    data = await store.get(stat.path)
+    if stat.path.endswith(usage.NOTE):
+        note = usage.decode_note(data, stat.path)
+        return FileRows(_corrected(usage.as_table(note.rows), _last(note.rows), stat), ())
+    table, head = usage.decode_rows(data, stat.path)
+    if _name(stat).startswith(usage.ALL):
+        return FileRows(table, head.covers)
+    until = max((each.until for each in head.covers), default=0) or _newest(table)
+    return FileRows(_corrected(table, until, stat), tuple(_clipped(each, stat) for each in head.covers))
+
+
+def unreadable(day: str, stat: Stat, error: Exception) -> Gap:
+    until = max(usage.day_start(day) + DAY_US, round(stat.modified * _SECOND))
+    why = f"{stat.path} cannot be read" if not isinstance(error, NotFound) else f"{stat.path} is gone"
+    return Gap(usage.VERSION, "", usage.day_start(day), until, why)
+
+
+async def aged_until(store: Store) -> str:
+    try:
+        return usage.decode_aged(await store.get(usage.AGED)).until
+    except NotFound:
+        return ""
+
+
+def _name(stat: Stat) -> str:
+    return stat.path.rpartition("/")[2]
+
+
+def _last(rows: Iterable[UsageRow]) -> int:
+    return max((row.time for row in rows), default=0)
+
+
+def _newest(table: pa.Table) -> int:
+    return pc.max(table["time"].cast(pa.int64())).as_py() or 0 if len(table) else 0
+
+
+def _corrected(table: pa.Table, until: int, stat: Stat) -> pa.Table:
+    """Rows of a process whose clock is behind the store's get the difference added."""
+    behind = round(stat.modified * _SECOND) - until
+    if behind <= _SKEW_US or not len(table):
+        return table
+    times = pc.add(table["time"].cast(pa.int64()), behind).cast(pa.timestamp("us", "UTC"))
+    return table.set_column(0, table.schema.field("time"), times)
+
+
+def _clipped(cover: Cover, stat: Stat) -> Cover:
+    until = min(cover.until, round(stat.modified * _SECOND) + _SKEW_US)
+    return Cover(cover.process, cover.kind, cover.since, max(until, cover.since), cover.dropped)
+
+
+async def _marks(store: Store, now: int) -> AsyncIterator[Cover | Gap]:
+    async for stat in store.list(f"{usage.OPEN}/"):
+        written = round(stat.modified * _SECOND)
+        try:
+            mark = usage.decode_mark(await store.get(stat.path), stat.path)
+        except NotFound:
+            continue  # it has ended meanwhile
+        except LochanError:
+            yield Gap(usage.VERSION, "", written - DAY_US, written + _PATIENCE_US, f"{stat.path} cannot be read")
+            continue
+        silent = now - written > round(mark.every_s * _SILENT_RENEWALS * _SECOND) + 60 * _SECOND
+        if not mark.noted:
+            until = min(now, written + _PATIENCE_US)
+            yield Gap(usage.VERSION, mark.process, mark.since, until, f"process {mark.process} does not note its reads")
+            continue
+        yield _clipped(Cover(mark.process, mark.kind, mark.since, mark.until), stat)
+        if silent:
+            why = f"process {mark.process} ({mark.kind}) has ended without its last rows, or is silent"
+            yield Gap(usage.VERSION, mark.process, mark.until, min(now, written + _PATIENCE_US), why)
+
+
+async def _gap_files(store: Store) -> AsyncIterator[Gap]:
+    async for stat in store.list(f"{usage.GAPS}/"):
+        written = round(stat.modified * _SECOND)
+        try:
+            found = usage.decode_gap(await store.get(stat.path), stat.path)
+        except LochanError:
+            yield Gap(usage.VERSION, "", written - DAY_US, written, f"{stat.path} cannot be read")
+            continue
+        behind = max(0, written - found.until)  # the span's end is when it was written, by whatever clock
+        yield Gap(usage.VERSION, found.process, found.since, found.until + behind, found.why)

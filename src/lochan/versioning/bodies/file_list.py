@@ -1,0 +1,250 @@
+"""A list of files outside the lake, in path order, however many there are. Tables of it come in any order; each is
+sorted, and what does not fit into memory lies in one mapped file on this machine.
+
+    table 1   ··a··d··|·····g··      asked for a span of paths, it gives the rows of all tables there, a piece at a
+    table 2   ···c····|e··f····      time: of each table these lie side by side, so nothing else is read
+
+The list has five columns. The other columns of an entry say nothing of a file outside, and are added to a piece when it
+is asked for.
+"""
+
+import os
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import accumulate
+from tempfile import mkstemp
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Invalid
+from lochan.formats.entry import ENTRY_SCHEMA
+from lochan.formats.run import ascends
+from lochan.store.scratch import place
+
+# What a listing or an inventory tells of a file. `address` is its URL, `mtime` is microseconds since 1970.
+LIST_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("address", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("etag", pa.string(), nullable=False),
+        pa.field("mtime", pa.int64(), nullable=False),
+    ]
+)
+PIECE = 1 << 16  # rows that are given at once: 20 MB as entries
+
+IN_MEMORY_MAX = 100_000  # rows; 15 MB
+_MD5 = "^[0-9a-f]{32}$"
+_BLOCKS = ENTRY_SCHEMA.field("blocks").type
+_EMPTY = ("checksums", "parts", "headers", "metadata")
+
+
+class FileList(Protocol):
+    """Files in path order."""
+
+    @property
+    def count(self) -> int: ...
+
+    def between(self, after: str, upto: str | None) -> AsyncIterator[pa.Table]:
+        """The entries (ENTRY_SCHEMA) whose path is greater than `after` and not greater than `upto` (None: all), in
+        pieces of at most `PIECE` rows, none empty. Raises Invalid for two files at one path."""
+
+
+def as_entries(files: pa.Table) -> pa.Table:
+    """REQUIRES: LIST_SCHEMA. The SHA-256 is not known. With some kinds of encryption an ETag looks like an MD5 but is
+    none; it still changes with the content."""
+    files = files.combine_chunks()
+    count = len(files)
+    path, address, sizes, etags, mtimes = (_one(files, name) for name in LIST_SCHEMA.names)
+    spans = pa.StructArray.from_arrays(
+        [address, _repeated(0, count, pa.int64()), sizes, _repeated(b"", count, pa.binary())],
+        fields=list(_BLOCKS.value_type),
+    )
+    columns = {
+        "path": path,
+        "blocks": pa.ListArray.from_arrays(pa.array(np.arange(count + 1), pa.int32()), spans, type=_BLOCKS),
+        "size": sizes,
+        "checksum": pc.if_else(pc.match_substring_regex(etags, _MD5), etags, ""),
+        "etag": etags,
+        "mtime": mtimes,
+        "content_type": _repeated("", count, pa.string()),
+    }
+    nothing = {name: _repeated([], count, ENTRY_SCHEMA.field(name).type) for name in _EMPTY}
+    return pa.table({**columns, **nothing}).select(ENTRY_SCHEMA.names).cast(ENTRY_SCHEMA)
+
+
+def _one(table: pa.Table, name: str) -> pa.Array:
+    column = table[name]
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _repeated(value: object, count: int, type: pa.DataType) -> pa.Array:
+    return pa.repeat(pa.scalar(value, type), count)
+
+
+class MappedTables:
+    """Tables that are written once and read at will: in memory while they are few, then in a mapped file, which needs
+    no name. Is closed by whoever makes it; tables that were taken from it stay."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._batches: list[pa.RecordBatch] = []
+        self._writer: pa.ipc.RecordBatchFileWriter | None = None
+        self._path = ""
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        if self._path:
+            os.unlink(self._path)  # noqa: PTH108
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.count += batch.num_rows
+        if self._writer is None and self.count > IN_MEMORY_MAX:
+            self._spill()
+        if self._writer is None:
+            self._batches.append(batch)
+        else:
+            self._writer.write_batch(batch)
+
+    def batches(self) -> list[pa.RecordBatch]:
+        """All of them, in the order in which they were added. Nothing can be added any more."""
+        if self._writer is None:
+            return self._batches
+        self._writer.close()
+        self._writer = None
+        file = pa.ipc.open_file(pa.memory_map(self._path))
+        return [file.get_batch(number) for number in range(file.num_record_batches)]
+
+    def _spill(self) -> None:
+        handle, self._path = mkstemp(prefix="lochan-import-", dir=place())
+        os.close(handle)
+        self._writer = pa.ipc.new_file(self._path, self.schema)
+        for batch in self._batches:
+            self._writer.write_batch(batch)
+        self._batches = []
+
+
+class FileSpool(MappedTables):
+    """Gathers tables of LIST_SCHEMA in any order."""
+
+    def __init__(self) -> None:
+        super().__init__(LIST_SCHEMA)
+
+    def add_files(self, files: pa.Table) -> None:
+        """Raises Invalid for two files at one path."""
+        for start in range(0, len(files), PIECE):
+            self.add(_in_order(files.slice(start, PIECE)))
+
+    def sorted(self) -> "SortedFiles":
+        return SortedFiles(self.batches())
+
+
+class SortedFiles:
+    """A `FileList` of batches that are each in path order."""
+
+    def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
+        filled = [_Sorted(batch) for batch in batches if batch.num_rows]
+        self._batches = sorted(filled, key=lambda each: each.first)
+        self._reach = list(accumulate((each.last for each in self._batches), max))
+        self.count = sum(each.count for each in filled)
+
+    async def between(self, after: str, upto: str | None) -> AsyncIterator[pa.Table]:
+        for files in self.files_between(after, upto):
+            yield as_entries(files)
+
+    def files_between(self, after: str = "", upto: str | None = None) -> Iterator[pa.Table]:
+        """The same with the columns of LIST_SCHEMA alone."""
+        low, high = after.encode(), None if upto is None else upto.encode()
+        first = bisect_right(self._reach, low)  # no batch before it has a greater path
+        found = []
+        for batch in self._batches[first:]:
+            if high is not None and batch.first > high:
+                break
+            slice = _Slice(batch, batch.behind(low), batch.count if high is None else batch.behind(high))
+            if slice.rows:
+                found.append(slice)
+        return _pieces(found)
+
+
+class _Sorted:
+    """One batch."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self.count = batch.num_rows
+        self.first, self.last = self.path(0), self.path(self.count - 1)
+
+    def path(self, row: int) -> bytes:
+        found: str = self.batch.column("path")[row].as_py()
+        return found.encode()
+
+    def behind(self, path: bytes) -> int:
+        """How many rows have a path that is not greater."""
+        low, high = 0, self.count
+        while low < high:
+            middle = (low + high) // 2
+            if self.path(middle) <= path:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+class _Slice(NamedTuple):
+    of: _Sorted
+    start: int
+    stop: int
+
+    @property
+    def rows(self) -> int:
+        return self.stop - self.start
+
+    def split(self, path: bytes) -> tuple["_Slice", "_Slice"]:
+        at = min(max(self.of.behind(path), self.start), self.stop)
+        return self._replace(stop=at), self._replace(start=at)
+
+
+def _pieces(slices: list[_Slice]) -> Iterator[pa.Table]:
+    """In path order. Slices that hold too much are split at a path in the middle of the longest."""
+    waiting = [slices] if slices else []
+    while waiting:
+        slices = waiting.pop()
+        if sum(each.rows for each in slices) <= PIECE:
+            yield _merged(slices)
+            continue
+        longest = max(slices, key=lambda each: each.rows)
+        middle = longest.of.path((longest.start + longest.stop - 1) // 2)
+        parts = [each.split(middle) for each in slices]
+        waiting.append([right for _, right in parts if right.rows])
+        waiting.append([left for left, _ in parts if left.rows])
+
+
+def _merged(slices: list[_Slice]) -> pa.Table:
+    ordered = sorted(slices, key=lambda each: each.of.path(each.start))
+    table = pa.Table.from_batches([each.of.batch.slice(each.start, each.rows) for each in ordered], LIST_SCHEMA)
+    return pa.Table.from_batches([_in_order(table)]) if len(slices) > 1 else table
+
+
+def _in_order(files: pa.Table) -> pa.RecordBatch:
+    """Raises Invalid."""
+    batch = files.combine_chunks().to_batches()[0]
+    paths = batch.column("path")
+    if ascends(paths):
+        return batch
+    batch = batch.take(pc.sort_indices(paths))
+    paths = batch.column("path")
+    if not ascends(paths):
+        twice = paths[1:].filter(pc.equal(paths[:-1], paths[1:]))[0].as_py()
+        raise Invalid(
+            f"two files would become the object {twice!r}",
+            hint="give the sources different prefixes; an inventory lists each file once",
+        )
+    return batch

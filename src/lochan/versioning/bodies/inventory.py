@@ -1,0 +1,226 @@
+"""Reads inventories of files outside the lake (`formats/inventory.py`), and checks what can be checked: the manifest
+and its parts by their MD5s, keys by the place that is imported, and sizes and ETags of a sample, or of all, by asking
+the store.
+
+    manifest ──▶ parts ──▶ one after the other, or each by a task of Spark: fetched, checked, read ──▶ LIST_SCHEMA
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.concurrency import map_concurrently
+from lochan.errors import Invalid, NotFound, Refused
+from lochan.formats import inventory, lake_file
+from lochan.formats.inventory import PartFormat
+from lochan.store.protocol import Store
+from lochan.store.scratch import place
+from lochan.versioning.bodies.file_list import LIST_SCHEMA, SortedFiles
+from lochan.versioning.bodies.outside_files import OutsideFiles, check_names_and_paths, plain_etag, url_of
+
+SAMPLE = 64  # files that are asked for, unless all are
+_HEAD_BYTES = 16
+_AT_ONCE = 32
+_PIECE_BYTES = 8 << 20
+
+
+class InventoryPart(NamedTuple):
+    """A file that lists files, as a value that any machine can read."""
+
+    root: str  # of its store
+    path: str
+    format: PartFormat
+    size: int = -1  # -1: nothing tells
+    md5: str = ""
+
+    @property
+    def what(self) -> str:
+        return url_of(self.root, self.path)
+
+
+class InventoryTarget(NamedTuple):
+    """What is imported of an inventory."""
+
+    root: str  # a bucket's URL, or `file:///`
+    prefix: str  # what the names of its files begin with; others are left out
+    to: str  # what their paths begin with instead
+
+
+async def inventory_parts(outside: OutsideFiles, url: str, target: InventoryTarget) -> list[InventoryPart]:
+    """Of the manifest, or the plain list, at this URL. Raises NotFound, Invalid, Refused."""
+    store, path = outside.file(url)
+    root = _root(url, path)
+    if path.rpartition("/")[2].startswith("manifest") and path.endswith(".json"):
+        return await _of_manifest(outside, store, path, url, target)
+    head = await store.get_range(path, 0, min(_HEAD_BYTES, (await store.head(path)).size))
+    return [InventoryPart(root, path, inventory.plain_format(url, head))]
+
+
+async def _of_manifest(
+    outside: OutsideFiles, store: Store, path: str, what: str, target: InventoryTarget
+) -> list[InventoryPart]:
+    """`what` is its URL."""
+    data = await store.get(path)
+    with suppress(NotFound):
+        stated = (await store.get(f"{path.removesuffix('.json')}.checksum")).decode(errors="replace").strip()
+        if stated.lower() != hashlib.md5(data, usedforsecurity=False).hexdigest():
+            raise Invalid(f"{what} does not have the MD5 that manifest.checksum states", hint=_DAMAGED)
+    found = inventory.parse_manifest(data, what)
+    if target.root.partition("://")[2] != found.source_bucket:
+        raise Invalid(
+            f"{what} is an inventory of the bucket {found.source_bucket!r}, not of {target.root}",
+            hint="import from the bucket that the inventory lists",
+        )
+    form = inventory.part_format(found)
+    parts = []
+    for file in found.files:
+        url = _part_url(what, path, file.key, found.bucket)
+        _, found_path = outside.file(url)
+        parts.append(InventoryPart(_root(url, found_path), found_path, form, file.size, file.md5.lower()))
+    return parts
+
+
+def _part_url(manifest: str, path: str, key: str, bucket: str) -> str:
+    """In the manifest's bucket by its key; of a manifest that was copied to a disk, beside it."""
+    scheme = manifest.partition("://")[0]
+    if scheme != "file":
+        return f"{scheme}://{bucket}/{key}"
+    folder = Path("/", path).parent
+    for found in (folder / key, folder / Path(key).name, folder.parent / "data" / Path(key).name):
+        if found.is_file() and ".." not in Path(key).parts:
+            return f"file://{str(found).replace('%', '%25')}"
+    return f"file://{str(folder / Path(key).name).replace('%', '%25')}"
+
+
+def _root(url: str, path: str) -> str:
+    return "file:///" if url.startswith("file:") else url[: len(url) - len(path)].rstrip("/")
+
+
+async def read_part(store: Store, part: InventoryPart, target: InventoryTarget) -> AsyncIterator[pa.Table]:
+    """The files that a part lists, as tables of LIST_SCHEMA in no order. The part is fetched and checked before its
+    first row is believed. Raises Invalid, NotFound, Refused."""
+    with TemporaryDirectory(prefix="lochan-inventory-", dir=place()) as folder:
+        file = Path(folder, "part")
+        await _fetch(store, part, file)
+        for table in _listed(file, part, target):
+            if len(table):
+                yield table
+
+
+async def _fetch(store: Store, part: InventoryPart, file: Path) -> None:
+    digest, size = hashlib.md5(usedforsecurity=False), 0
+    with file.open("wb") as out:
+        try:
+            async for piece in store.get_stream(part.path):
+                digest.update(piece)
+                size += len(piece)
+                out.write(piece)
+        except NotFound as error:
+            raise NotFound(f"the inventory's part {part.what} is missing", hint=_DAMAGED) from error
+    if part.size >= 0 and size != part.size:
+        raise Invalid(f"{part.what} has {size} bytes, its manifest says {part.size}", hint=_DAMAGED)
+    if part.md5 and digest.hexdigest() != part.md5:
+        raise Invalid(f"{part.what} does not have the MD5 that its manifest states", hint=_DAMAGED)
+
+
+def _listed(file: Path, part: InventoryPart, target: InventoryTarget) -> Iterator[pa.Table]:
+    def open_part() -> pa.NativeFile:
+        return pa.memory_map(str(file)) if file.stat().st_size else pa.BufferReader(b"")
+
+    for table in inventory.files_in(open_part, part.format, part.what):
+        yield list_table(table.combine_chunks(), target, part.what)
+
+
+def list_table(found: pa.Table, target: InventoryTarget, what: str) -> pa.Table:
+    """Rows of PART_SCHEMA as LIST_SCHEMA: those of the target, without markers of folders. Raises Invalid for keys of
+    another bucket, and for names that cannot be stored; Refused for files of a lake."""
+    names = _names(found, target, what)
+    kept = pc.starts_with(names, target.prefix)
+    is_marker = pc.and_(pc.ends_with(names, "/"), pc.equal(found["size"], 0))
+    kept = pc.and_(kept, pc.invert(is_marker))
+    names, found = names.filter(kept), found.filter(kept)
+    names = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+    if not len(names):
+        return LIST_SCHEMA.empty_table()
+    paths = pc.binary_join_element_wise(target.to, pc.utf8_slice_codeunits(names, len(target.prefix)), "")
+    check_names_and_paths(names, paths, target.prefix, target.to)
+    if pc.any(pc.match_substring_regex(names, f"(^|/){lake_file.PATH}$")).as_py():
+        raise Refused(f"{what} lists a {lake_file.PATH}: these are files of a lake", hint="only that lake names them")
+    escaped = pc.replace_substring(names, "%", "%25") if target.root == "file:///" else names
+    start = "file:///" if target.root == "file:///" else f"{target.root}/"
+    addresses = pc.binary_join_element_wise(start, escaped, "")
+    return pa.table([paths, addresses, found["size"], found["etag"], found["mtime"]], schema=LIST_SCHEMA)
+
+
+def _names(found: pa.Table, target: InventoryTarget, what: str) -> pa.Array:
+    """The names of the files in the target's store. A plain list may have URLs, or paths below what is imported."""
+    keys, buckets = found["key"], found["bucket"]
+    bucket = target.root.partition("://")[2]
+    others = pc.filter(buckets, pc.fill_null(pc.not_equal(buckets, bucket), False))
+    if len(others):
+        raise _other_bucket(what, others[0].as_py(), target)
+    if buckets.null_count < len(buckets):
+        return keys
+    is_url = pc.match_substring(keys, "://")
+    if not pc.any(is_url).as_py():
+        return pc.binary_join_element_wise(target.prefix, keys, "")
+    start = f"{target.root.rstrip('/')}/"
+    other = pc.filter(keys, pc.invert(pc.starts_with(keys, start)))
+    if len(other):
+        raise _other_bucket(what, other[0].as_py(), target)
+    names = pc.utf8_slice_codeunits(keys, len(start))
+    return pc.replace_substring(names, "%25", "%") if target.root == "file:///" else names
+
+
+def _other_bucket(what: str, found: str, target: InventoryTarget) -> Invalid:
+    return Invalid(
+        f"{what} lists files of another place, such as {found!r}: they are not in {target.root}",
+        hint="import from the place that the inventory lists",
+    )
+
+
+async def check_listed(store: Store, root: str, files: SortedFiles, *, every: bool) -> None:
+    """Asks the store for files that the list names: for all, or for some from all over it. Raises Invalid if one is
+    gone, or is another than the list says."""
+    step = 1 if every else max(1, files.count // SAMPLE)
+    for table in _steps(files, step):
+        await check_files(store, root, table)
+
+
+def _steps(files: SortedFiles, step: int) -> Iterator[pa.Table]:
+    before = 0
+    for table in files.files_between():
+        yield table.take(list(range(-before % step, len(table), step)))
+        before += len(table)
+
+
+async def check_files(store: Store, root: str, table: pa.Table) -> None:
+    """The same for all rows of a table. Raises Invalid."""
+    start = len("file:///" if root == "file:///" else f"{root}/")
+    rows = list(zip(*(table[name].to_pylist() for name in ("address", "size", "etag")), strict=True))
+
+    async def check(row: Sequence[object]) -> None:
+        address, size, etag = str(row[0]), row[1], row[2]
+        name = address[start:].replace("%25", "%") if root == "file:///" else address[start:]
+        try:
+            there = await store.head(name)
+        except NotFound as error:
+            raise Invalid(f"the inventory lists {address}, which is not there", hint=_OLD) from error
+        if (there.size, plain_etag(there.etag)) != (size, etag):
+            raise Invalid(
+                f"the inventory lists {address} with {size} bytes and the ETag {etag}; "
+                f"it has {there.size} bytes and the ETag {plain_etag(there.etag)}",
+                hint=_OLD,
+            )
+
+    await map_concurrently(check, rows, _AT_ONCE)
+
+
+_DAMAGED = "nothing was imported; fetch the inventory again"
+_OLD = "the inventory is too old, or of another bucket; nothing was imported. `ingest` without it lists the files"

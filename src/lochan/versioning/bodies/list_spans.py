@@ -1,0 +1,88 @@
+"""Spans of a bucket's keys that can be listed at the same time, or by several machines.
+
+Nobody tells how keys are distributed, so it is found out: a span is halved by a key in the middle, and one request asks
+for the first key behind it. A half without keys costs that request and nothing more.
+
+    low      first key     middle?     first key behind it        high
+     ├───────────┼────────────┊──────────────┼──────────────────────┤
+     └───────────── span ───────────────────┘└──────── span ────────┘
+"""
+
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import NamedTuple
+
+from lochan.store.protocol import Stat, Store
+
+_PROBES_PER_SPAN = 16  # requests for a span; with fewer keys than spans, all of them are used up
+_LAST_ASCII, _LAST = 0x7F, 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+class ListSpan(NamedTuple):
+    """The keys that are greater than `after` and not greater than `upto`."""
+
+    after: str
+    upto: str | None  # None: there is no end
+
+
+async def list_spans(store: Store, prefix: str, wanted: int) -> list[ListSpan]:
+    """Covers all keys with the prefix, in order, with `wanted` spans if there are keys enough."""
+    first = await _first_key(store, prefix, ListSpan("", None))
+    if first is None:
+        return [ListSpan("", None)]
+    waiting, done = deque([_Found(first, ListSpan("", None))]), list[_Found]()
+    for _ in range(_PROBES_PER_SPAN * wanted):
+        if not waiting or len(waiting) + len(done) >= wanted:
+            break
+        found = waiting.popleft()
+        middle = _middle(found.first, found.span.upto, prefix)
+        if middle is None:
+            done.append(found)
+            continue
+        behind = await _first_key(store, prefix, ListSpan(middle, found.span.upto))
+        waiting.append(_Found(found.first, ListSpan(found.span.after, middle)))
+        if behind is not None:
+            waiting.append(_Found(behind, ListSpan(middle, found.span.upto)))
+    starts = sorted(each.span.after for each in (*done, *waiting))
+    return [ListSpan(after, upto) for after, upto in zip(starts, [*starts[1:], None], strict=True)]
+
+
+class _Found(NamedTuple):
+    first: str  # key in the span
+    span: ListSpan  # where keys may be; behind it there is no key up to the next span
+
+
+async def listed(store: Store, prefix: str, span: ListSpan) -> AsyncGenerator[Stat, None]:
+    """The objects of a span."""
+    async for stat in store.list(prefix, span.after):
+        if span.upto is not None and stat.path > span.upto:
+            return
+        yield stat
+
+
+async def _first_key(store: Store, prefix: str, span: ListSpan) -> str | None:
+    async with aclosing(listed(store, prefix, span)) as stats:
+        async for stat in stats:
+            return stat.path
+    return None
+
+
+def _middle(first: str, upto: str | None, prefix: str) -> str | None:
+    """Some text about halfway between the two, and below the second; None: there is none. Letters above ASCII are rare
+    in keys, so that the end of all keys is taken to be there, unless the first has such a letter itself."""
+    at = len(prefix)
+    while at < len(first):
+        low = ord(first[at])
+        alike = upto is not None and upto[:at] == first[:at]
+        high = (ord(upto[at]) if len(upto) > at else low) if alike and upto is not None else _above(low)
+        letter = (low + high) // 2
+        if letter > low:
+            return first[:at] + chr(_SURROGATES.stop if letter in _SURROGATES else letter)
+        at += 1
+    return None
+
+
+def _above(letter: int) -> int:
+    return _LAST_ASCII if letter < _LAST_ASCII - 1 else _LAST

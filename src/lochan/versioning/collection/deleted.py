@@ -1,0 +1,254 @@
+"""The files of deleted repositories: kept while they can be restored, then listed, and deleted a grace later.
+
+    deleted ──window──▶ list its files ──▶ lake: expired ──grace──▶ delete them ──▶ lake: erased
+
+From `expired` on nobody can restore it. Its own journal is closed, so nobody can add anything either. The journal and
+its segments stay, for they are what a writer that was stalled all the time finds in its way (J4); so do the lists.
+"""
+
+from collections.abc import Awaitable, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from lochan.clock import Clock
+from lochan.concurrency import map_concurrently
+from lochan.errors import Corrupt, NotFound, Refused
+from lochan.failpoints import fp
+from lochan.formats import json_file, plan_list
+from lochan.formats.lake_events import RepositoryErased, RepositoryExpired
+from lochan.formats.plan_list import FOLDER as PLANS
+from lochan.formats.plan_list import LIST_SCHEMA, PLAN_SCHEMA, PlanHead
+from lochan.formats.record import Actor
+from lochan.journal.group import AppendRequest
+from lochan.store.protocol import Store
+from lochan.versioning.collection.engine import PartWriter, read_head, read_part
+from lochan.versioning.collection.foreign_names import check_named_by_none
+from lochan.versioning.collection.listing import KINDS
+from lochan.versioning.collection.plan import STANDARD, CollectionLimits
+from lochan.versioning.collection.reasons import DELETED, added_totals, as_totals, totals_of
+from lochan.versioning.collection.store_clock import hours, store_time
+from lochan.versioning.deletion import LakeJournals, close, deletion_stamp, put_stamp
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import DeletedRepository, Repository
+
+_LAKE = "_lake"
+_STAYS = ("journal/", f"{PLANS}/")
+_DAY_S = 86_400.0
+_AT_ONCE = 32
+
+
+class CollectedLake(Protocol):
+    """An open lake, as far as this needs it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def clock(self) -> Clock: ...
+
+    def journals(self) -> LakeJournals: ...
+    def open_known(self, found: Repository) -> Awaitable[OpenRepository]: ...
+    def repositories(self) -> Awaitable[list[Repository]]: ...
+    def deleted_repositories(self) -> Awaitable[list[DeletedRepository]]: ...
+
+
+class DeletedAge(NamedTuple):
+    """How far a deleted repository is on its way, by the store's clock."""
+
+    about: DeletedRepository
+    until: float  # seconds since 1970: it can be restored until then; from then on it may expire at any time
+    left_s: float  # until then, or, if it has expired, negative: how long ago that was
+
+    @property
+    def is_due(self) -> bool:
+        return not self.about.list and self.left_s <= 0
+
+
+class ErasedFiles(msgspec.Struct, frozen=True):
+    """On somebody's disk, as `plans/erased.json`; fields are only ever added."""
+
+    id: str
+    name: str
+    files: int
+    bytes: int
+    format: int = 1
+
+
+async def ages(lake: CollectedLake, *, stamps: bool = True) -> list[DeletedAge]:
+    """Of all deleted repositories, the last one first. With `stamps`, one whose deletion has no time by the store's
+    clock gets one: its window begins now."""
+    deleted = await lake.deleted_repositories()
+    if not deleted:
+        return []
+    now = await store_time(lake.store, _LAKE) if stamps else lake.clock.wall() / 1e6
+    return await map_concurrently(lambda each: _age(lake.store, each, now, stamps), deleted, _AT_ONCE)
+
+
+async def _age(store: Store, about: DeletedRepository, now: float, stamps: bool) -> DeletedAge:
+    if about.list:
+        listed = await _modified(store, f"{about.id}/{about.list}")
+        return DeletedAge(about, 0, (now if listed is None else listed) - now)
+    stamp = deletion_stamp(about.id, about.closed)
+    begun = await _modified(store, stamp)
+    if begun is None and stamps:
+        await put_stamp(store, about.id, about.closed)
+        begun = await _modified(store, stamp)
+    if begun is None:
+        begun = about.deleted / 1e6 if about.closed else now
+    until = begun + about.undo_days * _DAY_S
+    return DeletedAge(about, until, until - now if about.undo_days else 0)
+
+
+async def _modified(store: Store, path: str) -> float | None:
+    try:
+        return (await store.head(path)).modified
+    except NotFound:
+        return None
+
+
+class DeadFiles(NamedTuple):
+    """All files of a deleted repository."""
+
+    head: PlanHead
+    files: pa.Table  # LIST_SCHEMA
+
+
+async def files_of(lake: CollectedLake, about: DeletedRepository) -> DeadFiles:
+    """Everything that it has on the store, but for its journal and its lists. Sorted by path."""
+    rows: list[tuple[str, str, int, int, int]] = []
+    async for stat in lake.store.list(f"{about.id}/"):
+        path = stat.path[len(about.id) + 1 :]
+        if not path.startswith(_STAYS):
+            kind, mint = _kind(path)
+            rows.append((path, kind, stat.size, mint, round(stat.modified * 1e6)))
+    columns = zip(*rows, strict=True) if rows else ([] for _ in PLAN_SCHEMA)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, PLAN_SCHEMA, strict=True)]
+    arrays += [pa.array([DELETED] * len(rows), pa.string()), pa.nulls(len(rows), pa.string())]
+    files, size = pa.table(arrays, LIST_SCHEMA), sum(row[2] for row in rows)
+    head = PlanHead(
+        plan_list.VERSION,
+        lake.id,
+        about.id,
+        0,
+        about.closed,
+        len(rows),
+        size,
+        dead_files=len(rows),
+        dead_bytes=size,
+        totals=as_totals(added_totals([totals_of(files)])),
+    )
+    return DeadFiles(head, files)
+
+
+def _kind(path: str) -> tuple[str, int]:
+    """And its mint number, if it has one."""
+    for kind in KINDS:
+        if path.startswith(kind.folder):
+            mint = kind.mint(path[len(kind.folder) :])
+            return kind.name, int(mint) if mint.isdecimal() else 0
+    return ("checkpoint" if path.startswith("checkpoints/") else "other"), 0
+
+
+async def expire_deleted(lake: CollectedLake, age: DeletedAge, *, actor: Actor) -> DeadFiles:
+    """Lists its files, and ends its window. Raises Refused if it can still be restored, Corrupt if its own journal was
+    reopened."""
+    about = age.about
+    if not age.is_due:
+        left = f"{age.left_s / _DAY_S:.1f} days" if age.left_s > _DAY_S else hours(age.left_s)
+        raise Refused(f"repository {shown_name(about)} can be restored for {left} more", hint="wait until then")
+    await _check_closed(lake, about, about.closed)
+    dead = await files_of(lake, about)
+    writer = PartWriter(lake.store, about.id, about.closed)
+    await writer.add(dead.files)
+    file, data = plan_list.encode_head(msgspec.structs.replace(dead.head, parts=await writer.finish()))
+    await lake.store.put(f"{about.id}/{file}", data)
+    fp("deleted.listed")
+    await lake.journals().lake.submit(AppendRequest(actor, lambda _: [RepositoryExpired(about.id, file)]))
+    fp("deleted.expired")
+    return dead
+
+
+async def erase_deleted(
+    lake: CollectedLake, expired: Sequence[DeletedAge], limits: CollectionLimits = STANDARD, *, actor: Actor
+) -> list[ErasedFiles]:
+    """Deletes the files of repositories that have expired, no sooner than a grace later. Can be done again. Raises
+    Refused if it is not confirmed or too early; Corrupt if another repository names one of the files, or a list is
+    damaged: then nothing is deleted."""
+    for age in expired:
+        if -age.left_s < limits.grace_s:
+            raise Refused(
+                f"{shown_name(age.about)} expired {hours(-age.left_s)} ago, and readers have a grace of "
+                f"{hours(limits.grace_s)}",
+                hint=f"sweep it in {hours(limits.grace_s + age.left_s)}",
+            )
+    if expired and not limits.confirmed:
+        names = ", ".join(shown_name(age.about) for age in expired)
+        raise Refused(f"all files of {names} would be deleted", hint="look at the list, and confirm it with --confirm")
+    for age in expired:
+        await _check_list(lake, age.about)
+        await _check_closed(lake, age.about, await _closed(lake, age.about, actor))
+    await check_named_by_none(lake, [age.about.id for age in expired])
+    fp("deleted.checked")
+    return [await _erase(lake, age.about, actor) for age in expired]
+
+
+async def _erase(lake: CollectedLake, about: DeletedRepository, actor: Actor) -> ErasedFiles:
+    dead = await files_of(lake, about)
+    paths = [f"{about.id}/{path}" for path in dead.files["path"].to_pylist()]
+    await map_concurrently(lake.store.delete, paths, _AT_ONCE)
+    fp("deleted.swept")
+    made = ErasedFiles(about.id, about.repository.name, dead.head.files, dead.head.bytes)
+    await lake.store.put(f"{about.id}/{PLANS}/erased.json", json_file.seal(made))
+    await lake.journals().lake.submit(
+        AppendRequest(actor, lambda _: [RepositoryErased(about.id, made.files, made.bytes)])
+    )
+    fp("deleted.erased")
+    return made
+
+
+async def _closed(lake: CollectedLake, about: DeletedRepository, actor: Actor) -> int:
+    """One that an older version deleted, or that never had a name, is closed only now that it cannot be restored."""
+    if about.closed:
+        return about.closed
+    try:
+        return (await close(lake.journals(), about.id, actor)).number
+    except Corrupt:
+        return 0
+
+
+async def _check_closed(lake: CollectedLake, about: DeletedRepository, closed: int) -> None:
+    """The first tripwire: by the rules a deleted repository is never open again."""
+    if not closed:
+        return
+    repository = await open_deleted(lake, about)
+    try:
+        refs, _ = await repository.refs()
+        if refs.guard.closed != closed:
+            raise Corrupt(
+                f"repository {shown_name(about)} is deleted, and yet its journal is open",
+                hint="nothing was deleted; report this",
+            )
+    finally:
+        await repository.close()
+
+
+async def open_deleted(lake: CollectedLake, about: DeletedRepository) -> OpenRepository:
+    """To be read: it cannot be written to."""
+    opened = await lake.open_known(about.repository)
+    opened.settle_closed = None
+    return opened
+
+
+async def _check_list(lake: CollectedLake, about: DeletedRepository) -> None:
+    head = await read_head(lake.store, about.id, about.list)
+    for part in head.parts:
+        await read_part(lake.store, about.id, part)
+    if (head.lake, head.repository) != (lake.id, about.id):
+        raise Corrupt(f"the list {about.list} is that of another lake or repository", hint="nothing was deleted")
+
+
+def shown_name(about: DeletedRepository) -> str:
+    return repr(about.repository.name) if about.repository.name else f"{about.id}, which never had a name,"

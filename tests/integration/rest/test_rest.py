@@ -1,0 +1,143 @@
+"""The REST API as any HTTP client sees it: statuses, pages, conditions, bad input."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.integration.api.client import Answer, Client
+
+BASE = "/api/v1"
+HERE = f"{BASE}/repositories/plain"
+
+
+def send(client: Client, method: str, path: str, value: Any = None, **headers: str) -> Answer:
+    body = None if value is None else json.dumps(value).encode()
+    return client.ask(
+        method, path, body, **({"content-type": "application/json"} if value is not None else {}), **headers
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain(admin: Client) -> None:
+    made = send(admin, "POST", f"{BASE}/repositories", {"name": "plain", "storage_namespace": "x"})
+    assert made.status == 201, made.body
+
+
+def put(admin: Client, path: str, data: bytes, **headers: str) -> Answer:
+    return admin.ask("POST", f"{HERE}/branches/main/objects?path={path}", data, **headers)
+
+
+def test_a_name_that_is_taken(admin: Client) -> None:
+    again = send(admin, "POST", f"{BASE}/repositories", {"name": "plain", "storage_namespace": "x"})
+    assert (again.status, again.message) == (
+        409,
+        "there is a repository 'plain' already (take another name, or delete it)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        pytest.param({"storage_namespace": "x"}, "missing required field `name`", id="a field is missing"),
+        pytest.param({"name": 1}, "Expected `str`, got `int` - at `$.name`", id="a wrong type"),
+        pytest.param({"name": "No"}, "'No'", id="a name that cannot be"),
+        pytest.param([], "Expected `object`, got `array`", id="no object"),
+    ],
+)
+def test_a_body_that_is_wrong(admin: Client, value: Any, words: str) -> None:
+    answer = send(admin, "POST", f"{BASE}/repositories", value)
+    assert answer.status == 400
+    assert words in answer.message
+
+
+def test_bodies_that_are_no_json(admin: Client) -> None:
+    path = f"{BASE}/repositories"
+    assert admin.ask("POST", path, b"{", **{"content-type": "application/json"}).status == 400
+    assert admin.ask("POST", path, b"[" * 100_000, **{"content-type": "application/json"}).status == 400
+    assert admin.ask("POST", path, b"name=x", **{"content-type": "text/plain"}).status == 415
+    assert admin.ask("POST", path, b" " * (17 << 20), **{"content-type": "application/json"}).status == 413
+
+
+def test_bytes_in_and_out(admin: Client) -> None:
+    made = put(admin, "f/one.bin", b"0123456789", **{"content-type": "text/x", "x-lakefs-meta-note": "a"})
+    assert (made.status, json.loads(made.body)["size_bytes"]) == (201, 10)
+    read = f"{HERE}/refs/main/objects?path=f/one.bin"
+    whole = admin.ask("GET", read)
+    assert (whole.status, whole.body, whole.headers["content-type"]) == (200, b"0123456789", "text/x")
+    assert whole.headers["x-lakefs-meta-note"] == "a"
+    assert whole.headers["content-security-policy"] == "sandbox"
+    part = admin.ask("GET", read, range="bytes=2-4")
+    assert (part.status, part.body, part.headers["content-range"]) == (206, b"234", "bytes 2-4/10")
+    assert admin.ask("GET", read, range="bytes=-3").body == b"789"
+    beyond = admin.ask("GET", read, range="bytes=10-")
+    assert (beyond.status, beyond.headers["content-range"]) == (416, "bytes */10")
+    assert send(admin, "GET", read, **{"if-none-match": whole.headers["etag"]}).status == 304
+    head = admin.ask("HEAD", read)
+    assert (head.status, head.headers["content-length"], head.body) == (200, "10", b"")
+
+
+def test_a_form(admin: Client) -> None:
+    body = (
+        b'--limit\r\ncontent-disposition: form-data; name="other"\r\n\r\nno\r\n'
+        b'--limit\r\ncontent-disposition: form-data; name="content"; filename="a"\r\ncontent-type: text/csv\r\n\r\n'
+        b"a,--limi\r\n--lim\r\nb\r\n--limit--\r\n"
+    )
+    made = put(admin, "form", body, **{"content-type": "multipart/form-data; boundary=limit"})
+    assert made.status == 201, made.body
+    found = admin.ask("GET", f"{HERE}/refs/main/objects?path=form")
+    assert (found.body, found.headers["content-type"]) == (b"a,--limi\r\n--lim\r\nb", "text/csv")
+    for wrong in (b"", b"--limit--\r\n", body.replace(b'"content"', b'"else"'), body[:-14]):
+        refused = put(admin, "half", wrong, **{"content-type": "multipart/form-data; boundary=limit"})
+        assert refused.status == 400, wrong
+    assert admin.ask("GET", f"{HERE}/refs/main/objects?path=half").status == 404
+
+
+def test_conditions(admin: Client) -> None:
+    assert put(admin, "once", b"1", **{"if-none-match": "*"}).status == 201
+    assert put(admin, "once", b"2", **{"if-none-match": "*"}).status == 412
+    etag = json.loads(admin.ask("GET", f"{HERE}/refs/main/objects/stat?path=once").body)["checksum"]
+    assert put(admin, "once", b"3", **{"if-match": "0" * 32}).status == 412
+    assert put(admin, "once", b"3", **{"if-match": etag}).status == 201
+
+
+def test_a_request_that_is_sent_twice(admin: Client) -> None:
+    put(admin, "keyed", b"1")
+    value = {"message": "once"}
+    first, again = [
+        send(admin, "POST", f"{HERE}/branches/main/commits", value, **{"idempotency-key": "a-key-of-a-test"})
+        for _ in range(2)
+    ]
+    assert (first.status, again.status) == (201, 201)
+    assert json.loads(first.body)["id"] == json.loads(again.body)["id"]
+
+
+def test_pages(admin: Client) -> None:
+    for name in ("p1", "p2", "p3"):
+        assert send(admin, "POST", f"{HERE}/branches", {"name": name, "source": "main"}).status == 201
+    page = json.loads(admin.ask("GET", f"{HERE}/branches?prefix=p&amount=2").body)
+    assert ([each["id"] for each in page["results"]], page["pagination"]["has_more"]) == (["p1", "p2"], True)
+    rest = json.loads(admin.ask("GET", f"{HERE}/branches?prefix=p&after={page['pagination']['next_offset']}").body)
+    assert ([each["id"] for each in rest["results"]], rest["pagination"]["has_more"]) == (["p3"], False)
+    assert admin.ask("GET", f"{HERE}/branches?amount=many").status == 400
+
+
+def test_rules_are_replaced_only_as_they_were_read(admin: Client) -> None:
+    path = f"{HERE}/settings/branch_protection"
+    before = admin.ask("GET", path)
+    assert send(admin, "PUT", path, [{"pattern": "release-*"}], **{"if-match": before.headers["etag"]}).status == 204
+    assert send(admin, "PUT", path, [], **{"if-match": before.headers["etag"]}).status == 412
+    assert json.loads(admin.ask("GET", path).body) == [{"pattern": "release-*"}]
+
+
+def test_who_has_no_key(admin: Client) -> None:
+    stranger = Client(admin.address, "LKIANOBODY", "wrong")
+    assert stranger.ask("GET", f"{BASE}/repositories").status == 401
+    assert stranger.ask("GET", f"{BASE}/openapi.json").status == 200
+
+
+def test_what_is_not_there(admin: Client) -> None:
+    for path in ("repositories/none", "repositories/plain/branches/none", "repositories/plain/tags/none"):
+        assert admin.ask("GET", f"{BASE}/{path}").status == 404, path
+    assert admin.ask("GET", f"{HERE}/refs/main/objects").status == 400  # without a path
+    assert admin.ask("GET", f"{BASE}/nothing").status == 404

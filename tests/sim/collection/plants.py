@@ -1,0 +1,187 @@
+"""Planted bugs of garbage collection: each removes one rule from the shipped code. A scene must catch every one.
+
+`CATCHES` names the scene and what is lost in it; docs/design/0004-collection.md tells the stories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from lochan.errors import AlreadyExists, Gone
+from lochan.formats.collection_events import Expired, PlanBegun
+from lochan.formats.entry import Entry
+from lochan.formats.range import RangeRef
+from lochan.journal.state import EventPosition
+from lochan.staging.layers import Layers
+from lochan.tree import trees
+from lochan.tree.ranges import Ranges
+from lochan.versioning import transfer
+from lochan.versioning.bodies import outside_files
+from lochan.versioning.collection import plan as plans
+from lochan.versioning.collection import roots, sweep
+from lochan.versioning.collection.embedded import EmbeddedCollection
+from lochan.versioning.collection.engine import SweptFiles
+from lochan.versioning.collection.marks import CollectionLook, LiveMarks
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state import refs as refs_module
+from lochan.versioning.state.collection import Collection, Stale
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.rules import RefsRules
+from tests.sim.files.plants import _alias_of_a_target, _alias_to_an_alias, _any_alias
+from tests.sim.plants import Plant
+from tests.sim.versioning.plants import _changed, _without
+
+
+# --- G1 --------------------------------------------------------------------------------------------------------------
+class _NamedByContent(Ranges):
+    """A range's file has no mint in its name, and one that is there already is used again."""
+
+    async def name(self, entries: pa.Table, mint: int, known: Any) -> RangeRef:
+        return await super().name(entries, 0, known)
+
+    async def write(self, entries: pa.Table, named: Any, known: Any) -> None:
+        ref: RangeRef = await named
+
+        async def again() -> RangeRef:
+            return ref
+
+        store = self._store
+        self._store = _OnceStore(store)  # type: ignore[assignment]
+        try:
+            await super().write(entries, again(), known)
+        finally:
+            self._store = store
+
+
+class _OnceStore:
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    async def put(self, path: str, data: bytes) -> None:
+        try:
+            await self._store.put_if_absent(path, data)
+        except AlreadyExists:
+            return
+
+
+# --- G2 --------------------------------------------------------------------------------------------------------------
+def _unseen(self: Any, refs: Refs) -> Sequence[Any]:
+    """What came between the first look and the beginning is not marked."""
+    return (PlanBegun(self._before.cut),)
+
+
+async def _marked_later(repository: Any, cut: int, actor: Any) -> Any:
+    """A state after the beginning is marked: it may lack what somebody has read at the beginning."""
+    begun = await _begin(repository, cut, actor)
+    return (await plans.look_at(repository, cut))._replace(marked=begun.marked)
+
+
+_begin = plans._begin
+
+
+# --- G3, G4: repairs that look right and are not ----------------------------------------------------------------------
+def _first_while_planned(self: Collection, rules: RefsRules, mints: Any) -> None:
+    """Only while a plan is neither swept nor abandoned."""
+    if self.running and any(mint < self.cut for mint in mints):
+        raise Gone("these bytes were written before the last garbage collection")
+
+
+def _derived_while_planned(self: Collection, rules: RefsRules, read_at: int, checked: int) -> None:
+    if self.running and read_at < self.running:
+        raise Stale("garbage was collected meanwhile")
+
+
+# --- G5 --------------------------------------------------------------------------------------------------------------
+async def _at_once(*_: Any) -> None:
+    """The age of a plan is not looked at before its sweep."""
+
+
+# --- G6 --------------------------------------------------------------------------------------------------------------
+def _all_layers_but_deleted(refs: Any) -> Iterator[tuple[tuple[str, ...], Layers]]:
+    return ((key, layers) for key, layers in _all_layers(refs) if key[0] != "deleted")
+
+
+_all_layers = roots._all_layers
+
+
+def _expire_anything(refs: Any, event: Expired, at: EventPosition) -> None:
+    """Heads and tags too."""
+    for key in event.branches:
+        refs.deleted_table.drop(key)
+    refs.collection.expire(event.commits)
+
+
+_HANDLERS: dict[Any, Any] = {**refs_module._HANDLERS, Expired: _expire_anything}
+
+
+# --- G9 --------------------------------------------------------------------------------------------------------------
+async def _by_address(
+    source: OpenRepository, target: OpenRepository, branch: str, pairs: Any, options: Any, advance: Any
+) -> list[Entry]:
+    """A copy to another repository names the bytes where they are."""
+    return [replace(entry, path=to) for entry, to in pairs]
+
+
+async def _any_place(*_: Any) -> None:
+    """Files of a lake are imported like others."""
+
+
+# --- a collector that does nothing ------------------------------------------------------------------------------------
+async def _nothing(*_: Any) -> SweptFiles:
+    return SweptFiles()
+
+
+def _none_is_dead(self: LiveMarks, files: pa.Table, *_: Any) -> pa.Table:
+    return files.slice(0, 0)
+
+
+PLANTS: dict[str, Plant] = {
+    "G1: a range is used again because its file is there": _changed((trees, "Ranges", _NamedByContent)),
+    "G2: files that are younger than the cut are listed": _changed(
+        (CollectionLook, "candidates", lambda self, files: files)
+    ),
+    "G2: what came since the marks is not looked at": _changed((plans._Beginning, "decide", _unseen)),
+    "G2: a state after the beginning is marked": _changed((plans, "_begin", _marked_later)),
+    "G3: a first reference to any file": _without("first_references_are_young"),
+    "G3: only until the plan is reported": _changed((Collection, "check_first", _first_while_planned)),
+    "G4: what was read before a plan lands after it": _without("derived_events_are_fresh"),
+    "G4: only until the plan is reported": _changed((Collection, "check_derived", _derived_while_planned)),
+    "G5: a plan is swept at once": _changed((sweep, "_check_age", _at_once)),
+    "G6: a branch is made from an expired commit": _changed((Refs, "commit", Refs.recorded)),
+    "G6: what a deleted branch had staged is no root": _changed((roots, "_all_layers", _all_layers_but_deleted)),
+    "G6: heads and tags expire": _changed((refs_module, "_HANDLERS", _HANDLERS)),
+    "G7: anything may be an alias": _changed((Collection, "add_alias", _any_alias)),
+    "G7: an alias may lead to an alias": _changed((Collection, "add_alias", _alias_to_an_alias)),
+    "G7: what an alias leads to may become one": _changed((Collection, "add_alias", _alias_of_a_target)),
+    "G9: two repositories share an address": _changed((transfer, "_written", _by_address)),
+    "G9: a lake's own files are imported": _changed((outside_files, "_refuse_lake", _any_place)),
+    "a sweep deletes nothing": _changed((EmbeddedCollection, "delete", _nothing)),
+    "a plan lists nothing": _changed((LiveMarks, "dead", _none_is_dead)),
+}
+
+# By the planted bug, the scene that it breaks.
+CATCHES: dict[str, str] = {
+    "G1: a range is used again because its file is there": "commit of what was there before",
+    "G2: files that are younger than the cut are listed": "put",
+    "G2: what came since the marks is not looked at": "copy",
+    "G2: a state after the beginning is marked": "copy",
+    "G3: a first reference to any file": "put",
+    "G3: only until the plan is reported": "put",
+    "G4: what was read before a plan lands after it": "copy",
+    "G4: only until the plan is reported": "copy",
+    "G5: a plan is swept at once": "a reader within the grace",
+    "G6: a branch is made from an expired commit": "branch from an old commit",
+    "G6: what a deleted branch had staged is no root": "restore of a deleted branch",
+    "G6: heads and tags expire": "tag of an old commit",
+    "G7: anything may be an alias": "two who alias each other",
+    "G7: an alias may lead to an alias": "an alias of an alias",
+    "G7: what an alias leads to may become one": "an alias of an alias",
+    "G9: two repositories share an address": "copies among three repositories",
+    "G9: a lake's own files are imported": "import of the lake's own files",
+    "a sweep deletes nothing": "overwrite",
+    "a plan lists nothing": "overwrite",
+}
