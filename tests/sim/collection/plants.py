@@ -69,6 +69,10 @@ class _OnceStore:
 
 
 # --- G2 --------------------------------------------------------------------------------------------------------------
+def _every_file(self: CollectionLook, files: pa.Table) -> pa.Table:
+    return files
+
+
 def _unseen(self: Any, refs: Refs) -> Sequence[Any]:
     """What came between the first look and the beginning is not marked."""
     return (PlanBegun(self._before.cut),)
