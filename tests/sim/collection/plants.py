@@ -78,15 +78,6 @@ def _unseen(self: Any, refs: Refs) -> Sequence[Any]:
     return (PlanBegun(self._before.cut),)
 
 
-async def _marked_later(repository: Any, cut: int, actor: Any) -> Any:
-    """A state after the beginning is marked: it may lack what somebody has read at the beginning."""
-    begun = await _begin(repository, cut, actor)
-    return (await plans.look_at(repository, cut))._replace(marked=begun.marked)
-
-
-_begin = plans._begin
-
-
 # --- G3, G4: repairs that look right and are not ----------------------------------------------------------------------
 def _first_while_planned(self: Collection, rules: RefsRules, mints: Any) -> None:
     """Only while a plan is neither swept nor abandoned."""
@@ -149,7 +140,6 @@ PLANTS: dict[str, Plant] = {
         (CollectionLook, "candidates", lambda self, files: files)
     ),
     "G2: what came since the marks is not looked at": _changed((plans._Beginning, "decide", _unseen)),
-    "G2: a state after the beginning is marked": _changed((plans, "_begin", _marked_later)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G3: only until the plan is reported": _changed((Collection, "check_first", _first_while_planned)),
     "G4: what was read before a plan lands after it": _without("derived_events_are_fresh"),
@@ -171,8 +161,7 @@ PLANTS: dict[str, Plant] = {
 CATCHES: dict[str, str] = {
     "G1: a range is used again because its file is there": "commit of what was there before",
     "G2: files that are younger than the cut are listed": "put",
-    "G2: what came since the marks is not looked at": "copy",
-    "G2: a state after the beginning is marked": "copy",
+    "G2: what came since the marks is not looked at": "a copy while another overwrites",
     "G3: a first reference to any file": "put",
     "G3: only until the plan is reported": "put",
     "G4: what was read before a plan lands after it": "copy",

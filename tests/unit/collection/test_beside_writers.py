@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import msgspec
 import pytest
 
-from lochan.errors import LochanError
+from lochan.errors import Corrupt, LochanError
 from lochan.formats.collection_events import PlanBegun, Planned
 from lochan.formats.repository_events import Staged
 from lochan.journal.feed import events_after
@@ -15,7 +15,7 @@ from lochan.versioning import branches, copy, objects, stash, uploads
 from lochan.versioning.collection.embedded import EmbeddedCollection
 from lochan.versioning.collection.engine import CollectedFiles
 from lochan.versioning.collection.marks import CollectionLook
-from lochan.versioning.collection.plan import plan
+from lochan.versioning.collection.plan import look_at, plan
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces import commit as workspace_commit
@@ -36,8 +36,19 @@ class Slow(EmbeddedCollection):
         return await super().collect(look, write=write)
 
 
-def test_what_was_read_after_the_beginning_and_deleted_since_is_not_listed() -> None:
-    """The copy has read the object after the plan began. It lands when the object is long gone, and the plan too."""
+class SlowAndLate(Slow):
+    """Planted: it marks a state after the beginning."""
+
+    async def collect(self, look: CollectionLook, *, write: bool) -> CollectedFiles:
+        await self._meanwhile()
+        late = await look_at(self._repository, look.cut)
+        return await EmbeddedCollection.collect(self, late._replace(marked=look.marked), write=write)
+
+
+@pytest.mark.parametrize("engine", [Slow, SlowAndLate])
+def test_what_was_read_after_the_beginning_and_deleted_since_is_not_listed(engine: type[Slow]) -> None:
+    """The copy has read the object after the plan began. It lands when the object is long gone, and the plan too. Where
+    a later state is marked, the tripwire must find it."""
 
     async def play() -> None:
         there = await lakeside()
@@ -53,9 +64,10 @@ def test_what_was_read_after_the_beginning_and_deleted_since_is_not_listed() -> 
             await objects.delete(repository, "main", ["a"], actor=ANN)
 
         there.clock.skip_day()
-        await plan(repository, there.lake.id, ALL, actor=ANN, engine=Slow(repository, meanwhile))
+        await plan(repository, there.lake.id, ALL, actor=ANN, engine=engine(repository, meanwhile))
         await repository.submit(ANN, *held)
-        await there.sweep()
+        with nullcontext() if engine is Slow else pytest.raises(Corrupt, match="are named again"):
+            await there.sweep()
         assert await there.history.read("main") == "b=2 copy=1"
 
     run(play())
