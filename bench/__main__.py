@@ -14,6 +14,7 @@ SUBJECTS = (
     "tree",
     "staging",
     "versioning",
+    "retention",
     "log",
     "collection",
     "load_pool",

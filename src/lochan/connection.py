@@ -11,7 +11,7 @@ at it. Imports are made where they are needed: a command that lists repositories
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lochan.api.blocking import Lake
     from lochan.api.doctor import DoctorCheck, DoctorTarget
     from lochan.api.lake import Lake as AsyncLake
+    from lochan.api.recovery import BackupResult, FsckResult
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor as Actor
     from lochan.lake import Lake as EngineLake
@@ -111,18 +112,21 @@ class LakeAddress:
 
 
 def _close_notes_at_exit(lake: AsyncLake, runtime: Runtime) -> None:
-    """A script that does not close its lake has still noted all that it read."""
+    """A script that does not close its lake has still noted all that it read. What is registered with `threading` is
+    called before threads can no longer be started, the last first; `atexit` would be too late."""
     import atexit
+    import concurrent.futures.thread  # noqa: F401 - it registers its own end, which must come after this one
+    import threading
     import weakref
 
-    session = weakref.ref(lake._session)
+    session, loop = weakref.ref(lake._session), weakref.ref(runtime)
 
     def close() -> None:
-        found = session()
-        if found is not None and runtime.is_running:
-            runtime.wait(found.close_notes())
+        found, running = session(), loop()
+        if found is not None and running is not None and running.is_running:
+            running.wait(found.close_notes())
 
-    atexit.register(close)
+    getattr(threading, "_register_atexit", atexit.register)(close)
 
 
 def spark_lake(place: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakeAddress:
@@ -342,6 +346,39 @@ async def doctor(config: Config, *, spark: bool = False) -> list[DoctorCheck]:
     from lochan.api.doctor import examine
 
     return await examine(doctor_target(config, lake_place(config)), spark=spark)
+
+
+async def fsck(config: Config, repositories: Sequence[str] = (), *, data: bool, repair: bool) -> FsckResult:
+    """`Lake.fsck`, also for a lake that cannot be opened. Raises NotFound if there is nothing at its place."""
+    from lochan.api.recovery import fsck as check
+    from lochan.clock import SystemClock
+
+    at = lake_place(config)
+    store = _patient(_open_existing(config, at, None), at)
+    if await anext(aiter(store.list("")), None) is None:
+        raise no_lake(at)
+    return await check(store, SystemClock(), repositories, data=data, repair=repair)
+
+
+async def restore(config: Config, source: str, destination: str, *, check: bool) -> tuple[BackupResult, int]:
+    """Makes a lake from a backup. Returns how many damaged files a check has found in it. Raises NotFound, Refused."""
+    from lochan.api.recovery import fsck as check_lake
+    from lochan.api.recovery import let_go, open_destination
+    from lochan.api.recovery import restore as restored
+    from lochan.clock import SystemClock
+
+    def opened(url: str) -> Store:
+        place = LakeLocation(url, "the command line")
+        return _patient(open_store(config, place), place)
+
+    backup = opened(source)
+    target = open_destination(opened, destination)
+    made = await restored(backup, target)
+    await let_go(target, actor_of("lochan-cli", config.settings.user or ""))
+    if not check:
+        return made, 0
+    found = await check_lake(target, SystemClock())
+    return made, found.damaged
 
 
 def doctor_target(

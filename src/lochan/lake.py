@@ -24,6 +24,7 @@ from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 from lochan.store.retry import settle
 from lochan.versioning.repositories import POOL, DeletedRepository, Repositories, Repository
+from lochan.versioning.upkeep_turns import UpkeepTurns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
+_PARTS: tuple[type[StatePart], ...] = (Repositories, AccessState, UpkeepTurns)  # of the lake's own journal
 _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
 
 
@@ -147,7 +149,7 @@ class Lake:
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:
-            own = await journals.open(LAKE_JOURNAL, (Repositories, AccessState))
+            own = await journals.open(LAKE_JOURNAL, _PARTS)
         except BaseException:
             await journals.close()
             raise
@@ -372,6 +374,15 @@ class Lake:
             self._outside = OutsideFiles(self._world.open_store, self._world.may_name or anything)
         return self._outside
 
+    def other_store(self, url: str) -> Store:
+        """A store outside the lake, opened with the same credentials. Raises Refused where the opener of the lake gave
+        no way to reach others."""
+        from lochan.errors import Refused
+
+        if self._world.open_store is None:
+            raise Refused("other stores cannot be reached from here", hint="open the lake from a configuration")
+        return self._world.open_store(url)
+
     async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
         """The trimming that writers of a journal do, for all journals of the lake, or for those of these repositories:
         full groups of records are packed, and what they replace goes with old checkpoints. One that fails does not stop
@@ -412,7 +423,7 @@ class Lake:
     @property
     def parts(self) -> tuple[type[StatePart], ...]:
         """The parts of the state of the lake's own journal."""
-        return (Repositories, AccessState)
+        return _PARTS
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
         """The users that there are, or were at that moment, for queries."""

@@ -36,6 +36,7 @@ _PLAIN = [
     (re.compile(r"(objects?, )[0-9.]+ [kM]?B(?: of [0-9.]+ [kM]?B)?"), "<size>"),
     (re.compile(r"(rows, )[0-9.]+ [kM]?B(?: into [0-9.]+ [kM]?B)?"), "<size>"),
     (re.compile(r"(of [0-9,]+ files?, )[0-9.]+ [kM]?B of [0-9.]+ [kM]?B"), "<size>"),
+    (re.compile(r"(copied [0-9,]+ files?, )[0-9.]+ [kM]?B"), "<size>"),
     (re.compile(r"(\"(?:all_)?bytes\": )[0-9]+"), "<size>"),
     (re.compile(r"([0-9A-Za-z]{27} +[0-9]+ +)[0-9.]+ [kM]?B"), "<size>"),
 ]

@@ -72,6 +72,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "lake:ManageQueries": (LAKE, "see the queries of others that run on the server, and cancel them"),
     "lake:ManageUsage": (LAKE, "see what the usage log covers, compact it, and delete its old days"),
     "lake:ReadMetrics": (LAKE, "read what the server measures of itself"),
+    "lake:Maintain": (LAKE, "check the lake's files, make them again, and copy the whole lake"),
 }
 
 READING = (

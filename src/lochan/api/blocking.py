@@ -29,6 +29,7 @@ from lochan.api import (
     ref,
     repository,
     snapshot,
+    storage,
     workspace,
     writable,
 )
@@ -275,12 +276,22 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     set_rules = _waits(collection.GarbageCollection.set_rules)
     check_rules = _waits(collection.GarbageCollection.check_rules)
     expire = _waits(collection.GarbageCollection.expire)
+    drop = _waits(collection.GarbageCollection.drop)
     preview = _waits(collection.GarbageCollection.preview)
     plan = _waits(collection.GarbageCollection.plan)
     sweep = _waits(collection.GarbageCollection.sweep)
     abandon = _waits(collection.GarbageCollection.abandon)
     status = _waits(collection.GarbageCollection.status)
     run = _waits(collection.GarbageCollection.run)
+
+
+class Storage(Blocking[storage.Storage]):
+    duplicates = _waits(storage.Storage.duplicates)
+    dedupe = _waits(storage.Storage.dedupe)
+    sparse_files = _waits(storage.Storage.sparse_files)
+    repack = _waits(storage.Storage.repack)
+    coalesce = _waits(storage.Storage.coalesce)
+    dangling = _waits(storage.Storage.dangling)
 
 
 class DeletedCollection(Blocking[deleted.DeletedCollection]):
@@ -298,6 +309,10 @@ class _AnyRepository(Blocking[Repository_co]):
     @property
     def gc(self) -> GarbageCollection:
         return GarbageCollection(self._noun.gc, self._runtime)
+
+    @property
+    def storage(self) -> Storage:
+        return Storage(self._noun.storage, self._runtime)
 
     show = _waits(repository.Repository.show)
     branches = _iterates(repository.Repository.branches)
@@ -434,6 +449,8 @@ class Lake(Blocking[lake.Lake]):
     load_sources = _waits(lake.Lake.load_sources)
     explain = _waits(lake.Lake.explain)
     upkeep = _iterates(lake.Lake.upkeep)
+    upkeep_status = _waits(lake.Lake.upkeep_status)
+    run_upkeep = _iterates(lake.Lake.run_upkeep)
     usage = _waits(lake.Lake.usage)
     compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)
@@ -441,6 +458,10 @@ class Lake(Blocking[lake.Lake]):
     diff_rows = _waits(lake.Lake.diff_rows)
     events = _iterates(lake.Lake.events)
     doctor = _waits(lake.Lake.doctor)
+    fsck = _waits(lake.Lake.fsck)
+    rebuild = _waits(lake.Lake.rebuild)
+    scrub = _waits(lake.Lake.scrub)
+    backup = _waits(lake.Lake.backup)
     repository = _hands(lake.Lake.repository, Repository)
     create_repository = _makes(lake.Lake.create_repository, Repository)
     restore_repository = _makes(lake.Lake.restore_repository, Repository)

@@ -12,17 +12,29 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.results import Result
+from lochan.api.retention import ExpireResult as ExpireResult
+from lochan.api.retention import KeepRule as KeepRule
+from lochan.api.retention import LiveRule as LiveRule
+from lochan.api.retention import RetentionCheck as RetentionCheck
+from lochan.api.retention import RetentionInfo as RetentionInfo
+from lochan.api.retention import RuleDrop as RuleDrop
+from lochan.api.retention import (
+    as_rules,
+    checked_rules,
+    drop,
+    find_drops,
+    shown_expired,
+    shown_rules,
+)
 from lochan.errors import Refused
 
 if TYPE_CHECKING:
     from lochan.api.session import Session
     from lochan.engines.spark.progress import Listener
-    from lochan.formats.collection_events import RetentionSet
     from lochan.formats.record import Actor
     from lochan.jobs.collection.run import CollectJobOptions
     from lochan.store.open import StoreLocation
     from lochan.versioning.collection.plan import CollectionLimits, CollectionPlan
-    from lochan.versioning.collection.retention import Expirable
     from lochan.versioning.open_repository import OpenRepository
 
 GRACE_HOURS = 24.0
@@ -64,26 +76,6 @@ class SweepResult(Result, frozen=True, kw_only=True):
     bytes: int
 
 
-class ExpireResult(Result, frozen=True, kw_only=True):
-    commits: tuple[str, ...]
-    branches: tuple[str, ...]  # deleted ones, which can no longer be restored
-    tokens: int  # for addresses that nobody may write to any more
-
-
-class KeepRule(Result, frozen=True, kw_only=True):
-    """Of branches whose names match the pattern: what they showed in the last days, and their newest commits."""
-
-    pattern: str
-    days: float = 0
-    commits: int = 0
-    forever: bool = False
-
-
-class RetentionInfo(Result, frozen=True, kw_only=True):
-    rules: tuple[KeepRule, ...] = ()  # the first that matches counts; a branch that none matches keeps its history
-    undo_days: float = 30  # how long a deleted branch, or a commit that a reset has left, can be brought back
-
-
 class CollectionStatus(Result, frozen=True, kw_only=True):
     plan: int  # the newest one; 0: there was none
     running: int  # the one that is neither swept nor abandoned; 0: there is none
@@ -96,6 +88,7 @@ class CollectionRun(Result, frozen=True, kw_only=True):
     """What was due. None: it was not."""
 
     swept: SweepResult | None
+    dropped: tuple[RuleDrop, ...] | None  # what the rules drop of what is live
     expired: ExpireResult | None
     planned: PlanResult | None
     waits: str  # why something was not done; empty: there is no reason
@@ -118,36 +111,52 @@ class GarbageCollection:
         """How long what is kept."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            return _retention(refs.collection.retention)
+            return shown_rules(refs.collection.retention)
 
-    async def set_rules(self, rules: Sequence[KeepRule], undo_days: float = 30, *, key: str = "") -> RetentionInfo:
-        """Replaces all rules. Nothing expires before `expire` or `run` is called. Raises Invalid for rules that
-        contradict each other."""
+    async def set_rules(
+        self, rules: RetentionInfo | Sequence[KeepRule], undo_days: float = 30, *, key: str = ""
+    ) -> RetentionInfo:
+        """Replaces all rules; a sequence is those of branches alone. Nothing expires before `expire` or `run` is
+        called. Raises Invalid for rules that contradict each other or are never used, and NotFound for a branch that
+        is not there."""
         from lochan.versioning.collection.retention import set_retention
 
-        event = _retention_event(rules, undo_days)
-        actor = self._session.acting(key, "set retention", self.name, [each.as_json() for each in rules], undo_days)
+        info = as_rules(rules, undo_days)
+        actor = self._session.acting(key, "set retention", self.name, info.as_json())
         async with self._session.opened(self.name) as repository:
-            return _retention(await set_retention(repository, event, actor=actor))
+            event = await checked_rules(repository, info)
+            return shown_rules(await set_retention(repository, event, actor=actor))
 
-    async def check_rules(self, rules: Sequence[KeepRule] | None = None, undo_days: float = 30) -> ExpireResult:
-        """What these rules, or those that are set, would let expire now. Changes nothing. Raises Invalid."""
-        from lochan.versioning.collection.retention import expirable
-        from lochan.versioning.state.collection import check_retention
+    async def check_rules(
+        self, rules: RetentionInfo | Sequence[KeepRule] | None = None, undo_days: float = 30
+    ) -> RetentionCheck:
+        """What these rules, or those that are set, would let expire and drop now, and which rule decides. Changes
+        nothing. Raises as `set_rules` does."""
+        from lochan.versioning.collection.retention import find_expirable
 
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            event = refs.collection.retention if rules is None else _retention_event(rules, undo_days)
-            check_retention(event)
-            return _expired(expirable(refs, repository.clock.wall(), event))
+            event = refs.collection.retention
+            if rules is not None:
+                event = await checked_rules(repository, as_rules(rules, undo_days))
+            expired = shown_expired(await find_expirable(repository, event))
+            drops = await find_drops(self._session, repository, event)
+            fields = {name: getattr(expired, name) for name in expired.__struct_fields__}
+            return RetentionCheck(**fields, drops=drops)
 
     async def expire(self) -> ExpireResult:
         """Lets expire what the rules no longer keep: from then on nobody can read it, and a later plan lists its
-        files."""
+        files. Uploads, workspaces and stashes that are too old are given up, and so are tokens that have expired."""
         from lochan.versioning.collection.retention import expire
 
         async with self._session.opened(self.name) as repository:
-            return _expired(await expire(repository, actor=self._session.actor))
+            return shown_expired(await expire(repository, actor=self._session.actor))
+
+    async def drop(self) -> tuple[RuleDrop, ...]:
+        """Drops what is live on branches, and that a rule says is too long unwritten or unread: one commit for each
+        branch, which names the rules."""
+        async with self._session.opened(self.name) as repository:
+            return await drop(self._session, repository)
 
     async def preview(
         self,
@@ -174,9 +183,12 @@ class GarbageCollection:
         ever. Raises Refused if the last plan is younger than the grace, or is neither swept nor abandoned; Corrupt if
         something that is alive cannot be read: then nothing is listed."""
         from lochan.jobs.collection.run import plan
+        from lochan.versioning.collection.alias_maker import drop_aliases
 
         async with self._session.opened(self.name) as repository:
-            return _planned(await plan(repository, *self._lake(grace_hours), **self._job(engine, progress)))
+            made = await plan(repository, *self._lake(grace_hours), **self._job(engine, progress))
+            await drop_aliases(repository, self._session.lake.id, actor=self._session.actor)
+            return _planned(made)
 
     async def sweep(
         self,
@@ -220,19 +232,28 @@ class GarbageCollection:
         grace_hours: float = GRACE_HOURS,
         engine: EngineOptions = DEFAULT_ENGINE,
         *,
+        drops: bool | None = True,
         progress: Listener | None = None,
     ) -> CollectionRun:
-        """Does what is due: sweeps the plan that is old enough, lets expire what the rules no longer keep, and plans
-        again. Raises Corrupt as `plan` and `sweep` do."""
-        swept = expired = planned = None
+        """Does what is due: sweeps the plan that is old enough, drops what the rules drop of what is live, lets expire
+        what they no longer keep, and plans again. `drops` None: nothing that is live goes, and no right to delete
+        objects is needed. Raises Corrupt as `plan` and `sweep` do."""
+        swept = dropped = expired = planned = None
+        waits = ""
         try:
             if (await self.status()).running:
                 swept = await self.sweep(grace_hours, engine, progress=progress)
-            expired = await self.expire()
-            planned = await self.plan(grace_hours, engine, progress=progress)
         except Refused as error:  # too early, or too much
-            return CollectionRun(swept=swept, expired=expired, planned=planned, waits=str(error))
-        return CollectionRun(swept=swept, expired=expired, planned=planned, waits="")
+            waits = str(error)
+        if drops:
+            dropped = await self.drop()
+        try:
+            expired = await self.expire()
+            if not waits:
+                planned = await self.plan(grace_hours, engine, progress=progress)
+        except Refused as error:
+            waits = str(error)
+        return CollectionRun(swept=swept, dropped=dropped, expired=expired, planned=planned, waits=waits)
 
     def _lake(self, grace_hours: float, confirmed: bool = False) -> tuple[str, StoreLocation, CollectionLimits]:
         from lochan.versioning.collection.plan import CollectionLimits
@@ -298,28 +319,6 @@ def _summed(totals: Iterable[tuple[Name, int, int]]) -> list[tuple[Name, int, in
         found[name] = before[0] + files, before[1] + size
     rows = [(name, files, size) for name, (files, size) in found.items()]
     return sorted(rows, key=lambda row: (-row[2], -row[1], row[0] or ""))
-
-
-def _expired(found: Expirable) -> ExpireResult:
-    return ExpireResult(
-        commits=found.commits, branches=tuple(name for name, _ in found.branches), tokens=len(found.tokens)
-    )
-
-
-def _retention(event: RetentionSet) -> RetentionInfo:
-    rules = (
-        KeepRule(pattern=each.pattern, days=each.days, commits=each.commits, forever=each.forever)
-        for each in event.rules
-    )
-    return RetentionInfo(rules=tuple(rules), undo_days=event.undo_days)
-
-
-def _retention_event(rules: Sequence[KeepRule], undo_days: float) -> RetentionSet:
-    from lochan.formats.collection_events import RetentionRule, RetentionSet
-
-    return RetentionSet(
-        tuple(RetentionRule(each.pattern, each.days, each.commits, each.forever) for each in rules), undo_days
-    )
 
 
 async def _report(repository: OpenRepository, plan: int) -> SweepResult | None:

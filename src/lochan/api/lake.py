@@ -16,6 +16,7 @@ from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
 from lochan.api.session import Session, about
 from lochan.api.upkeep import Step, keep_up, read_policy
+from lochan.api.upkeep_tasks import STANDARD_OPTIONS, TaskStep, UpkeepOptions
 from lochan.errors import Invalid
 from lochan.formats.usage import SCAN
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from lochan.api.deleted import DeletedCollection, DeletedInfo
     from lochan.api.doctor import DoctorCheck
     from lochan.api.frames import Frames
+    from lochan.api.recovery import BackupResult, FsckResult, RebuildResult, ScrubResult
+    from lochan.api.schedule import TaskStatus
     from lochan.api.usage import UsageCompactResult, UsageStatus
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
@@ -246,6 +249,26 @@ class Lake:
         async for step in keep_up(self._session, policy or read_policy(None), pools, options, actor):
             yield step
 
+    async def upkeep_status(self, options: UpkeepOptions = STANDARD_OPTIONS) -> list[TaskStatus]:
+        """Every task of upkeep: when it was last begun, how that ended, and when it is due."""
+        from lochan.api.schedule import status
+
+        return await status(self._session, options)
+
+    async def run_upkeep(
+        self, tasks: Sequence[str] = (), options: UpkeepOptions = STANDARD_OPTIONS
+    ) -> AsyncIterator[TaskStep]:
+        """Does these tasks now; without any, those that are on and due. Each thing that was done is a step; what fails
+        does not stop the rest: its step has the error. Raises NotFound for a task that there is not."""
+        from lochan.api.schedule import find_tasks, run_due, run_now
+
+        if not tasks:
+            async for step in run_due(self._session, options):
+                yield step
+        for task in find_tasks(tasks):
+            async for step in run_now(self._session, task, options):
+                yield step
+
     async def usage(self, days: float = 30) -> UsageStatus:
         """What the usage log covers: how much was noted in the last days, and up to when reads may have gone
         unnoticed."""
@@ -266,6 +289,46 @@ class Lake:
         from lochan.api.doctor import examine
 
         return await examine(self._session.doctor(), spark=spark)
+
+    async def fsck(self, repositories: Sequence[str] = (), *, data: bool = False, repair: bool = False) -> FsckResult:
+        """Checks every file of these repositories, or of the whole lake. `data`: also reads all data and compares it
+        with its hashes. `repair`: makes again what is derived, and moves aside what it replaces. Raises NotFound for a
+        repository that is not there."""
+        from lochan.api.recovery import fsck
+
+        return await fsck(self._session.lake.store, self._session.lake.clock, repositories, data=data, repair=repair)
+
+    async def rebuild(
+        self,
+        repositories: Sequence[str] = (),
+        *,
+        check: bool = False,
+        missing: bool = False,
+        to: str = "",
+        engine: str = "",
+    ) -> RebuildResult:
+        """Makes the derived files of these repositories, or of the whole lake, again from the primary ones, and writes
+        those that are missing or damaged. `check`: writes nothing. `missing`: does not compare the rest. `to`: writes
+        all of them there instead. Raises Corrupt where a journal breaks off."""
+        from lochan.api.recovery import rebuild
+
+        return await rebuild(self._session, repositories, check=check, missing=missing, to=to, engine=engine)
+
+    async def scrub(
+        self, repositories: Sequence[str] = (), *, rate: int = 50_000_000, seconds: float = 0
+    ) -> tuple[ScrubResult, ...]:
+        """Reads the data of these repositories, or of all, and compares it with its hashes: `rate` bytes in a second,
+        for so many seconds; 0: to the end. The next call goes on where this one ended."""
+        from lochan.api.recovery import scrub
+
+        return await scrub(self._session, repositories, rate=rate, seconds=seconds)
+
+    async def backup(self, destination: str, *, verify: bool = False) -> BackupResult:
+        """Copies the lake to a folder or a URL while others go on writing. A second backup to the same place copies
+        what is new. `verify`: reads the whole backup again. Raises Refused for a place that holds something else."""
+        from lochan.api.recovery import backup
+
+        return await backup(self._session, destination, verify=verify)
 
     def new_key(self) -> str:
         """An idempotency key, which begins with the time it was made."""

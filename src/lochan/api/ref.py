@@ -318,7 +318,7 @@ class Ref:
     async def details(self, path: str) -> ObjectDetails:
         """All that is known of an object, with the files that its bytes lie in. Raises NotFound."""
         async with self._opened() as (repository, name):
-            return ObjectDetails.of(await self._entry(repository, name, path))
+            return ObjectDetails.of(await repository.places.place(await self._entry(repository, name, path)))
 
     async def open(self, path: str) -> OpenObject:
         """The object of this moment: whatever comes to the path later, that one is read. Raises NotFound."""

@@ -21,6 +21,7 @@ from lochan.api.results import (
     moment,
 )
 from lochan.api.session import Session
+from lochan.api.storage import Storage
 from lochan.api.workspace import Workspace, info_of
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Repository:
     def gc(self) -> GarbageCollection:
         """Its retention rules, and the collection of its garbage."""
         return GarbageCollection(self._session, self.name)
+
+    @property
+    def storage(self) -> Storage:
+        """How its bytes are stored: equal blocks, sparse files, objects of many blocks."""
+        return Storage(self._session, self.name)
 
     def workspace(self, name: str) -> Workspace:
         """By the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""

@@ -193,6 +193,11 @@ class Session:
             self._notes.append(self._make_notes())
         await self._notes[0].note(operation, repository, ref, path)
 
+    async def flush_notes(self) -> None:
+        """What this process has read is in the log from now on."""
+        for each in self._notes:
+            await each.flush()
+
     async def close_notes(self) -> None:
         """Writes what was noted and is not written yet."""
         for each in self._notes:

@@ -145,6 +145,15 @@ async def compact_pools(
         yield BranchUpkeep(kept.pool, kept.branch, kept.outcome, done, kept.error)
 
 
+async def expire_tokens(session: Session, repository: str) -> int:
+    """Gives up address tokens that have expired, by the store's clock, so that they hold no file any more; gives how
+    many."""
+    from lochan.versioning.collection.retention import expire_tokens
+
+    async with session.opened(repository) as opened:
+        return await expire_tokens(opened, actor=session.actor)
+
+
 async def expire_uploads(session: Session, repository: str, before: int) -> int:
     """Aborts uploads in parts that were begun before that moment, in microseconds since 1970; gives how many."""
     from lochan.versioning.uploads import abort, uploads

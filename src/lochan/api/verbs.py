@@ -57,6 +57,7 @@ NOUN_PATHS = {
     "Lake": "/api/v1",
     "Repository": _REPOSITORY,
     "GarbageCollection": f"{_REPOSITORY}/gc",
+    "Storage": f"{_REPOSITORY}/storage",
     "DeletedCollection": "/api/v1/gc/deleted",
     "Pool": "/api/v1/pools/{pool}",
     "Ref": f"{_REPOSITORY}/refs/{{ref}}",
@@ -73,6 +74,8 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
 _COLLECT = ("fs:CollectGarbage {self}",)
+_DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
+_MAINTAIN = ("lake:Maintain lake",)
 _ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
 _ERASE_ALL = "fs:DeleteRepository repository/*"
 _PROTECT = ("fs:ProtectBranch {self}",)
@@ -135,9 +138,22 @@ VERBS = (
         "POST upkeep",
         ("fs:CollectGarbage repository/{pools}", "fs:WriteObject repository/{pools}/*"),
     ),
+    Verb("Lake", "upkeep_status", _R, "upkeep status", "GET upkeep", ("lake:ReadEvents lake",)),
+    Verb(
+        "Lake",
+        "run_upkeep",
+        _S,
+        "upkeep run",
+        "POST upkeep/run",
+        ("fs:CollectGarbage repository/*", "fs:WriteObject repository/*"),
+    ),
     Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
     Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
+    Verb("Lake", "fsck", _S, "fsck", "POST fsck", _MAINTAIN),
+    Verb("Lake", "rebuild", _S, "rebuild", "POST rebuild", _MAINTAIN, local="to"),
+    Verb("Lake", "scrub", _S, "scrub", "POST scrub", _MAINTAIN),
+    Verb("Lake", "backup", _S, "backup", local="*"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
     Verb("Lake", "access", _H),
@@ -147,6 +163,7 @@ VERBS = (
     Verb("Repository", "branch", _H),
     Verb("Repository", "workspace", _H),
     Verb("Repository", "gc", _H),
+    Verb("Repository", "storage", _H),
     Verb("Repository", "show", _R, "repo show", "GET", _READ_REPOSITORY),
     Verb("Repository", "branches", _R, "branch list", "GET branches", ("fs:ListBranches {self}",)),
     Verb(
@@ -221,6 +238,12 @@ VERBS = (
     Verb("Repository", "uploads", _R, local="*"),
     Verb("Repository", "snapshots", _R, local="*"),
     Verb("Repository", "is_empty", _R, local="*"),
+    Verb("Storage", "duplicates", _R, "dedupe", "POST duplicates", _COLLECT),
+    Verb("Storage", "dedupe", _S, "dedupe", "POST dedupe", _COLLECT),
+    Verb("Storage", "sparse_files", _R, "gc repack", "POST sparse_files", _COLLECT),
+    Verb("Storage", "repack", _S, "gc repack", "POST repack", _COLLECT),
+    Verb("Storage", "coalesce", _S, "fs coalesce", "POST coalesce", _COLLECT),
+    Verb("Storage", "dangling", _R, "gc dangling", "POST dangling", _COLLECT),
     Verb("GarbageCollection", "rules", _R, "gc rules show", "GET rules", _READ_REPOSITORY),
     Verb("GarbageCollection", "set_rules", _W, "gc rules set", "PUT rules", ("fs:SetRetention {self}",)),
     Verb("GarbageCollection", "check_rules", _R, "gc rules check", "POST rules/check", _READ_REPOSITORY),
@@ -230,7 +253,15 @@ VERBS = (
     Verb("GarbageCollection", "sweep", _S, "gc sweep", "POST sweep", _COLLECT),
     Verb("GarbageCollection", "abandon", _S, "gc abandon", "POST abandon", _COLLECT),
     Verb("GarbageCollection", "status", _R, "gc report", "GET", _READ_REPOSITORY),
-    Verb("GarbageCollection", "run", _S, "gc run", "POST run", _COLLECT),
+    Verb("GarbageCollection", "drop", _S, "gc drop", "POST drop", (*_COLLECT, *_DROP)),
+    Verb(
+        "GarbageCollection",
+        "run",
+        _S,
+        "gc run",
+        "POST run",
+        (*_COLLECT, *(f"{each} if drops" for each in _DROP)),
+    ),
     Verb("DeletedCollection", "status", _R, "gc report", "GET", ("fs:CollectGarbage deleted:names",)),
     Verb("DeletedCollection", "plan", _S, "gc plan", "POST plan", _ERASE),
     Verb("DeletedCollection", "sweep", _S, "gc sweep", "POST sweep", _ERASE),
@@ -267,7 +298,7 @@ VERBS = (
     Verb("Ref", "list_pages", _R, "fs ls", "GET objects/pages", _LIST, _VISIBLE),
     Verb("Ref", "list_table", _R, local="*"),
     Verb("Ref", "snapshot", _R, local="*"),
-    Verb("Ref", "open", _R, needs=_READ),
+    Verb("Ref", "open", _R, route="GET objects/body", needs=_READ),
     Verb("Ref", "stat", _R, "fs stat", "GET objects/stat", _READ),
     Verb("Ref", "details", _R, "fs stat", "GET objects/details", _READ),
     Verb("Ref", "stream", _R, "fs cat", "GET objects/stream", _READ),
@@ -332,7 +363,7 @@ VERBS = (
     Verb("Branch", "commit", _W, "commit", "POST commits", ("fs:CreateCommit {self}",)),
     Verb("Branch", "reset", _W, "reset", "POST reset", ("fs:ResetBranch {self}", "fs:ReadCommit {to?}")),
     Verb("Branch", "address", _W, "fs address", "POST objects/address", _WRITE),
-    Verb("Branch", "link", _W, "fs link", "POST objects/link", (*_IMPORT, *_WRITE)),
+    Verb("Branch", "link", _W, "fs link", "POST objects/link", (*_IMPORT, *_WRITE), local="url"),
     Verb("Branch", "link_address", _W, "fs link", "PUT objects/address", _WRITE),
     Verb(
         "Branch",
@@ -341,6 +372,7 @@ VERBS = (
         "import",
         "POST import",
         (*_IMPORT, "fs:WriteObject {self}/object/{sources.prefix}*"),
+        local="sources",
     ),
     Verb(
         "Branch",
@@ -349,6 +381,7 @@ VERBS = (
         "import",
         "POST import/try",
         (*_IMPORT, "fs:ReadObject {self}/object/{sources.prefix}*"),
+        local="sources",
     ),
     Verb(
         "Branch",
@@ -357,6 +390,7 @@ VERBS = (
         "ingest commit",
         "POST ingest",
         (*_IMPORT, "fs:WriteObject {self}/object/{source.prefix}*", "fs:DeleteObject {self}/object/{source.prefix}*"),
+        local="source",
     ),
     Verb(
         "Branch",
@@ -365,6 +399,7 @@ VERBS = (
         "ingest diff",
         "POST ingest/diff",
         (*_IMPORT, "fs:ReadObject {self}/object/{source.prefix}*"),
+        local="source",
     ),
     Verb("Branch", "stash", _W, "stash push", "POST stashes", _STASH),
     Verb("Branch", "pop_stash", _W, "stash pop", "POST stashes/pop", _STASHED),

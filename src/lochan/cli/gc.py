@@ -1,29 +1,33 @@
 """`lochan gc`: how long what is kept, and the removal of what nothing names any more."""
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lochan.cli import gc_deleted
+from lochan.cli.gc_rules import repository_argument, rules_group, show_drops, show_expired
 from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.progress import StageBar
-from lochan.cli.output.records import SHORT, counted, show_answer, show_record, show_records, size_cell
+from lochan.cli.output.records import counted, show_answer, show_record, show_records, size_cell
 from lochan.cli.target import Target, repository_uri, work_on
-from lochan.errors import Invalid
 from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
-    from lochan.api.collection import CollectionRun, ExpireResult, KeepRule, PlanResult, SweepResult
+    from lochan.api.collection import CollectionRun, PlanResult, SweepResult
     from lochan.api.options import EngineOptions
 
 _SHOWN = 10
 _NO_PATH = "(path unknown)"
-_DAYS, _COMMITS = re.compile(r"(\d+(?:\.\d+)?)d"), re.compile(r"\d+")
 
 
-@click.group("gc", cls=LazyGroup)
+_STORAGE = {
+    "dangling": "lochan.cli.storage:dangling_command",
+    "repack": "lochan.cli.storage:repack_command",
+}
+
+
+@click.group("gc", cls=LazyGroup, verbs=_STORAGE)
 def group() -> None:
     """Remove what nothing names any more.
 
@@ -33,7 +37,7 @@ def group() -> None:
     """
 
 
-repository_argument = click.argument("repository", metavar="REPO")
+group.add_command(rules_group)
 optional_argument = click.argument("repository", metavar="[REPO]", required=False)
 deleted_option = click.option(
     "--deleted",
@@ -164,8 +168,23 @@ def report_command(repository: str | None, grace_hours: float, every_hours: floa
 @group.verb("expire", "lochan gc expire demo")
 @repository_argument
 def expire_command(repository: str, form: str) -> None:
-    """Let expire what the rules no longer keep: old commits, deleted branches, unused address tokens."""
-    _show_expired(work_on(repository_uri(repository), lambda target: target.repository.gc.expire()), form, "expired")
+    """Let expire what the rules no longer keep: old commits and deleted branches, unused address tokens, and uploads,
+    workspaces and stashes that are too old."""
+    show_expired(work_on(repository_uri(repository), lambda target: target.repository.gc.expire()), form, "expired")
+
+
+@group.verb("drop", "lochan gc drop demo")
+@repository_argument
+def drop_command(repository: str, form: str) -> None:
+    """Drop what the rules no longer keep on branches.
+
+    Objects that nobody has written or read for too long go by one commit for each branch, which names the rules.
+    """
+    made = work_on(repository_uri(repository), lambda target: target.repository.gc.drop())
+    if form == "json":
+        show_records([each.as_json() for each in made], form, columns=("branch", "rule", "objects", "bytes", "commit"))
+    else:
+        show_drops(made, form, "dropped")
 
 
 @group.verb("run", "lochan gc run demo", "lochan gc run --deleted --confirm")
@@ -174,6 +193,7 @@ def expire_command(repository: str, form: str) -> None:
 @job_options
 @deleted_option
 @click.option("--confirm", "confirmed", is_flag=True, help="With --deleted: delete the files of what has expired.")
+@click.option("--no-drops", is_flag=True, help="Drop nothing that is live on a branch, whatever the rules say.")
 def run_command(
     repository: str | None,
     grace_hours: float,
@@ -182,9 +202,10 @@ def run_command(
     memory: str | None,
     deleted: bool,
     confirmed: bool,
+    no_drops: bool,
     form: str,
 ) -> None:
-    """Do what is due: sweep the last plan, let commits expire, plan again.
+    """Do what is due: sweep the last plan, drop and let expire what the rules say, plan again.
 
     With --deleted: for repositories and pools that were deleted, and for what killed processes have left in the lake.
     """
@@ -193,11 +214,11 @@ def run_command(
             raise click.UsageError("`gc run --deleted` is for all that was deleted. Leave REPO out.")
         gc_deleted.run(grace_hours, confirmed, form)
         return
-    repository = _needed(repository)
+    repository, drops = _needed(repository), None if no_drops else True
     options = _engine(engine, master, memory)
 
     async def work(target: Target) -> "CollectionRun":
-        return await target.repository.gc.run(grace_hours, options, progress=bar.show)
+        return await target.repository.gc.run(grace_hours, options, drops=drops, progress=bar.show)
 
     with StageBar("gc") as bar:
         made = work_on(repository_uri(repository), work)
@@ -206,8 +227,10 @@ def run_command(
         return
     if made.swept is not None:
         click.echo(f"deleted {counted(made.swept.files, 'file')}, {size_cell(made.swept.bytes)}")
+    if made.dropped:
+        show_drops(made.dropped, form, "dropped")
     if made.expired is not None:
-        _show_expired(made.expired, form, "expired")
+        show_expired(made.expired, form, "expired")
     if made.planned is not None:
         _show_plan(made.planned, form)
     if made.waits:
@@ -218,82 +241,6 @@ def _needed(repository: str | None) -> str:
     if repository is None:
         raise click.UsageError("Give a repository, or --deleted.")
     return repository
-
-
-# --- rules -----------------------------------------------------------------------------------------------------------
-@click.group("rules", cls=LazyGroup)
-def rules_group() -> None:
-    """Say how long commits are kept."""
-
-
-group.add_command(rules_group)
-keep_option = click.option(
-    "--keep",
-    "kept",
-    multiple=True,
-    metavar="PATTERN=LIMITS",
-    help="For branches that match: 30d, 100 (commits), both as 30d,100, or forever. The first that matches counts.",
-)
-undo_option = click.option(
-    "--undo-days",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    show_default=True,
-    help="How long a deleted branch, or a commit that a reset has left, can be brought back.",
-)
-
-
-@rules_group.verb("show", "lochan gc rules show demo")
-@repository_argument
-def show_command(repository: str, form: str) -> None:
-    """Show the rules of a repository."""
-    found = work_on(repository_uri(repository), lambda target: target.repository.gc.rules())
-    if form == "json":
-        show_record(found.as_json(), form)
-        return
-    show_records([each.as_json() for each in found.rules], form, columns=("pattern", "days", "commits", "forever"))
-    click.echo(f"a deleted branch can be restored for {found.undo_days:g} days")
-
-
-@rules_group.verb(
-    "set", "lochan gc rules set demo --keep main=forever --keep 'tmp-*=7d' --keep '*=90d,100'", changes=True
-)
-@repository_argument
-@keep_option
-@undo_option
-def set_command(repository: str, kept: tuple[str, ...], undo_days: float, form: str) -> None:
-    """Replace the rules of a repository. Branches that no rule matches keep their whole history."""
-    rules = [_rule(each) for each in kept]
-    made = work_on(repository_uri(repository), lambda target: target.repository.gc.set_rules(rules, undo_days))
-    show_answer(made.as_json(), form, f"set {counted(len(rules), 'rule')}")
-
-
-@rules_group.verb("check", "lochan gc rules check demo --keep '*=90d'")
-@repository_argument
-@keep_option
-@undo_option
-def check_command(repository: str, kept: tuple[str, ...], undo_days: float, form: str) -> None:
-    """Show what rules would let expire now, without setting them. Without --keep: the rules that are set."""
-    rules = [_rule(each) for each in kept] or None
-    found = work_on(repository_uri(repository), lambda target: target.repository.gc.check_rules(rules, undo_days))
-    _show_expired(found, form, "would expire")
-
-
-def _rule(text: str) -> "KeepRule":
-    from lochan.api.collection import KeepRule
-
-    pattern, _, limits = text.rpartition("=")
-    values: dict[str, Any] = {}
-    for limit in limits.split(","):
-        if limit == "forever":
-            values["forever"] = True
-        elif days := _DAYS.fullmatch(limit):
-            values["days"] = float(days[1])
-        elif _COMMITS.fullmatch(limit):
-            values["commits"] = int(limit)
-        else:
-            raise Invalid(f"{text!r} is not a rule", hint="such as main=forever, 'tmp-*=7d', '*=90d,100'")
-    return KeepRule(pattern=pattern, **values)
 
 
 def _engine(engine: str, master: str | None, memory: str | None) -> "EngineOptions":
@@ -327,15 +274,3 @@ def _show_plan(made: "PlanResult", form: str) -> None:
         )
         if len(made.prefixes) > _SHOWN:
             click.echo(f"and {len(made.prefixes) - _SHOWN:,} smaller ones, which -f json shows")
-
-
-def _show_expired(found: "ExpireResult", form: str, verb: str) -> None:
-    if form == "json":
-        show_record(found.as_json(), form)
-        return
-    branches = f"{len(found.branches):,} deleted branch{'' if len(found.branches) == 1 else 'es'}"
-    click.echo(f"{verb}: {counted(len(found.commits), 'commit')}, {branches}, {counted(found.tokens, 'address token')}")
-    for id in found.commits[:_SHOWN]:
-        click.echo(f"  {id[:SHORT]}")
-    if len(found.commits) > _SHOWN:
-        click.echo(f"  and {len(found.commits) - _SHOWN:,} more")

@@ -25,6 +25,13 @@ VERBS = {
         "events": "lochan.cli.events:events_command",
         "jobs": "lochan.cli.jobs:group",
         "gc": "lochan.cli.gc:group",
+        "upkeep": "lochan.cli.upkeep:group",
+        "dedupe": "lochan.cli.storage:dedupe_command",
+        "fsck": "lochan.cli.recovery:fsck_command",
+        "rebuild": "lochan.cli.recovery:rebuild_command",
+        "scrub": "lochan.cli.recovery:scrub_command",
+        "backup": "lochan.cli.backup:backup_command",
+        "restore": "lochan.cli.backup:restore_command",
         "usage": "lochan.cli.usage:group",
     },
     "Repositories and branches": {

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.pool.manage import policy
 from lochan.cli.session import configuration, open_engine_lake, run
+from lochan.cli.upkeep import upkeep_options
 from lochan.cli.verb import verb
 from lochan.config.load import Config
 from lochan.connection import probe_store
@@ -14,8 +14,8 @@ from lochan.errors import Invalid, Refused
 
 if TYPE_CHECKING:
     from lochan.access.users import NewAccessKey
+    from lochan.api.upkeep_tasks import UpkeepOptions
     from lochan.lake import Lake
-    from lochan.pools.upkeep import Upkeep
     from lochan.server.settings import ClientLimits, Listener, QuerySettings, Tls
 
 _LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
@@ -68,7 +68,7 @@ def serve_command(
         "api": api_listen or config.settings.api.listen,
     }
     tls = _tls(tls_cert or config.settings.tls.cert, tls_key or config.settings.tls.key)
-    upkeep = policy(config) if config.settings.manage.policy is not None else None
+    upkeep = upkeep_options(config) if config.settings.upkeep.enabled else None
     listeners = [_listener(name, at, config, workers, tls, upkeep) for name, at in addresses.items() if at]
     # The administrator is made when all listeners have their addresses: its secret is shown once, and a server that
     # cannot listen shows nothing.
@@ -135,7 +135,7 @@ class SetUpLogging:
 
 
 def _listener(
-    name: str, address: str, config: Config, workers: int, tls: "Tls | None", upkeep: "Upkeep | None"
+    name: str, address: str, config: Config, workers: int, tls: "Tls | None", upkeep: "UpkeepOptions | None"
 ) -> "Listener":
     from lochan.server.settings import Listener, S3Settings
 
@@ -154,7 +154,6 @@ def _listener(
         tls,
         access_log=settings.logging.format if settings.logging.access else "",
         usage_s=settings.usage.flush_s if settings.usage.enabled else None,
-        upload_days=s3.upload_days,
         upkeep=upkeep if name == "api" else None,
         queries=_queries(config),
         limits=_limits(config),

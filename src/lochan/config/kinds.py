@@ -13,6 +13,8 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
+from lochan.config.schedule import parse_schedule
+
 MB, GB = 10**6, 10**9
 GIB = 1 << 30
 
@@ -95,6 +97,11 @@ def _length(text: str, _: ValueContext) -> float:
     return seconds
 
 
+def _schedule(text: str, _: ValueContext) -> str:
+    parse_schedule(text)
+    return text.strip().lower()
+
+
 def _size(text: str, _: ValueContext) -> int:
     match = re.fullmatch(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([a-z]*)", text.strip().lower())
     if match is None or match[2] not in _UNITS:
@@ -171,5 +178,10 @@ Milliseconds = Annotated[
 ]
 Seconds = Annotated[float, Meta(gt=0, le=_FINITE), SettingKind("a number of seconds, more than 0", write=_number)]
 Days = Annotated[float, Meta(gt=0, le=_FINITE), SettingKind("a number of days, more than 0", write=_number)]
+Hours = Annotated[float, Meta(ge=0, le=_FINITE), SettingKind("a number of hours, 0 or more", write=_number)]
 Length = Annotated[float, LENGTH]
+When = Annotated[
+    str,
+    SettingKind("off, a length of time such as 15m, 1h or 7d, or a time of day such as 03:00 (UTC)", _schedule),
+]
 Size = Annotated[int, SIZE]

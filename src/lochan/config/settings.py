@@ -202,6 +202,29 @@ class ManageSettings(Section, frozen=True):
     ] = None
 
 
+class UpkeepSettings(Section, frozen=True):
+    enabled: Annotated[kinds.YesNo, "whether the server looks after the lake by itself, as the settings below say"] = (
+        True
+    )
+    trim: Annotated[kinds.When, "when journals are trimmed"] = "1h"
+    uploads: Annotated[kinds.When, "when uploads older than `gateways.s3.upload_days` are aborted"] = "1h"
+    staging: Annotated[kinds.When, "when staged changes are merged on branches that nobody writes to"] = "6h"
+    usage: Annotated[kinds.When, "when the usage log is merged, and what is older than `usage.keep_days` deleted"] = (
+        "24h"
+    )
+    compact: Annotated[
+        kinds.When | None,
+        "when pools are compacted; by default as often as `manage.policy` says, and never without a policy",
+    ] = None
+    gc: Annotated[kinds.When, "when the garbage of every repository is collected, such as 03:00"] = "off"
+    deleted: Annotated[
+        kinds.When, "when deleted repositories that can no longer be restored are erased, such as 04:00"
+    ] = "off"
+    grace_hours: Annotated[kinds.Hours, "the grace of garbage collection"] = 24.0
+    memory: Annotated[kinds.Size, "the most memory that a task may use for rows"] = 512 * (1 << 20)
+    threads: Annotated[kinds.Count, "how many threads a task may use for rows"] = 1
+
+
 class SparkSettings(Section, frozen=True):
     master: Annotated[kinds.Text, "the Spark master that jobs run on"] = "local[*]"
     remote: Annotated[kinds.SparkUrl | None, "a Spark Connect server, instead of a master"] = None
@@ -252,6 +275,7 @@ class ConfigSettings(Section, frozen=True):
     api: ApiSettings = ApiSettings()
     auth: AuthSettings = AuthSettings()
     manage: ManageSettings = ManageSettings()
+    upkeep: UpkeepSettings = UpkeepSettings()
     spark: SparkSettings = SparkSettings()
     cache: CacheSettings = CacheSettings()
 

@@ -6,7 +6,7 @@ If the query ends with `load`, its rows become one commit of a pool, and the res
 from __future__ import annotations
 
 import io
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from lochan.query.checkpoint import checked_by
 from lochan.query.output.columns import Column
 from lochan.query.prepare import Prepared, prepare
 from lochan.query.sources.catalog import EVERYTHING, Permits
+from lochan.query.sources.resolve import NoteRead
 from lochan.versioning.repositories import POOL
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 
 NOBODY = Actor("", "", "")
-NoteRead = Callable[[str, str, str], Awaitable[None]]
 
 
 def _always() -> bool:
@@ -86,6 +86,7 @@ async def prepare_query(at: QueryContext, text: str, options: RunOptions, work: 
         read_files=work.reader(options.limits),
         permits=options.permits,
         ref=options.ref,
+        note=options.note,
     )
 
 
@@ -100,9 +101,6 @@ async def run_query(at: QueryContext, text: str, options: RunOptions) -> Result:
                 if options.reads_only and plan.plan.load is not None:
                     raise Refused("this query would change a pool, but may only read", hint="leave out `load`")
                 engine = engine_of_query(options.engine, plan, options.spark, options.limits)
-                if options.note is not None:
-                    for read in plan.opening.reads:
-                        await options.note(*read)
                 run = await _start(at, plan, engine, options, work)
             finally:
                 await plan.opening.close()

@@ -7,7 +7,9 @@ file's own SHA-256 is in its name, so a table that is damaged or cut short is re
 """
 
 import io
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -27,9 +29,29 @@ ALIAS_SCHEMA = pa.schema(
         pa.field("size", pa.int64(), nullable=False),
         pa.field("target", pa.string(), nullable=False),  # the address of the file that holds the same bytes
         pa.field("target_offset", pa.int64(), nullable=False),
+        # Of a target that was written to hold one object: its size and SHA-256. Of others: 0, and no bytes.
+        pa.field("target_size", pa.int64(), nullable=False),
+        pa.field("target_sha256", pa.binary(), nullable=False),
     ]
 )
 _ORDER = [("address", "ascending"), ("offset", "ascending")]
+
+
+class AliasTableGone(Corrupt):
+    """The store does not have it. A state that names it may have passed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the alias table {name} is gone", hint=_HINT)
+
+
+class AliasRow(NamedTuple):
+    address: str
+    offset: int
+    size: int
+    target: str
+    target_offset: int
+    target_size: int = 0
+    target_sha256: bytes = b""
 
 
 class AliasHead(msgspec.Struct, frozen=True):
@@ -67,8 +89,11 @@ def decode(name: str, data: bytes, repository: str) -> pa.Table:
     return file.read().cast(ALIAS_SCHEMA)
 
 
-def missing(name: str) -> Corrupt:
-    return Corrupt(f"the alias table {name} is gone", hint=_HINT)
+def table_of(rows: Iterable[AliasRow]) -> pa.Table:
+    """ALIAS_SCHEMA, in the order of the rows."""
+    columns: Iterable[Sequence[Any]] = list(zip(*rows, strict=True)) or [[] for _ in ALIAS_SCHEMA]
+    arrays = [pa.array(each, field.type) for each, field in zip(columns, ALIAS_SCHEMA, strict=True)]
+    return pa.table(arrays, ALIAS_SCHEMA)
 
 
 def in_order(aliases: pa.Table) -> pa.Table:

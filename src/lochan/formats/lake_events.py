@@ -92,6 +92,14 @@ class RepositoryErased(Event, frozen=True):
     bytes: int
 
 
+class UpkeepStarted(Event, frozen=True):
+    """A task of upkeep begins. Others who find it due leave it alone for a while; nothing else depends on it."""
+
+    type: ClassVar[str] = "upkeep-started"
+
+    task: str
+
+
 class Statement(msgspec.Struct, frozen=True, array_like=True):
     """Fields are only ever added at the end, and only if an older reader may ignore them: anything that narrows an
     `allow` takes a new version of the event."""

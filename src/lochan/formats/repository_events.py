@@ -101,6 +101,16 @@ class Compacted(Preparing, frozen=True):
 
 
 # --- commits ---------------------------------------------------------------------------------------------------------
+class MoveOrigin(msgspec.Struct, frozen=True, array_like=True):
+    """What a commit was computed from, beside its parents: enough to compute its tree again. Fields are only ever added
+    at the end."""
+
+    source: str  # the commit whose tree was joined to the head's; for a revert, the one before the commit taken back
+    against: str = ""  # the commit that both were compared with; "": their merge bases
+    strategy: str = ""  # what a merge did about conflicts
+    prefixes: dict[str, str] = {}  # and for paths that begin with these
+
+
 class Sealed(Preparing, frozen=True):
     """A commit begins: it will hold what is staged below this event. The event's number names the seal (S1)."""
 
@@ -124,6 +134,7 @@ class Committed(Event, frozen=True):
     checked: int = 0
     turn: str = ""
     then: Commit | None = None
+    origin: MoveOrigin | None = None  # of `then`
 
 
 class Moved(Event, frozen=True):
@@ -145,6 +156,7 @@ class Moved(Event, frozen=True):
     upto: int = 0  # the workspace's last event
     mint: int = 0  # for a pool's new objects: the least mint of their files; 0: no new file
     closes: tuple[str, ...] = ()  # jobs that kept those files open
+    origins: tuple[MoveOrigin, ...] = ()  # one for each of `commits`; none: they were not computed from other commits
 
 
 class Turned(Preparing, frozen=True):

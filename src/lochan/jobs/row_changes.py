@@ -24,6 +24,7 @@ from lochan.engines.duckdb.data_objects import place_objects
 from lochan.engines.duckdb.files import files_of
 from lochan.engines.duckdb.rewrite import ObjectRewriter
 from lochan.errors import Invalid, NotFound
+from lochan.formats.collection_events import AliasNames
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.metarange import EMPTY, TreeRef
@@ -39,6 +40,7 @@ from lochan.pools.json_row import Row
 from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.sources.knowledge import Knowledge
 from lochan.tree.trees import Trees
+from lochan.versioning.bodies.block_places import load_aliases
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,6 +56,7 @@ class ChangeTarget(PoolTarget):
 
     tree: TreeRef = field(default=EMPTY)  # of the commit that the rows were read at
     commit: str = ""
+    aliases: AliasNames = field(default=AliasNames())
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
         return change_rows(self, batches)
@@ -169,11 +172,12 @@ def _twice(object: str, row: int) -> Invalid:
 
 
 async def _entry(target: ChangeTarget, path: str) -> Entry:
-    tree = await Trees(target.store(SystemClock(), Ids()), target.repository_id).open(target.tree)
+    store = target.store(SystemClock(), Ids())
+    tree = await Trees(store, target.repository_id).open(target.tree)
     found = await tree.get(path)
     if found is None:
         raise NotFound(f"commit {target.commit[:12]} has no data object {path}", hint="nothing was changed")
-    return found
+    return (await load_aliases(store, target.repository_id, target.aliases)).place_entry(found)
 
 
 def _keep_others(

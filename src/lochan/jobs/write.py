@@ -300,7 +300,14 @@ async def _change_target(repository: OpenRepository, pool: PoolTarget, change: C
     found = await repository.resolve(change.commit)
     tree = TreeRef(found.commit.tree, found.commit.tree_file)
     return ChangeTarget(
-        pool.place, pool.repository_id, pool.settings, pool.mint, pool.limits, tree=tree, commit=found.commit_id
+        pool.place,
+        pool.repository_id,
+        pool.settings,
+        pool.mint,
+        pool.limits,
+        tree=tree,
+        commit=found.commit_id,
+        aliases=repository.places.names,
     )
 
 

@@ -136,6 +136,8 @@ def _repository(event: Event) -> str:
             return f"renamed repository {event.id} to {event.to}"
         case lake.RepositoryDeleted():
             return f"deleted repository {event.id}"
+        case lake.UpkeepStarted():
+            return f"began upkeep: {event.task}"
         case lake.RepositoryRestored():
             return f"restored repository {event.id} as {event.name}"
         case lake.RepositoryFound():
@@ -166,7 +168,7 @@ def _repository(event: Event) -> str:
         case collection.Expired():
             return f"expired {_count(event.commits, 'commit')}, {_count(event.branches, 'deleted branch')}"
         case collection.RetentionSet():
-            patterns = ", ".join(rule.pattern for rule in event.rules)
+            patterns = ", ".join([*(rule.pattern for rule in event.rules), *(rule.name for rule in event.drops)])
             return f"set retention rules for {patterns}" if patterns else "set no retention rules"
         case collection.Aliased():
             return f"aliased {event.address} to {event.target}"

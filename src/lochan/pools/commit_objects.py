@@ -147,11 +147,16 @@ async def check_present(repository: OpenRepository, on: MoveBase, entries: Itera
     tree = await repository.tree(on.head)
     for entry in entries:
         found = await tree.get(entry.path)
-        if found is None or found.blocks != entry.blocks:
+        if found is None or _contents(found) != _contents(entry):
             raise FinalConflict(
                 f"data object {object_id(entry.path)} is no longer on the branch",
                 hint="it was deleted or compacted meanwhile; nothing was changed",
             )
+
+
+def _contents(entry: Entry) -> list[tuple[bytes, int]]:
+    """What the object's file holds. Where it is does not count: an alias may have led to another place."""
+    return [(block.sha256, block.size) for block in entry.blocks]
 
 
 def new_objects(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.formats.collection_events import AliasNames
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import EntryRows
 from lochan.formats.pool_settings import PoolSettings
@@ -73,8 +74,8 @@ class Snapshot:
         *,
         in_order: bool = True,
     ) -> None:
-        """One table of entries for each owner. `left_out` are objects that the query does not need. If not `in_order`,
-        the rows are in no order of a key."""
+        """One table of entries for each owner, with blocks where they are now. `left_out` are objects that the query
+        does not need. If not `in_order`, the rows are in no order of a key."""
         self.owners = owners
         self.settings = settings
         self.left_out = left_out
@@ -212,18 +213,19 @@ class Snapshot:
 
 
 class Snapshots:
-    """A cache of the last snapshots, by commit and by the part of it that was opened."""
+    """A cache of the last snapshots, by commit, by the part of it that was opened, and by where its bytes are."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Owner, Reach], Snapshot] = OrderedDict()
+        self._kept: OrderedDict[tuple[Owner, AliasNames, Reach], Snapshot] = OrderedDict()
 
     async def at(self, repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
         """A snapshot of the objects within the reach, and perhaps of more."""
         owner = Owner(repository.repository.name, resolved.commit_id)
-        found = self._kept.get((owner, EVERYTHING)) or self._kept.get((owner, reach))
+        places = repository.places.names
+        found = self._kept.get((owner, places, EVERYTHING)) or self._kept.get((owner, places, reach))
         if found is None:
             found = await snapshot(repository, resolved, reach)
-        key = owner, reach if found.left_out.objects else EVERYTHING
+        key = owner, places, reach if found.left_out.objects else EVERYTHING
         self._kept[key] = found
         self._kept.move_to_end(key)
         if len(self._kept) > _KEPT:
@@ -238,7 +240,7 @@ async def snapshot(repository: OpenRepository, resolved: ResolvedRef, reach: Rea
     there = [tree.ranges[number] for number in opened.ranges]
     left_out = Amount(tree.count - sum(each.count for each in there), tree.bytes - sum(each.bytes for each in there))
     owner = Owner(repository.repository.name, resolved.commit_id)
-    return Snapshot([owner], settings, [opened.entries], left_out)
+    return Snapshot([owner], settings, [await repository.places.place_table(opened.entries)], left_out)
 
 
 def merge_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:

@@ -15,7 +15,7 @@ from lochan.query.compile import Plan, compile
 from lochan.query.compile.plan import OpenSource
 from lochan.query.errors import QueryError, UnknownField
 from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
-from lochan.query.sources.resolve import Opening, ReadFiles
+from lochan.query.sources.resolve import NoteRead, Opening, ReadFiles
 from lochan.query.syntax.parse import parse
 from lochan.query.syntax.tokens import is_sql
 
@@ -39,6 +39,7 @@ async def prepare(
     read_files: ReadFiles | None = None,
     permits: Permits = EVERYTHING,
     ref: str = "",
+    note: NoteRead | None = None,
 ) -> Prepared:
     """`current` is the source that a query without `from` means, `pool` or `pool@branch`; `ref` is where sources are
     read that name none. Raises QueryError. Closing `opening` closes what it opens."""
@@ -46,7 +47,7 @@ async def prepare(
         read = _read(text, current, now)
     except RecursionError:
         raise _too_deep() from None
-    opening = Opening(catalog, snapshots, text, now, read_files, permits, ref)
+    opening = Opening(catalog, snapshots, text, now, read_files, permits, ref, note)
     try:
         sources = await opening.open(read.pipe)
         if read.takes_all:

@@ -1,8 +1,8 @@
-"""Maintenance inside a server, beside its requests: old uploads are aborted, journals trimmed, pools compacted, and
-free memory is given back to the system.
+"""Maintenance inside a server, beside its requests: the tasks of upkeep by their schedule, and giving free memory back
+to the system.
 
-One process of each server does this from time to time. Several servers may do it on one lake, even at once: the journal
-decides who aborts an upload or replaces objects, and the others find the work done.
+One process of each server does this. Several servers may look after one lake, even at once: the journal says which of
+them has begun a task, and decides who lands where two of them do the same.
 """
 
 from __future__ import annotations
@@ -10,95 +10,129 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import logging
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from lochan.api.options import EngineOptions
+from lochan.api.schedule import run_if_due, schedule_of, seconds_until_due
 from lochan.api.session import Session
-from lochan.api.upkeep import BranchUpkeep, JournalUpkeep, compact_pools, expire_uploads, trim_journals
+from lochan.api.upkeep_tasks import TASKS, UpkeepOptions, UpkeepTask
 from lochan.clock import Clock
+from lochan.config.schedule import Schedule
 from lochan.errors import LochanError
 from lochan.ids import Ids
 
 if TYPE_CHECKING:
-    from lochan.api.upkeep import UpkeepPolicy
+    from lochan.server.metrics import UpkeepMetrics
 
-
-DAY = 86_400_000_000  # in microseconds, as clocks count
-
-_EVERY_S = 3_600.0
+_LATER = 0.1  # of the time between two runs: servers that were started together take turns
+_WAIT_S_MAX = 3_600.0  # a setting of another server, or a run by hand, is noticed after so long
+_STOP_S = 20.0
 _TRIM_MEMORY_S = 5.0
-_COMPACTION = EngineOptions(engine="duckdb", memory_bytes=512 << 20, threads=1)  # requests are answered beside it
 # M_TRIM_THRESHOLD: what may lie free at the end of each heap; with half of it a large GET took a sixth more.
 # M_MMAP_THRESHOLD: what is asked of the system by itself, and given back when it is free; the most that it takes.
 _KEPT = ((-1, 32 << 20), (-3, 32 << 20))
 _log = logging.getLogger("lochan.server")
 
 
-async def keep_expiring(session: Session, clock: Clock, ids: Ids, days: float) -> None:
-    """Aborts uploads that are older, so that their parts can be collected, until it is cancelled."""
-    await _repeat("abort old uploads", clock, ids, _EVERY_S, lambda: expire(session, clock.wall() - round(days * DAY)))
+class UpkeepThread:
+    """Does the tasks on a thread of its own, with a lake of its own, so that requests do not wait for them."""
+
+    def __init__(
+        self,
+        open_session: Callable[[], Awaitable[Session]],
+        options: UpkeepOptions,
+        clock: Clock,
+        ids: Ids,
+        metrics: UpkeepMetrics | None = None,
+    ) -> None:
+        self._open_session = open_session
+        self._options = options
+        self._clock = clock
+        self._ids = ids
+        self._metrics = metrics
+        self._thread = threading.Thread(target=self._run, name="lochan-upkeep", daemon=True)
+        self._stop: Callable[[], object] | None = None
+        self._is_stopped = threading.Event()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    async def close(self) -> None:
+        """A task that is under way is given up: its next run goes on with it."""
+        self._is_stopped.set()
+        if self._stop is not None:
+            with suppress(RuntimeError):  # its loop has just ended
+                self._stop()
+        await asyncio.to_thread(self._thread.join, _STOP_S)
+
+    def _run(self) -> None:
+        try:
+            with suppress(asyncio.CancelledError):
+                asyncio.run(self._main())
+        except Exception:
+            _log.exception("upkeep has stopped")
+
+    async def _main(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        self._stop = lambda: loop.call_soon_threadsafe(task.cancel)
+        if self._is_stopped.is_set():
+            return
+        session = (await self._open_session()).acting_as("lochan", "upkeep")
+        try:
+            await keep_schedule(session, self._options, self._clock, self._ids, self._metrics)
+        finally:
+            await session.close()
 
 
-async def keep_trimming(session: Session, clock: Clock, ids: Ids) -> None:
-    """Trims the journals, until it is cancelled. A writer of a journal trims it too; here the rest is
-    done: in a bucket slots may go only when they are a day old, and then perhaps nobody writes any more."""
-    await _repeat("trim the journals", clock, ids, _EVERY_S, lambda: _trim(session))
+async def keep_schedule(
+    session: Session, options: UpkeepOptions, clock: Clock, ids: Ids, metrics: UpkeepMetrics | None = None
+) -> None:
+    """Until it is cancelled."""
+    on = [(task, schedule_of(task, options)[1]) for task in TASKS.values()]
+    async with asyncio.TaskGroup() as group:
+        for task, schedule in on:
+            if schedule.is_on:
+                group.create_task(_keep(session, task, schedule, options, clock, ids, metrics))
 
 
-async def keep_compacting(session: Session, clock: Clock, ids: Ids, upkeep: UpkeepPolicy) -> None:
-    """Compacts pools by the policy that was given, until it is cancelled: a compaction that is under way is given up
-    then, and changes nothing."""
-    await _repeat("look after the pools", clock, ids, upkeep.every_s, lambda: _compact(session, upkeep))
-
-
-async def _repeat(what: str, clock: Clock, ids: Ids, every_s: float, work: Callable[[], Awaitable[object]]) -> None:
+async def _keep(
+    session: Session,
+    task: UpkeepTask,
+    schedule: Schedule,
+    options: UpkeepOptions,
+    clock: Clock,
+    ids: Ids,
+    metrics: UpkeepMetrics | None,
+) -> None:
+    started = clock.wall()
     while True:
-        await clock.sleep(every_s * (0.5 + ids.fraction()))  # servers that were started together take turns
         try:
-            await work()
+            wait_s = await seconds_until_due(session, task, schedule, started)
+            if wait_s <= 0:
+                await _run_task(session, task, schedule, options, metrics)
         except (LochanError, OSError) as error:
-            _log.warning("could not %s: %s", what, error)
+            _log.warning("could not look after %s: %s", task.name, error)
+            wait_s = 60.0
+        spread_s = (schedule.every_us / 1e6 or 600.0) * _LATER * ids.fraction()
+        await clock.sleep(min(max(wait_s, 1.0) + spread_s, _WAIT_S_MAX))
 
 
-async def expire(session: Session, before: int) -> int:
-    """How many uploads were aborted that had been begun before then, in all repositories."""
-    count = 0
-    for each in await session.lake.repositories():
-        try:
-            count += await expire_uploads(session, each.name, before)
-        except (LochanError, OSError) as error:  # one that is damaged, or deleted meanwhile, does not stop the rest
-            _log.warning("could not abort the old uploads of %s: %s", each.name, error)
-    return count
-
-
-async def _trim(session: Session) -> None:
-    async for each in trim_journals(session):
-        _log_trim(each)
-
-
-def _log_trim(each: JournalUpkeep) -> None:
-    if each.error is not None:
-        _log.warning("could not trim the journal of %s: %s", each.journal, each.error)
-    else:
-        done = each.journal, each.packed, each.deleted
-        _log.info("trimmed the journal of %s: %d segments made, %d slots deleted", *done)
-
-
-async def _compact(session: Session, upkeep: UpkeepPolicy) -> None:
-    async for kept in compact_pools(session, upkeep, (), _COMPACTION, session.actor):
-        _log_upkeep(kept)
-
-
-def _log_upkeep(kept: BranchUpkeep) -> None:
-    where = f"{kept.pool}@{kept.branch}"
-    if kept.compacted is not None:
-        done = kept.compacted
-        _log.info("compacted %d data objects of %s into %d, %d rows", done.before, where, done.after, done.rows)
-    elif kept.error is not None:
-        _log.warning("could not compact %s: %s", where, kept.error)
-    else:
-        _log.debug("%s: %s", where, kept.outcome)
+async def _run_task(
+    session: Session, task: UpkeepTask, schedule: Schedule, options: UpkeepOptions, metrics: UpkeepMetrics | None
+) -> None:
+    failures = 0
+    started = session.lake.clock.boot()
+    async for step in run_if_due(session, task, schedule, options):
+        if step.error:
+            failures += 1
+            _log.warning("upkeep %s: %s: %s", task.name, step.where, step.error)
+        else:
+            _log.info("upkeep %s: %s: %s", task.name, step.where, step.outcome)
+    if metrics is not None:
+        metrics.ran(task.name, failures, session.lake.clock.boot() - started)
 
 
 async def keep_memory_trimmed(clock: Clock) -> None:

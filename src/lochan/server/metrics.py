@@ -93,6 +93,20 @@ def _add(histogram: Any, tally: _Tally) -> None:
             bucket.inc(count)
 
 
+class UpkeepMetrics:
+    """Of the process that looks after the lake."""
+
+    def __init__(self) -> None:
+        from prometheus_client import Counter
+
+        self._runs = Counter("lochan_upkeep_runs", "Runs of tasks of upkeep.", ["task", "state"])
+        self._seconds = Counter("lochan_upkeep_seconds", "Seconds that tasks of upkeep took.", ["task"])
+
+    def ran(self, task: str, failures: int, seconds: float) -> None:
+        self._runs.labels(task, "failed" if failures else "done").inc()
+        self._seconds.labels(task).inc(seconds)
+
+
 class QueryMetrics:
     """Only one process of a server runs queries, so the last word is the right one; also behind one that was killed."""
 

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from lochan.api.upkeep_tasks import UpkeepOptions
 from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.lake import Lake
-from lochan.pools.upkeep import Upkeep
 
 
 class Tls(NamedTuple):
@@ -58,7 +58,6 @@ class Listener(NamedTuple):
     tls: Tls | None = None
     access_log: str = "text"  # a line for every request; or json; empty: none
     usage_s: float | None = 60.0  # how often the usage log is written; None: there is none
-    upload_days: float = 7.0  # how old an upload in parts may become
-    upkeep: Upkeep | None = None  # what keeps pools in order; None: nothing does
+    upkeep: UpkeepOptions | None = None  # what this process does for the lake by schedule; None: nothing
     queries: QuerySettings = QuerySettings()
     limits: ClientLimits = ClientLimits()

@@ -89,6 +89,9 @@ class PrivateRoot(Protocol):
 
 @runtime_checkable
 class TemporaryFiles(Protocol):
+    def temporary_files(self) -> Sequence[Stat]:
+        """Files that are being written, or that killed processes have left half-written. No listing shows them."""
+
     def sweep_temp(self, older_than: float, clock: Clock) -> int:
         """Removes files that killed processes left half-written and that were not written for so many seconds. Returns
         how many."""

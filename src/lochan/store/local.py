@@ -12,7 +12,7 @@ A small read is done at once and never suspends. Syncs and large transfers run i
 import errno
 import os
 import stat as modes
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from lochan.clock import Clock, SystemClock
@@ -218,6 +218,10 @@ class LocalStore:
         Returns how many."""
         with translated(self.url):
             return local_files.sweep(self._root, clock.wall() / 1e6 - older_than)
+
+    def temporary_files(self) -> Sequence[Stat]:
+        with translated(self.url):
+            return local_files.left_over(self._root)
 
     async def _beside(self, verb: int, path: str, data: bytes) -> bool:
         """True: the scribe has done it. False: it may or may not have done it."""

@@ -17,6 +17,7 @@ from types import TracebackType
 
 from lochan.errors import Transient
 from lochan.store.disk import FILE_MODE, translate
+from lochan.store.protocol import Stat
 
 FOLDER = b".tmp"
 # For larger writes the kernel uses pages of 2 MiB, which a virtual machine has often given back to its host: their
@@ -129,6 +130,17 @@ def sweep(root: bytes, before: float) -> int:
                     os.unlink(entry.path)
                     removed += 1
     return removed
+
+
+def left_over(root: bytes) -> list[Stat]:
+    """Temporary files, whether somebody still writes them or not."""
+    found = []
+    with suppress(FileNotFoundError), os.scandir(root + b"/" + FOLDER) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                stat = entry.stat(follow_symlinks=False)
+                found.append(Stat(os.fsdecode(FOLDER + b"/" + entry.name), stat.st_size, stat.st_mtime, ""))
+    return sorted(found)
 
 
 def _open(folder: bytes) -> tuple[bytes, int]:

@@ -12,6 +12,7 @@ docs/design/0011-last-read.md says why.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
@@ -67,14 +68,44 @@ class UnknownReads(NamedTuple):
 class ReadPaths(NamedTuple):
     """What was read, at whatever ref of a repository."""
 
-    paths: pa.Array  # single objects
-    prefixes: tuple[str, ...]  # everything that begins like one of these
+    paths: pa.Array  # single objects, in order
+    prefixes: tuple[str, ...]  # everything that begins like one of these; in order, none begins like another
 
     def read(self, paths: pa.StringArray) -> npt.NDArray[np.bool_]:
-        """Which of these paths were read."""
-        found: npt.NDArray[np.bool_] = pc.is_in(paths, self.paths).to_numpy(zero_copy_only=False)
-        for prefix in self.prefixes:
+        """Which of these paths were read. REQUIRES: they ascend."""
+        found = among(paths, self.paths)
+        for prefix in self._between(paths[0].as_py(), paths[-1].as_py()) if len(paths) else ():
             found = found | pc.starts_with(paths, prefix).to_numpy(zero_copy_only=False)
+        return found
+
+    def _between(self, first: str, last: str) -> tuple[str, ...]:
+        """The prefixes that a path of this span may have: there may be many, and each is looked for in few spans."""
+        start = bisect_right(self.prefixes, first)
+        return self.prefixes[max(0, start - 1) : bisect_right(self.prefixes, last)]
+
+
+def among(paths: pa.StringArray, others: pa.StringArray) -> npt.NDArray[np.bool_]:
+    """Which of these paths are among others. REQUIRES: both ascend. Only the part of the others that lies between the
+    first and the last path is looked at: there may be millions of them, and the paths come in batches."""
+    if not len(paths) or not len(others):
+        return np.zeros(len(paths), np.bool_)
+    column = _Column(others)
+    low, high = bisect_left(column, paths[0].as_py()), bisect_right(column, paths[-1].as_py())
+    found: npt.NDArray[np.bool_] = pc.is_in(paths, others[low:high]).to_numpy(zero_copy_only=False)
+    return found
+
+
+class _Column:
+    """An Arrow column as a sequence, for bisection. Code points order texts as their UTF-8 does."""
+
+    def __init__(self, column: pa.StringArray) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, at: int) -> str:
+        found: str = self._column[at].as_py()
         return found
 
 
@@ -89,7 +120,7 @@ def unknown_until(found: UsageData, since: int, now: int, *, readers: str, decla
     if readers == BY_SERVER:
         reasons += _holes(found.covers, since, now)
     elif declared > since:
-        reasons.append(UnknownReads(declared, "only since then every reader is declared to note its reads"))
+        reasons.append(UnknownReads(declared, "only since then is every reader declared to note its reads"))
     return max(reasons, default=None)
 
 
@@ -110,7 +141,7 @@ def read_since(rows: pa.Table, repositories: Collection[str], since: int) -> Rea
     is_glob = pc.and_(is_query, pc.or_(pc.not_equal(fronts, rows["path"]), pc.equal(rows["path"], "")))
     prefixes = [*fronts.filter(is_glob).to_pylist(), *rows["path"].filter(is_folder).to_pylist()]
     single = rows["path"].filter(pc.invert(pc.or_(is_glob, is_folder)))
-    return ReadPaths(single.unique() if len(single) else pa.array([], pa.string()), _shortest(prefixes))
+    return ReadPaths(single.unique().sort() if len(single) else pa.array([], pa.string()), _shortest(prefixes))
 
 
 def _shortest(prefixes: Iterable[str]) -> tuple[str, ...]:
@@ -128,5 +159,5 @@ def _holes(covers: Iterable[Cover], since: int, now: int) -> Iterator[UnknownRea
         if each.since > at:
             yield UnknownReads(min(each.since, now), "no server was running, or it noted nothing")
         at = max(at, each.until)
-    if at < now - _LAG_US:
+    if at == since or at < now - _LAG_US:
         yield UnknownReads(now, "no server is running, or it notes nothing")

@@ -80,6 +80,10 @@ class UsageLog:
         except (LochanError, OSError) as error:
             _log.warning("what is read cannot be noted in the usage log: %s", error)
 
+    async def flush(self) -> None:
+        """Writes what has come together."""
+        await self._rows.flush()
+
     async def close(self) -> None:
         """Writes what is left. The mark goes last: without it nothing is missing."""
         await self._rows.close()

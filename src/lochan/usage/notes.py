@@ -54,6 +54,10 @@ class ReadNotes:
             self._said.add(what)
             await self._put(self._row(*what))
 
+    async def flush(self) -> None:
+        if self._usage is not None:
+            await self._usage.flush()
+
     async def close(self) -> None:
         if self._usage is not None:
             log, self._usage = self._usage, None

@@ -66,7 +66,7 @@ class RowBuffer(Generic[Row]):
         if self._task is not None:
             await self._task
         try:
-            await asyncio.wait_for(self._flush(), _LAST_S)
+            await asyncio.wait_for(self.flush(), _LAST_S)
         except TimeoutError:
             _log.warning("the last rows could not be written in time")
         self._dropped(len(self._rows))
@@ -78,9 +78,10 @@ class RowBuffer(Generic[Row]):
                 await asyncio.wait_for(self._wake.wait(), self._every_s)
             self._wake.clear()
             if not self._stopping:
-                await self._flush()
+                await self.flush()
 
-    async def _flush(self) -> None:
+    async def flush(self) -> None:
+        """Writes what waits, or leaves it for the next time."""
         taken, self._rows = self._rows, []
         try:
             if taken:

@@ -219,3 +219,20 @@ def test_the_queries_of_others(person: Made, admin: Client) -> None:
     path = f"{QUERY}/{id}"
     assert (reader.ask("GET", path).status, admin.ask("GET", path).status) == (200, 200)
     assert (other.ask("GET", path).status, other.ask("DELETE", path).status) == (404, 404)
+
+
+def test_the_usage_log_shows_what_one_may_read(admin: Client, person: Made, server: LochanServer) -> None:
+    for path in ("open/a.csv", "closed/a.csv"):
+        fine("--lake", server.lake, "fs", "cat", f"demo@main/{path}")
+    fine("--lake", server.lake, "query", "from secrets | count()")
+    text = (
+        "from :usage | where status < 400 | count() by repository, path | cut repository, path | sort repository, path"
+    )
+    everything = {(row["repository"], row["path"]) for row in admin.query(text).rows}
+    assert {("demo", "open/a.csv"), ("demo", "closed/a.csv"), ("secrets", "")} <= everything
+    events = ("fs:ListRepositories", "*"), ("fs:ReadEvents", DEMO)
+    some = person(*events, (READ, f"{DEMO}/branch/main/object/open/*"))
+    assert [(row["repository"], row["path"]) for row in some.query(text).rows] == [("demo", "open/a.csv")]
+    assert person(*events).query(text).rows == []
+    assert person((READ, "*")).query(text).rows == [], "not without the events"
+    assert person().query(text).rows == []

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.integration.gateway.test_notes import block
 from tests.servers.lochan import LOCHAN, lochan_server
 
 
@@ -28,7 +29,7 @@ def test_json_lines_in_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
     logging = {"LOCHAN_LOGGING__FORMAT": "json", "LOCHAN_LOGGING__OUTPUT": str(log), "LOCHAN_USAGE__FLUSH_S": "0.3"}
     with lochan_server(lake, env=logging) as server, closing(server.boto3()) as s3:
         s3.create_bucket(Bucket="demo")
-        (lake / "_lake" / "usage").write_bytes(b"")  # where a folder should be
+        block(lake / "_lake" / "usage")
         s3.put_object(Bucket="demo", Key='main/a"b\nc', Body=b"x")
         _, put = eventually(log, "lochan.access", 2)
         head = {"level": "INFO", "user": "admin", "operation": "PutObject", "method": "PUT", "status": 200, "sent": 0}

@@ -1,10 +1,11 @@
 """What a server records about its requests: the log of use, the access log, its counters."""
 
 import re
+import shutil
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,10 @@ def test_the_rest_is_written_at_the_end(tmp_path: Path) -> None:
         with closing(server.boto3()) as s3:
             s3.create_bucket(Bucket="ended")
             s3.put_object(Bucket="ended", Key="main/a", Body=b"x")
-        assert not (tmp_path / "lake" / "_lake" / "usage").exists()
+        assert not list(tmp_path.glob("lake/_lake/usage/*/*.parquet"))
+        assert list(tmp_path.glob("lake/_lake/usage/open/*.json")), "the log says that rows may be missing"
     assert [row["operation"] for row in rows(server, "ended")] == ["CreateBucket", "PutObject"]
+    assert not list(tmp_path.glob("lake/_lake/usage/open/*.json")), "and that none are"
 
 
 def test_it_can_be_turned_off(tmp_path: Path) -> None:
@@ -92,7 +95,9 @@ def test_it_can_be_turned_off(tmp_path: Path) -> None:
             s3.create_bucket(Bucket="silent")
         time.sleep(1.2)  # nothing may be noted meanwhile
         assert "CreateBucket" not in server.log.read_text()
-    assert not (tmp_path / "lake" / "_lake" / "usage").exists()
+    assert not list(tmp_path.glob("lake/_lake/usage/*/*.parquet"))
+    gaps = [file.read_text() for file in tmp_path.glob("lake/_lake/usage/gaps/*.json")]
+    assert gaps and all("usage.enabled is off" in each for each in gaps)
 
 
 def test_a_line_for_each_request_without_its_secrets(noting: LochanServer) -> None:
@@ -130,11 +135,21 @@ def test_counters_of_all_processes(noting: LochanServer) -> None:
     assert "lochan_usage_dropped_rows_total 0.0" in text
 
 
+def block(folder: Path) -> None:
+    """A file stands where the folder should be. The server may make the folder again at any moment."""
+    while True:
+        with suppress(IsADirectoryError):
+            folder.write_bytes(b"")
+            return
+        with suppress(OSError):
+            shutil.rmtree(folder)
+
+
 def test_a_store_that_is_away_costs_rows_and_no_requests(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with lochan_server(lake, env=SOON) as server, closing(server.boto3()) as s3:
         s3.create_bucket(Bucket="away")
-        (lake / "_lake" / "usage").write_bytes(b"")  # where a folder should be
+        block(lake / "_lake" / "usage")
         s3.put_object(Bucket="away", Key="main/a", Body=b"x")
         time.sleep(1)  # several attempts to write fail meanwhile
         assert s3.get_object(Bucket="away", Key="main/a")["Body"].read() == b"x"

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tests.integration.api.client import Answer, Client
+from tests.run import run
+from tests.until import until
 
 BASE = "/api/v1"
 HERE = f"{BASE}/repositories/plain"
@@ -141,3 +143,21 @@ def test_what_is_not_there(admin: Client) -> None:
         assert admin.ask("GET", f"{BASE}/{path}").status == 404, path
     assert admin.ask("GET", f"{HERE}/refs/main/objects").status == 400  # without a path
     assert admin.ask("GET", f"{BASE}/nothing").status == 404
+
+
+@pytest.mark.parametrize("url", ["file:///etc/", "/etc/", "FILE:///etc/passwd", "memory://x/"])
+def test_files_of_the_server_cannot_be_named(admin: Client, url: str) -> None:
+    value = {"physical_address": url, "checksum": "", "size_bytes": 1}
+    refused = send(admin, "PUT", f"{HERE}/branches/main/objects?path=stolen", value)
+    assert refused.status == 400
+    assert "files of the machine that serves the lake" in refused.message
+    paths = [{"type": "common_prefix", "path": url, "destination": "in/"}]
+    begun = send(admin, "POST", f"{HERE}/branches/main/import", {"paths": paths, "commit": {"message": "x"}})
+    assert begun.status == 202
+    id = json.loads(begun.body)["id"]
+
+    def status() -> Any:
+        return json.loads(admin.ask("GET", f"{HERE}/branches/main/import?id={id}").body)
+
+    run(until(lambda: "error" in status(), "the end of the import"))
+    assert "files of the machine that serves the lake" in status()["error"]["message"]

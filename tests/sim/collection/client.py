@@ -4,13 +4,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from hashlib import md5, sha256
 
-from lochan.errors import Gone, LochanError, NotFound, Refused
+from lochan.errors import Corrupt, Gone, LochanError, NotFound, Refused
 from lochan.formats.collection_events import Abandoned, Expired, Opened
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.versioning import branches, copy, links, objects, transfer, uploads
+from lochan.versioning.bodies.body import ready
+from lochan.versioning.collection.alias_maker import drop_aliases
+from lochan.versioning.collection.dedupe import dedupe
 from lochan.versioning.collection.plan import CollectionLimits, plan
+from lochan.versioning.collection.repack import repack
 from lochan.versioning.collection.sweep import sweep
 from lochan.versioning.heads import imports
 from lochan.versioning.heads.imports import ImportFolder
@@ -163,6 +167,33 @@ class CollectionClient(FilesClient):
                 await self.machine.clock.sleep(grace_s / 2)
             else:
                 return
+
+    # --- bytes that move ---------------------------------------------------------------------------------------------
+    async def write_pack(self, *paths: str) -> None:
+        """Small bodies that share a file."""
+        _, mint = await self.repository.refs()
+        bodies = [ready(path, self._body()) for path in paths]
+        entries = await self.repository.bodies.write_pack(bodies, mint=mint)
+        with suppress(LochanError):
+            await self.repository.submit(self.actor(), Staged("main", tuple(entries)))
+
+    async def dedupe(self) -> None:
+        await self._moved(dedupe(self.repository, actor=self.actor()))
+
+    async def repack(self) -> None:
+        await self._moved(repack(self.repository, 0.9, actor=self.actor()))
+
+    async def drop_aliases(self) -> None:
+        await self._moved(drop_aliases(self.repository, LAKE, actor=self.actor()))
+
+    async def _moved(self, work: Awaitable[object]) -> None:
+        """What is read meanwhile may be collected, and then it is not moved. A damaged file is a violation."""
+        try:
+            await work
+        except Corrupt:
+            raise
+        except LochanError:
+            return
 
     async def expire_all(self) -> None:
         """Whatever is not a head."""

@@ -168,7 +168,7 @@ class CollectionOracle(FilesOracle):
         for file in tables:
             if file not in self._tables:
                 rows = alias_table.decode(file, self._bytes(file), self.prefix).to_pylist()
-                self._tables[file] = [tuple(row[name] for name in ALIAS_SCHEMA.names) for row in rows]
+                self._tables[file] = [tuple(row[name] for name in ALIAS_SCHEMA.names[:5]) for row in rows]
             yield from self._tables[file]  # type: ignore[misc]
 
     def _layers(self, layers: Layers) -> Iterator[tuple[set[str], list[Entry]]]:

@@ -20,9 +20,9 @@ from lochan.staging.layers import Layers
 from lochan.tree import trees
 from lochan.tree.ranges import Ranges
 from lochan.versioning import transfer
-from lochan.versioning.bodies import outside_files
+from lochan.versioning.bodies import aliases, outside_files
+from lochan.versioning.collection import marks, roots, sweep
 from lochan.versioning.collection import plan as plans
-from lochan.versioning.collection import roots, sweep
 from lochan.versioning.collection.embedded import EmbeddedCollection
 from lochan.versioning.collection.engine import SweptFiles
 from lochan.versioning.collection.marks import CollectionLook, LiveMarks
@@ -90,17 +90,31 @@ def _derived_while_planned(self: Collection, rules: RefsRules, read_at: int, che
         raise Stale("garbage was collected meanwhile")
 
 
+# --- G7 --------------------------------------------------------------------------------------------------------------
+def _derived_since_plans(self: Collection, rules: RefsRules, read_at: int, checked: int) -> None:
+    """That aliases were dropped does not count."""
+    if self.plan and read_at < self.plan:
+        raise Stale("garbage was collected meanwhile")
+
+
+def _unresolved(spans: pa.Table, table: pa.Table) -> pa.Table:
+    return _resolve(spans, table.slice(0, 0))
+
+
+_resolve = aliases.resolve
+
+
 # --- G5 --------------------------------------------------------------------------------------------------------------
 async def _at_once(*_: Any) -> None:
     """The age of a plan is not looked at before its sweep."""
 
 
 # --- G6 --------------------------------------------------------------------------------------------------------------
-def _all_layers_but_deleted(refs: Any) -> Iterator[tuple[tuple[str, ...], Layers]]:
-    return ((key, layers) for key, layers in _all_layers(refs) if key[0] != "deleted")
+def all_layers_but_deleted(refs: Any) -> Iterator[tuple[tuple[str, ...], Layers]]:
+    return ((key, layers) for key, layers in all_layers(refs) if key[0] != "deleted")
 
 
-_all_layers = roots._all_layers
+all_layers = roots.all_layers
 
 
 def _expire_anything(refs: Any, event: Expired, at: EventPosition) -> None:
@@ -146,11 +160,15 @@ PLANTS: dict[str, Plant] = {
     "G4: only until the plan is reported": _changed((Collection, "check_derived", _derived_while_planned)),
     "G5: a plan is swept at once": _changed((sweep, "_check_age", _at_once)),
     "G6: a branch is made from an expired commit": _changed((Refs, "commit", Refs.recorded)),
-    "G6: what a deleted branch had staged is no root": _changed((roots, "_all_layers", _all_layers_but_deleted)),
+    "G6: what a deleted branch had staged is no root": _changed((roots, "all_layers", all_layers_but_deleted)),
     "G6: heads and tags expire": _changed((refs_module, "_HANDLERS", _HANDLERS)),
     "G7: anything may be an alias": _changed((Collection, "add_alias", _any_alias)),
     "G7: an alias may lead to an alias": _changed((Collection, "add_alias", _alias_to_an_alias)),
     "G7: what an alias leads to may become one": _changed((Collection, "add_alias", _alias_of_a_target)),
+    "G7: copies of what has moved land after its aliases were dropped": _changed(
+        (Collection, "check_derived", _derived_since_plans)
+    ),
+    "G7: a span keeps its own file alive, and not where its alias leads": _changed((marks, "resolve", _unresolved)),
     "G9: two repositories share an address": _changed((transfer, "_written", _by_address)),
     "G9: a lake's own files are imported": _changed((outside_files, "_refuse_lake", _any_place)),
     "a sweep deletes nothing": _changed((EmbeddedCollection, "delete", _nothing)),
@@ -173,6 +191,8 @@ CATCHES: dict[str, str] = {
     "G7: anything may be an alias": "two who alias each other",
     "G7: an alias may lead to an alias": "an alias of an alias",
     "G7: what an alias leads to may become one": "an alias of an alias",
+    "G7: copies of what has moved land after its aliases were dropped": "copies of what has moved",
+    "G7: a span keeps its own file alive, and not where its alias leads": "dedupe",
     "G9: two repositories share an address": "copies among three repositories",
     "G9: a lake's own files are imported": "import of the lake's own files",
     "a sweep deletes nothing": "overwrite",

@@ -85,6 +85,26 @@ WRITERS: dict[str, Scene] = {
         (write("p"), write("q"), write("r"), collect), ((on("compact", "main"), commit), (reset, *_TWICE))
     ),
     "alias": Scene(_SAME, ((on("alias", "p", "q"),), (write("q"), *_TWICE))),
+    "dedupe": Scene(_SAME, ((on("dedupe"),), (write("q"), *_TWICE))),
+    "dedupe beside copies": Scene(
+        _SAME, ((on("dedupe"),), (on("copy", "main", "q", "r"), on("delete", "main", "q")), _TWICE)
+    ),
+    "two who dedupe": Scene(_SAME, ((on("dedupe"),), (on("dedupe"), *_TWICE))),
+    "repack": Scene(
+        (on("write_pack", "p", "q"), on("delete", "main", "q"), collect),
+        ((on("repack"),), (on("copy", "main", "p", "r"), *_TWICE)),
+    ),
+    "repack of what was deduped": Scene(
+        (on("write_pack", "p", "q"), *_SAME, on("dedupe"), on("copy", "main", "p", "s"), on("delete", "main", "p")),
+        ((on("repack"), collect), (on("dedupe"), *_TWICE)),
+    ),
+    "copies of what has moved": Scene(
+        (*_SAME, on("dedupe"), collect, collect),
+        (
+            (on("copy", "main", "p", "r"), on("copy", "main", "q", "s")),
+            (on("delete", "main", "p"), on("delete", "main", "q"), on("drop_aliases"), *_TWICE),
+        ),
+    ),
     "another collection": Scene((write("p"), collect, write("p")), (_TWICE, _TWICE, (write("q"), commit))),
 }
 

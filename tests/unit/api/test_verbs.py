@@ -21,6 +21,7 @@ from lochan.api import (
     pool,
     ref,
     repository,
+    storage,
     workspace,
     writable,
 )
@@ -32,6 +33,7 @@ CLASSES: dict[str, type] = {
     "Lake": lake.Lake,
     "Repository": repository.Repository,
     "GarbageCollection": collection.GarbageCollection,
+    "Storage": storage.Storage,
     "DeletedCollection": deleted.DeletedCollection,
     "Pool": pool.Pool,
     "Ref": ref.Ref,

@@ -109,6 +109,14 @@ CASES = {
     ),
     "Lake.events": Case(lambda it: it.events("shop", last=1), f"fs:ReadEvents {SHOP}\nfs:ReadObject {SHOP}/*"),
     "Lake.upkeep": Case(lambda it: it.upkeep(pools=["logs"]), f"fs:CollectGarbage {LOGS}\nfs:WriteObject {LOGS}/*"),
+    "Lake.upkeep_status": Case(lambda it: it.upkeep_status(), "lake:ReadEvents lake"),
+    "Lake.run_upkeep": Case(
+        lambda it: it.run_upkeep(["trim"]), "fs:CollectGarbage repository/*\nfs:WriteObject repository/*"
+    ),
+    "Lake.fsck": Case(lambda it: it.fsck(), "lake:Maintain lake"),
+    "Lake.rebuild": Case(lambda it: it.rebuild(check=True), "lake:Maintain lake"),
+    "Lake.scrub": Case(lambda it: it.scrub(), "lake:Maintain lake"),
+    "Lake.backup": Case(lambda it: it.backup("/nowhere"), "", local=True),
     "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
     "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.jobs": Case(lambda it: it.jobs(), "lake:ReadEvents lake"),
@@ -145,6 +153,12 @@ CASES = {
         lambda it: shop(it).rename("store"), f"fs:DeleteRepository {SHOP}\nfs:CreateRepository repository/store"
     ),
     "Repository.delete": Case(lambda it: shop(it).delete(), f"fs:DeleteRepository {SHOP}"),
+    "Storage.duplicates": Case(lambda it: shop(it).storage.duplicates(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.dedupe": Case(lambda it: shop(it).storage.dedupe(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.sparse_files": Case(lambda it: shop(it).storage.sparse_files(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.repack": Case(lambda it: shop(it).storage.repack(), f"fs:CollectGarbage {SHOP}"),
+    "Storage.coalesce": Case(lambda it: shop(it).storage.coalesce("main", ""), f"fs:CollectGarbage {SHOP}"),
+    "Storage.dangling": Case(lambda it: shop(it).storage.dangling(), f"fs:CollectGarbage {SHOP}"),
     "GarbageCollection.rules": Case(lambda it: shop(it).gc.rules(), f"fs:ReadRepository {SHOP}"),
     "GarbageCollection.set_rules": Case(
         lambda it: shop(it).gc.set_rules([KeepRule(pattern="*", days=9)]), f"fs:SetRetention {SHOP}"
@@ -156,7 +170,14 @@ CASES = {
     "GarbageCollection.sweep": Case(lambda it: shop(it).gc.sweep(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.abandon": Case(lambda it: shop(it).gc.abandon(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.status": Case(lambda it: shop(it).gc.status(), f"fs:ReadRepository {SHOP}"),
-    "GarbageCollection.run": Case(lambda it: shop(it).gc.run(), f"fs:CollectGarbage {SHOP}"),
+    "GarbageCollection.drop": Case(
+        lambda it: shop(it).gc.drop(),
+        f"fs:CollectGarbage {SHOP}\nfs:DeleteObject {SHOP}/branch/*\nfs:CreateCommit {SHOP}/branch/*",
+    ),
+    "GarbageCollection.run": Case(
+        lambda it: shop(it).gc.run(),
+        f"fs:CollectGarbage {SHOP}\nfs:DeleteObject {SHOP}/branch/*\nfs:CreateCommit {SHOP}/branch/*",
+    ),
     "Pool.load": Case(lambda it: logs(it).load([{"n": 9}]), f"fs:WriteObject {OBJECTS}*\nfs:CreateCommit {ROWS}"),
     "Pool.load_engine": Case(lambda it: logs(it).load_engine([]), "", local=True),
     "Pool.load_files": Case(lambda it: logs(it).load_files([]), "", local=True),
@@ -287,7 +308,7 @@ CASES = {
     "Branch.link": Case(
         lambda it: main(it).link("new", "file:///nothing"),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/new",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.link_address": Case(
         lambda it: main(it).link_address("new", "nothing"), f"fs:WriteObject {MAIN}/object/new", fails=Refused
@@ -295,22 +316,22 @@ CASES = {
     "Branch.import_files": Case(
         lambda it: main(it).import_files([ImportSource("file:///nothing", "in/")], MESSAGE),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.try_import": Case(
         lambda it: main(it).try_import([ImportSource("file:///nothing", "in/")]),
         f"fs:Import {MAIN}\nfs:ReadObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.ingest": Case(
         lambda it: main(it).ingest(ImportSource("file:///nothing", "in/"), MESSAGE),
         f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/in/*\nfs:DeleteObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.ingest_diff": Case(
         lambda it: main(it).ingest_diff(ImportSource("file:///nothing", "in/")),
         f"fs:Import {MAIN}\nfs:ReadObject {MAIN}/object/in/*",
-        fails=NotFound,
+        fails=Refused,
     ),
     "Branch.stash": Case(lambda it: main(it).stash("it"), f"fs:StashChanges {MAIN}"),
     "Branch.pop_stash": Case(lambda it: main(it).pop_stash(_STASHED[0]), f"fs:StashChanges {MAIN}", fails=Dirty),

@@ -8,7 +8,7 @@ import pytest
 
 from lochan.errors import Corrupt, FutureFormat
 from lochan.formats import alias_table
-from lochan.formats.alias_table import ALIAS_SCHEMA
+from lochan.formats.alias_table import AliasRow
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import entries_of, table_of
 from lochan.versioning.bodies.aliases import SPAN_SCHEMA, Aliases, overlapping, overlaps, resolve, table_of_spans
@@ -17,8 +17,7 @@ Row = tuple[str, int, int, str, int]
 
 
 def aliases_of(*rows: Row) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else [[] for _ in ALIAS_SCHEMA]
-    return pa.table([pa.array(list(c), f.type) for c, f in zip(columns, ALIAS_SCHEMA, strict=True)], ALIAS_SCHEMA)
+    return alias_table.table_of(AliasRow(*row) for row in rows)
 
 
 def random_rows(chance: random.Random) -> list[Row]:

@@ -15,6 +15,7 @@ from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
 from lochan.store.protocol import Stat, Store
+from lochan.versioning.bodies.file_list import as_entries
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
@@ -55,7 +56,7 @@ def test_import_of_a_prefix() -> None:
             await bucket.put(key, b"1234")
         bucket.etags["a/sub/y"] = '"0123456789abcdef0123456789abcdef-3"'
         for url in ("s3://data/a", "s3://data/a/"):
-            [batch] = await _batches(OutsideFiles(bucket.open), url, "in/")
+            batch = await _entries(OutsideFiles(bucket.open), url, "in/")
             assert [(entry.path, entry.blocks[0].address) for entry in batch] == [
                 ("in/sub/y", "s3://data/a/sub/y"),
                 ("in/x", "s3://data/a/x"),
@@ -82,9 +83,9 @@ def test_import_of_a_whole_bucket_in_batches() -> None:
         bucket = Bucket()
         for number in range(25_000):
             await bucket.put(f"{number:05d}", b"")
-        batches = await _batches(OutsideFiles(bucket.open), "gs://data", "")
-        assert [len(batch) for batch in batches] == [10_000, 10_000, 5_000]
-        assert [entry.path for batch in batches for entry in batch] == [f"{number:05d}" for number in range(25_000)]
+        tables = [table async for table in OutsideFiles(bucket.open).files("gs://data", "")]
+        assert max(map(len, tables)) <= 10_000
+        assert [path.as_py() for table in tables for path in table["path"]] == [f"{each:05d}" for each in range(25_000)]
         assert bucket.opened == ["gs://data"]
 
     run(play())
@@ -96,7 +97,7 @@ def test_markers_of_folders_are_not_objects() -> None:
         for key in ("a/folder", "a/folder/x", "a/empty"):
             await bucket.put(key, b"")
         bucket.markers.add("a/folder")
-        [batch] = await _batches(OutsideFiles(bucket.open), "s3://data/a", "")
+        batch = await _entries(OutsideFiles(bucket.open), "s3://data/a", "")
         assert [entry.path for entry in batch] == ["empty", "folder/x"]
 
     run(play())
@@ -104,14 +105,14 @@ def test_markers_of_folders_are_not_objects() -> None:
 
 def test_nothing_to_import_is_an_error() -> None:
     with pytest.raises(NotFound, match="nothing to import under s3://data/typo"):
-        run(_batches(OutsideFiles(Bucket().open), "s3://data/typo", ""))
+        run(_entries(OutsideFiles(Bucket().open), "s3://data/typo", ""))
 
 
 def test_a_path_too_long_for_us_is_refused() -> None:
     bucket = Bucket()
     run(bucket.put("a/" + "x" * 500, b""))
     with pytest.raises(Invalid, match="too long"):
-        run(_batches(OutsideFiles(bucket.open), "s3://data/a", "y" * 600))
+        run(_entries(OutsideFiles(bucket.open), "s3://data/a", "y" * 600))
 
 
 def test_link_asks_for_the_file_once() -> None:
@@ -142,7 +143,7 @@ def test_a_lakes_own_files_are_refused(lake: str, url: str) -> None:
         await bucket.put("a/lake/repo/data/x", b"1234")
         outside = OutsideFiles(bucket.open)
         with pytest.raises(Refused, match=f"s3://data/{lake} is there.*copy the objects instead"):
-            await _batches(outside, url, "")
+            await _entries(outside, url, "")
         with pytest.raises(Refused, match=f"s3://data/{lake} is there"):
             await outside.link("x", "s3://data/a/lake/repo/data/x")
 
@@ -154,7 +155,7 @@ def test_a_lake_below_the_source_is_refused_when_it_is_met() -> None:
     for path in ("a/0", "a/sub/0repo/data/x", "a/sub/lake.json"):
         run(bucket.put(path, b""))
     with pytest.raises(Refused, match=r"s3://data/a/sub/lake\.json is there"):
-        run(_batches(OutsideFiles(bucket.open), "s3://data/a", ""))
+        run(_entries(OutsideFiles(bucket.open), "s3://data/a", ""))
 
 
 def test_where_a_lake_cannot_be_looked_for_there_may_be_one() -> None:
@@ -179,7 +180,7 @@ def test_import_of_a_folder(folder: Path) -> None:
     async def play() -> None:
         outside = OutsideFiles(open_store)
         url = f"file://{folder}".replace("%", "%25")
-        [batch] = await _batches(outside, url, "in/")
+        batch = await _entries(outside, url, "in/")
         assert [entry.path for entry in batch] == ["in/sub/y%41", "in/x"]
         assert [entry.blocks[0].address for entry in batch] == [f"{url}/sub/y%2541", f"{url}/x"]
         assert batch[1].checksum == ""
@@ -201,7 +202,7 @@ def test_symbolic_links_lead_nowhere(folder: Path, tmp_path: Path) -> None:
         (folder / "to-folder").symlink_to(secret)
         (folder / "loop").symlink_to(folder)
         outside = OutsideFiles(open_store)
-        [batch] = await _batches(outside, f"file://{folder}".replace("%", "%25"), "")
+        batch = await _entries(outside, f"file://{folder}".replace("%", "%25"), "")
         assert [entry.path for entry in batch] == ["sub/y%41", "x"]
         (folder / "x").unlink()
         (folder / "x").symlink_to(secret / "key")
@@ -223,13 +224,13 @@ def test_a_lake_behind_a_symbolic_link_is_still_a_lake(folder: Path, tmp_path: P
     (tmp_path / "shortcut").symlink_to(folder / "sub")
     for url in (f"file://{tmp_path}/shortcut", f"file://{tmp_path}/./shortcut/../sub"):
         with pytest.raises(Refused, match=r"lake.json is there"):
-            run(_batches(OutsideFiles(open_store), url, ""))
+            run(_entries(OutsideFiles(open_store), url, ""))
 
 
 def test_a_name_that_no_store_could_read_again_is_refused(folder: Path) -> None:
     (folder / "line\nbreak").write_bytes(b"")
     with pytest.raises(Invalid, match="cannot be stored"):
-        run(_batches(OutsideFiles(open_store), f"file://{folder}".replace("%", "%25"), ""))
+        run(_entries(OutsideFiles(open_store), f"file://{folder}".replace("%", "%25"), ""))
 
 
 def test_a_file_that_changed_is_a_conflict(folder: Path) -> None:
@@ -277,5 +278,5 @@ def test_what_nobody_can_open(folder: Path) -> None:
     run(play())
 
 
-async def _batches(outside: OutsideFiles, url: str, to: str) -> list[list[Entry]]:
-    return [entries_of(table) async for table in outside.files(url, to)]
+async def _entries(outside: OutsideFiles, url: str, to: str) -> list[Entry]:
+    return [entry async for table in outside.files(url, to) for entry in entries_of(as_entries(table))]

@@ -3,14 +3,16 @@
 import msgspec
 import pytest
 
-from lochan.errors import Invalid
-from lochan.formats.collection_events import RetentionRule, RetentionSet
-from lochan.versioning import branches, links
+from lochan.errors import Invalid, NotFound
+from lochan.formats.collection_events import DropRule, RetentionRule, RetentionSet
+from lochan.versioning import branches, links, stash, uploads
 from lochan.versioning.collection.retention import Expirable, expirable, expire
+from lochan.versioning.collection.rule_checks import check_for
 from lochan.versioning.heads import moves
 from lochan.versioning.state.refs import Refs
+from lochan.versioning.workspaces import write as workspace_write
 from tests.run import run
-from tests.unit.collection.test_plan_and_sweep import ANN, Lakeside, lakeside
+from tests.unit.collection.test_plan_and_sweep import ANN, Lakeside, lakeside, once
 
 
 async def with_rules(*rules: RetentionRule, undo_days: float = 0) -> Lakeside:
@@ -178,5 +180,128 @@ def test_rules_survive_a_checkpoint() -> None:
         again.load(msgspec.Raw(msgspec.msgpack.encode(refs.dump())))
         assert again.collection.retention == refs.collection.retention == RetentionSet((RetentionRule("*", days=3),), 7)
         assert again.collection.list_of(again.collection.plan) == refs.collection.list_of(refs.collection.plan) != ""
+
+    run(play())
+
+
+def test_uploads_that_nobody_continues_are_aborted() -> None:
+    async def play() -> None:
+        there = await lakeside()
+        idle = await uploads.open_upload(there.repository, "main", "a", actor=ANN)
+        busy = await uploads.open_upload(there.repository, "main", "b", actor=ANN)
+        days(there, 4)
+        await uploads.put_part(there.repository, busy, 1, once(b"x"), actor=ANN)
+        assert (await expire(there.repository, actor=ANN)).uploads == (), "no rule says so"
+        await there.repository.submit(ANN, RetentionSet(upload_days=3))
+        assert (await expire(there.repository, actor=ANN)).uploads == (idle,)
+        refs, _ = await there.repository.refs()
+        assert [each.id for each in refs.uploads.all()] == [busy]
+
+    run(play())
+
+
+def test_workspaces_that_nobody_touches_are_dropped() -> None:
+    async def play() -> None:
+        there = await lakeside()
+        idle, staged, filed = [
+            await workspace_write.open_workspace(there.repository, "main", actor=ANN) for _ in range(3)
+        ]
+        days(there, 4)
+        await workspace_write.put(there.repository, staged.id, "a", once(b"1"), actor=ANN)
+        folder = f"{there.repository.repository.id}/workspaces/{filed.id}"
+        await there.repository.store.put(f"{folder}/b", b"2")
+        await there.repository.submit(ANN, RetentionSet(workspace_days=3))
+        assert (await expire(there.repository, actor=ANN)).workspaces == (idle.id,)
+        refs, _ = await there.repository.refs()
+        assert {each.id for each in refs.workspaces.all()} == {staged.id, filed.id}
+
+    run(play())
+
+
+def test_old_stashes_are_dropped() -> None:
+    async def play() -> None:
+        there = await lakeside()
+        await there.history.stage("main", "a=1")
+        old = await stash.push(there.repository, "main", actor=ANN)
+        days(there, 4)
+        await there.history.stage("main", "a=2")
+        young = await stash.push(there.repository, "main", actor=ANN)
+        await there.repository.submit(ANN, RetentionSet(stash_days=3))
+        assert (await expire(there.repository, actor=ANN)).stashes == (old,)
+        refs, _ = await there.repository.refs()
+        assert [each.id for each in refs.stashes.all()] == [young]
+
+    run(play())
+
+
+def test_files_that_nothing_names_may_have_to_wait_for_longer() -> None:
+    async def play() -> None:
+        there = await lakeside()
+        await there.repository.submit(ANN, RetentionSet(block_days=5))
+        await there.history.stage("main", "a=1")
+        await there.history.stage("main", "a=2")
+        assert await there.rounds() == 0, "four days"
+        assert await there.round() == 1, "six days"
+
+    run(play())
+
+
+def days(there: Lakeside, count: int) -> None:
+    for _ in range(count):
+        there.clock.skip_day()
+
+
+@pytest.mark.parametrize(
+    "event, said",
+    [
+        pytest.param(RetentionSet(drops=(DropRule("a", "main"),)), "exactly one condition", id="no condition"),
+        pytest.param(
+            RetentionSet(drops=(DropRule("a", "main", unread_days=1, never=True),)), "exactly one", id="two conditions"
+        ),
+        pytest.param(RetentionSet(drops=(DropRule("a", "main", unread_days=-1),)), "negative", id="negative"),
+        pytest.param(RetentionSet(drops=(DropRule("a", "main", "tmp", never=True),)), "prefix", id="no folder"),
+        pytest.param(RetentionSet(drops=(DropRule("a", "main", "/", never=True),)), "prefix", id="a leading slash"),
+        pytest.param(
+            RetentionSet(drops=(DropRule("a", "main", "t/", older_days=1),)), "a path and a span", id="rows at a path"
+        ),
+        pytest.param(
+            RetentionSet(drops=(DropRule("a", "*", unread_days=1), DropRule("b", "dev", "t/", never=True))),
+            "'b' is never used",
+            id="hidden by a wider rule",
+        ),
+        pytest.param(
+            RetentionSet(drops=(DropRule("a", "main", "t/", unread_days=1), DropRule("a", "dev", never=True))),
+            "appears twice",
+            id="a name twice",
+        ),
+        pytest.param(
+            RetentionSet(drops=(DropRule("a", "main", unread_days=1),), holds=("main",)), "is held", id="held"
+        ),
+        pytest.param(RetentionSet(holds=("*", "main")), "has it already", id="held twice"),
+        pytest.param(RetentionSet(upload_days=float("nan")), "no number of days", id="not a number"),
+        pytest.param(RetentionSet(stash_days=-1), "no number of days", id="a negative age"),
+        pytest.param(RetentionSet(readers="some"), "readers", id="unknown readers"),
+        pytest.param(RetentionSet((RetentionRule("*", days=float("inf")),)), "negative", id="an endless age"),
+    ],
+)
+def test_rules_that_make_no_sense_are_refused(event: RetentionSet, said: str) -> None:
+    async def play() -> None:
+        there = await lakeside()
+        with pytest.raises(Invalid, match=said):
+            await there.repository.submit(ANN, event)
+
+    run(play())
+
+
+def test_rules_must_fit_the_repository() -> None:
+    async def play() -> None:
+        there = await lakeside()
+        refs, _ = await there.repository.refs()
+        for event in (RetentionSet(holds=("dev",)), RetentionSet((RetentionRule("dev", days=1),))):
+            with pytest.raises(NotFound, match="dev"):
+                check_for(refs, event)
+        with pytest.raises(Invalid, match="has files"):
+            check_for(refs, RetentionSet(drops=(DropRule("a", "main", older_days=1),)))
+        check_for(refs, RetentionSet((RetentionRule("dev-*", days=1),)))
 
     run(play())

@@ -300,6 +300,7 @@ def test_every_setting_can_come_from_the_environment() -> None:
         "blockstore.gs.endpoint": "http://h",
         "blockstore.azure.endpoint": "http://h",
         "gateways.s3.flat_listen": "h:1",
+        "upkeep.compact": "1h",
         "spark.remote": "sc://h",
         "spark.local_threshold": "1GB",
         "spark.task_memory": "1GB",

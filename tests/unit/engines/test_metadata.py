@@ -30,6 +30,7 @@ QUERIES: dict[str, list[Any]] = {
     "from :tags | cut repository, name": [{"repository": "logs", "name": "v1"}],
     "from :users | count()": [{"count": 0}],
     "from :jobs | count()": [{"count": 0}],
+    "from :usage | count()": [{"count": 0}],
     "from :users | cut name": [],
     "from logs:branches | cut name, staged | head 1": [{"name": "dev", "staged": False}],
     "from logs:tags | cut name": [{"name": "v1"}],

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from lochan.api.session import Session
+from lochan.api.upkeep_tasks import TASKS, UpkeepOptions
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.rewrite import ObjectRewriter
 from lochan.ids import Ids
 from lochan.jobs.upkeep import BUSY, COMPACTED, FAILED, IN_ORDER, LEFT_ALONE, NO_BRANCH, UpkeepResult, keep
 from lochan.pools.commit_objects import delete_objects, replace_objects
 from lochan.pools.upkeep import Rule, Upkeep
-from lochan.server.maintenance import keep_compacting
+from lochan.server.maintenance import keep_schedule
 from lochan.versioning.branches import create_branch
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -164,7 +165,9 @@ def test_a_server_that_stops_gives_a_compaction_up(tmp_path: Path, monkeypatch: 
                     ended.append(True)
 
             monkeypatch.setattr(ObjectRewriter, "add", slow)
-            chore = keep_compacting(Session(lake.lake, ANN), SystemClock(), Ids(), EAGER._replace(every_s=0.01))
+            only = dict.fromkeys(TASKS, "off") | {"compact": "1s"}
+            options = UpkeepOptions(schedule=only, policy=EAGER)
+            chore = keep_schedule(Session(lake.lake, ANN), options, SystemClock(), Ids())
             task = asyncio.create_task(chore)
             await asyncio.wait_for(begun.wait(), 30)
             task.cancel()

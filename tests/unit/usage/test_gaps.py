@@ -56,7 +56,7 @@ async def steps(log: UsageLog, clock: Hands, minutes: int) -> None:
     """The log does what it does once a minute."""
     for _ in range(minutes):
         clock.skip(MINUTE)
-        await log._rows._flush()
+        await log.flush()
 
 
 def test_a_process_that_ends_leaves_no_gap() -> None:
@@ -165,6 +165,7 @@ def test_without_a_server_nothing_is_known_of_those_who_read_through_one() -> No
         await log.open()
         await steps(log, there.clock, 120)
         assert await there.unknown(1 / 24, BY_SERVER) is None
+        assert await there.unknown(1 / 1_440, BY_SERVER) is None
         assert await there.unknown(1, BY_SERVER) == UnknownReads(START, "no server was running, or it noted nothing")
         await log.close()
         there.clock.skip(20 * MINUTE)
@@ -194,7 +195,7 @@ def test_a_truncated_file_is_a_gap_and_is_named() -> None:
         there = Place()
         log = there.log("python")
         log.add(there.row("a"))
-        await log._rows._flush()
+        await log.flush()
         await log.close()
         [name] = [stat.path async for stat in there.store.list(usage.FOLDER) if stat.path.endswith(".parquet")]
         whole = await there.store.get(name)
@@ -212,7 +213,7 @@ def test_a_clock_that_is_behind_does_not_make_reads_old() -> None:
         behind = Hands(START - 60 * DAY_US)
         log = there.log("python", behind)
         log.add(there.row("a", at=behind.at))
-        await log._rows._flush()
+        await log.flush()
         notes = ReadNotes(there.store, behind, Ids(), NoteSettings("cli", "ann", lasting=False))
         await notes.note(usage.READ, "demo", "main", "b")
         assert await there.paths() == ["a", "b"], "though their files lie under a day that is long past"
@@ -235,7 +236,7 @@ def test_folders_and_patterns_are_read_as_a_whole() -> None:
         )
         for row in rows:
             log.add(row)
-        await log._rows._flush()
+        await log.flush()
         found = await read_usage(there.store, 0, there.clock.at)
         read = read_since(found.rows, ["demo"], START - DAY_US)
         assert read.paths.to_pylist() == ["one.csv"]

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lochan.access import resources
 from lochan.access.rights import Denied, Rights, VisibleObjects
+from lochan.api.imports import ImportSource
 from lochan.api.object_results import ObjectPage
 from lochan.api.options import QueryOptions
 from lochan.api.verbs import Verb
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _OBJECTS = "objects "
 _PAGES_MAX = 20  # that are hidden as a whole, before a page is given that shows nothing
+_REMOTE = ("s3", "gs", "az")  # schemes of stores that are no disk of this machine
 _FOLDER_MAX = 5_000  # objects of a folder, which are looked at for one that is shown
 
 
@@ -137,7 +139,7 @@ def _check_local(call: VerbCall) -> None:
     verb = call.verb
     given = call.arguments.get(verb.local) if verb.local else None
     several = given if isinstance(given, list | tuple) else (given,)
-    is_file = any(isinstance(each, PathLike) or (verb.name == "load" and isinstance(each, str)) for each in several)
+    is_file = any(_is_local(verb, each) for each in several)
     if verb.local == "*":
         raise Refused(
             f"{verb.noun}.{verb.name} is not served to users of a server",
@@ -148,6 +150,19 @@ def _check_local(call: VerbCall) -> None:
             f"{verb.noun}.{verb.name} works on files of the machine that serves the lake",
             hint="give the bytes or the rows themselves",
         )
+
+
+def _is_local(verb: Verb, given: object) -> bool:
+    """Whether this names a file here: by its path, or by a URL that leads to no other machine."""
+    if isinstance(given, ImportSource):
+        return any(each and not _is_remote(each) for each in (given.url, given.inventory))
+    if isinstance(given, str):
+        return verb.name == "load" or (verb.name in ("link", "rebuild") and given != "" and not _is_remote(given))
+    return isinstance(given, PathLike)
+
+
+def _is_remote(url: str) -> bool:
+    return url.partition("://")[0].lower() in _REMOTE
 
 
 class VisiblePage:

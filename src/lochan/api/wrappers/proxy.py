@@ -17,12 +17,13 @@ from lochan.api.lake import Lake
 from lochan.api.parts import Upload
 from lochan.api.ref import Ref
 from lochan.api.repository import Repository
+from lochan.api.storage import Storage
 from lochan.api.verbs import VERBS, Kind, Verb
 from lochan.errors import Invalid
 
 FIELDS = frozenset(("id", "made_at", "name", "opened", "repository_name", "url"))
 HIDDEN = object()  # in place of an item that is left out
-_NOUNS = (Lake, Repository, GarbageCollection, DeletedCollection, Ref, Upload, Access, Frames)
+_NOUNS = (Lake, Repository, GarbageCollection, DeletedCollection, Storage, Ref, Upload, Access, Frames)
 _ROWS = {(verb.noun, verb.name): verb for verb in VERBS}
 
 

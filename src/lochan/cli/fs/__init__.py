@@ -7,6 +7,7 @@ from lochan.cli.lazy_group import LazyGroup
 VERBS = {
     "address": "lochan.cli.fs.link:address_command",
     "cat": "lochan.cli.fs.read:cat_command",
+    "coalesce": "lochan.cli.storage:coalesce_command",
     "cp": "lochan.cli.fs.copy:cp_command",
     "download": "lochan.cli.fs.read:download_command",
     "link": "lochan.cli.fs.link:link_command",

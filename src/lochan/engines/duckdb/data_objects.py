@@ -48,7 +48,8 @@ def sessions(files: Files, limits: Limits, temp: str | None = None) -> Iterator[
 
 async def snapshot_of(repository: OpenRepository, commit: str, tree: Tree) -> Snapshot:
     about = repository.repository
-    return Snapshot([Owner(about.name, commit)], settings_of(about), [await entries(tree)])
+    found = await repository.places.place_table(await entries(tree))
+    return Snapshot([Owner(about.name, commit)], settings_of(about), [found])
 
 
 def entries_at(snapshot: Snapshot, indices: Sequence[int]) -> list[Entry]:

@@ -74,7 +74,7 @@ async def merge_rows(
     """Returns new objects, on no branch yet. Raises RowConflicts, or Gone if an object is missing."""
     every = {entry.path: entry for entry in (*merge.base, *merge.ours, *merge.theirs)}
     owner = Owner(repository.repository.name, "a merge")
-    snapshot = Snapshot([owner], merge.settings, [table_of(every.values())])
+    snapshot = Snapshot([owner], merge.settings, [await repository.places.place_table(table_of(every.values()))])
     indices = snapshot.all.tolist()
     at = {path: index for index, path in enumerate(snapshot.spans["path"].to_pylist())}
     with sessions(files, limits) as engines:

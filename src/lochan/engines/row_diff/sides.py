@@ -86,7 +86,7 @@ async def sides_of(repository: OpenRepository, request: RowDiffRequest) -> Sides
             for side, entry in zip(entries, (each.left, each.right), strict=True):
                 if entry is not None:
                     side.append(entry)
-    left, right = map(tuple, entries)
+    left, right = [tuple(await repository.places.place_all(side)) for side in entries]
     return Sides(about.name, (request.left, request.right), is_pool, (left, right), tuple(dict.fromkeys(keys)))
 
 

@@ -33,6 +33,7 @@ from lochan.versioning.revisions.resolve import ResolvedRef
 
 # Reads files of a repository, by a ref and a glob, into data objects of this query alone; shows their paths first.
 CheckPaths = Callable[[Sequence[str]], Awaitable[None]]
+NoteRead = Callable[[str, str, str], Awaitable[None]]  # of a repository, a ref and a path
 ReadFiles = Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]]
 
 
@@ -48,14 +49,16 @@ class Opening:
         read_files: ReadFiles | None = None,
         permits: Permits = EVERYTHING,
         ref: str = "",
+        note: NoteRead | None = None,
     ) -> None:
-        """`ref` is where sources are read that name none: as behind an @; empty: their default branches."""
+        """`ref` is where sources are read that name none: as behind an @; empty: their default branches. `note` is
+        called with each source before it is read."""
+        self._note = note
         self._read_files = read_files
         self._permits = permits
         self._ref = ref
         self.scans = Scans()
         self.pools: list[PoolSource] = []
-        self.reads: list[tuple[str, str, str]] = []  # repositories, refs and paths whose rows are read
         self._now = now
         self._catalog = catalog
         self._snapshots = snapshots
@@ -121,8 +124,8 @@ class Opening:
         repository = await self.repository(name)
         ref = at(repository, source.ref)
         await self._permits.check(repository, source, ref)
-        if not source.meta:
-            self.reads.append((name, ref, source.path))
+        if self._note is not None and not source.meta:
+            await self._note(name, ref, source.path)
         return repository
 
     async def _one(self, repository: OpenRepository, needs: SourceNeeds) -> PoolSource:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from lochan.api.lake import Lake
 from lochan.api.server_spark import ServerSpark
-from lochan.api.session import server_session
+from lochan.api.session import Session, server_session
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.api.context import Api
@@ -22,8 +22,8 @@ from lochan.server.api.routes import ROUTES
 from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.request_log import usage_log
 from lochan.server.logs import AccessLog
-from lochan.server.maintenance import keep_compacting, keep_expiring, keep_memory_trimmed, keep_trimming
-from lochan.server.metrics import QueryMetrics
+from lochan.server.maintenance import UpkeepThread, keep_memory_trimmed
+from lochan.server.metrics import QueryMetrics, UpkeepMetrics
 from lochan.server.settings import Listener
 
 
@@ -40,13 +40,18 @@ def api(listener: Listener) -> Middleware:
         opened.usage.start()
         if log is not None:
             log.start()
-        chores = [asyncio.create_task(chore) for chore in _chores(opened, listener)]
+        chores = [asyncio.create_task(chore) for chore in _chores(opened)]
+        upkeep = _upkeep(listener)
+        if upkeep is not None:
+            upkeep.start()
         try:
             yield
         finally:
             for chore in chores:
                 chore.cancel()
-            await asyncio.gather(opened.queries.close(), opened.spark.stop())
+            if upkeep is not None:
+                await upkeep.close()
+            await asyncio.gather(opened.queries.close(), opened.spark.stop(), opened.imports.close())
             await asyncio.wait(chores)
             await opened.usage.close()
             if log is not None:
@@ -88,12 +93,17 @@ async def _open_lake(listener: Listener) -> Lake:
     return Lake(server_session(await listener.open_lake()))
 
 
-def _chores(api: Api, listener: Listener) -> Iterator[Coroutine[object, object, None]]:
+def _chores(api: Api) -> Iterator[Coroutine[object, object, None]]:
     """What one process of a server does beside answering."""
-    clock, ids = api.clock, Ids()
     yield api.guard.keep()
-    yield keep_memory_trimmed(clock)
-    yield keep_expiring(api.session.acting_as("lochan", "expiry"), clock, ids, listener.upload_days)
-    yield keep_trimming(api.session, clock, ids)
-    if listener.upkeep is not None:
-        yield keep_compacting(api.session.acting_as("lochan", "upkeep"), clock, ids, listener.upkeep)
+    yield keep_memory_trimmed(api.clock)
+
+
+def _upkeep(listener: Listener) -> UpkeepThread | None:
+    if listener.upkeep is None:
+        return None
+
+    async def open_session() -> Session:
+        return server_session(await listener.open_lake())
+
+    return UpkeepThread(open_session, listener.upkeep, SystemClock(), Ids(), UpkeepMetrics())

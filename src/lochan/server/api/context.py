@@ -1,6 +1,6 @@
 """What all routes of the API share, in the one process that serves it; and what is known of each request."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from lochan.access.open_access import OpenAccess
@@ -12,6 +12,7 @@ from lochan.server.api.queries import Queries
 from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.wire.identity import Realm
 from lochan.server.metrics import QueryMetrics
+from lochan.server.rest.import_tasks import ImportTasks
 from lochan.server.settings import Listener
 from lochan.usage.log import UsageLog
 
@@ -39,6 +40,7 @@ class Api:
     guard: ConnectionGuard
     clock: Clock
     usage: UsageLog
+    imports: ImportTasks = field(default_factory=ImportTasks)
 
     @cached_property
     def realm(self) -> Realm:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from lochan.api.wrappers.records import AuditLine, Caller, Use, serve_lake
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.logs import log_call
-from lochan.server.rest import branches, commits, configuration, objects, repositories, staging
+from lochan.server.rest import branches, commits, configuration, imports, objects, repositories, staging
 from lochan.server.rest.operation import JSON, Answer, Operation, RestCall, parse_body, parse_query
 from lochan.usage.log import UsageRow
 
@@ -26,6 +26,7 @@ RESOURCES = (
     commits.REFS,
     objects.RESOURCE,
     staging.RESOURCE,
+    imports.RESOURCE,
     configuration.RESOURCE,
 )
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource.operations)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Corrupt
-from lochan.formats.alias_table import ALIAS_SCHEMA, in_order
+from lochan.formats.alias_table import ALIAS_SCHEMA, AliasRow, in_order, table_of
 from lochan.formats.entry import Block, Entry
 
 SPAN_SCHEMA = pa.schema([ALIAS_SCHEMA.field(name) for name in ("address", "offset", "size")])
@@ -42,19 +42,39 @@ class Aliases:
 
     def place(self, block: Block) -> Block:
         """The same bytes, where they are now."""
+        found = self.find(block)
+        if found is None:
+            return block
+        return Block(found.target, found.target_offset + block.offset - found.offset, block.size, block.sha256)
+
+    def find(self, block: Block) -> AliasRow | None:
+        """The alias whose span holds the block."""
         row = self._row(block.address, block.offset)
         if row < 0:
-            return block
-        address, start, size, target, at = (column[row].as_py() for column in self._columns)
-        if address != block.address or block.offset + block.size > start + size:
-            return block
-        return Block(target, at + block.offset - start, block.size, block.sha256)
+            return None
+        found = AliasRow(*(column[row].as_py() for column in self._columns))
+        holds = found.address == block.address and block.offset + block.size <= found.offset + found.size
+        return found if holds else None
 
     def place_entry(self, entry: Entry) -> Entry:
         if not len(self):
             return entry
         placed = tuple(map(self.place, entry.blocks))
         return entry if placed == entry.blocks else msgspec.structs.replace(entry, blocks=placed)
+
+    def place_file(self, entry: Entry) -> Entry:
+        """As `place_entry`; but an object that is a whole file, though its entry names several blocks, is one block."""
+        placed = self.place_entry(entry)
+        found = self.find(entry.blocks[0]) if len(entry.blocks) > 1 else None
+        if found is None or found.target_size != entry.size:
+            return placed
+        at = 0
+        for block in placed.blocks:
+            if (block.address, block.offset) != (found.target, at):
+                return placed
+            at += block.size
+        whole = Block(found.target, 0, entry.size, found.target_sha256)
+        return msgspec.structs.replace(entry, blocks=(whole,))
 
     def place_table(self, entries: pa.Table) -> pa.Table:
         """The entries, with the blocks where they are now."""
@@ -172,11 +192,7 @@ def table_of_spans(blocks: Iterable[Block]) -> pa.Table:
 
 
 def _of_files(files: Mapping[str, str]) -> pa.Table:
-    count = len(files)
-    columns = [list(files), [0] * count, [_WHOLE_FILE] * count, list(files.values()), [0] * count]
-    return pa.table(
-        [pa.array(each, field.type) for each, field in zip(columns, ALIAS_SCHEMA, strict=True)], ALIAS_SCHEMA
-    )
+    return table_of(AliasRow(address, 0, _WHOLE_FILE, target, 0) for address, target in files.items())
 
 
 def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:

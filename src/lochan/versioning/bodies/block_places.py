@@ -7,9 +7,10 @@ that a state names are read once, and kept until the state names others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from lochan.errors import NotFound
+from lochan.errors import ConcurrentCommit, NotFound
 from lochan.formats.collection_events import AliasNames
 from lochan.store.checked_reads import get_checked
 
@@ -82,6 +83,13 @@ class BlockPlaces:
         aliases = await self.aliases()
         return [aliases.place_entry(each) for each in entries]
 
+    async def place_files(self, entries: Sequence[Entry]) -> list[Entry]:
+        """For engines that read whole files: an object that was coalesced into one file is one block."""
+        if self.names == _NONE:
+            return list(entries)
+        aliases = await self.aliases()
+        return [aliases.place_file(each) for each in entries]
+
     async def place_table(self, entries: pa.Table) -> pa.Table:
         """ENTRY_SCHEMA, or any table with blocks."""
         return entries if self.names == _NONE else (await self.aliases()).place_table(entries)
@@ -90,32 +98,47 @@ class BlockPlaces:
         """All there are, as this process last saw them. Raises Corrupt for a table that is damaged or gone."""
         while True:
             names = self.names
-            found = await self.load(names)
-            if names == self.names:
-                return found
+            with suppress(ConcurrentCommit):
+                found = await self.load(names)
+                if names == self.names:
+                    return found
 
     async def load(self, names: AliasNames) -> Aliases:
-        """Those of any state."""
-        from lochan.versioning.bodies.aliases import NO_ALIASES, Aliases
+        """Those of any state. Raises ConcurrentCommit if its tables were replaced, and are collected already."""
+        from lochan.formats.alias_table import AliasTableGone
 
-        if names == _NONE:
-            return NO_ALIASES
-        if self._aliases is None or names != self._names:
-            loaded = Aliases([await self._table(name) for name in names.tables], dict(names.files))
-            self._names, self._aliases = names, loaded
-            return loaded
-        return self._aliases
-
-    async def _table(self, name: str) -> pa.Table:
-        from lochan.formats import alias_table
-
-        async def decode(data: bytes) -> pa.Table:
-            return alias_table.decode(name, data, self._repository)
-
+        if self._aliases is not None and names == self._names:
+            return self._aliases
         try:
-            return await get_checked(self._store, f"{self._repository}/{name}", decode)
-        except NotFound as error:
-            raise alias_table.missing(name) from error
+            loaded = await load_aliases(self._store, self._repository, names)
+        except AliasTableGone as error:  # G5
+            await self._journal.fresh()
+            if self.names == names:
+                raise
+            raise ConcurrentCommit("others have set aliases meanwhile", hint="try again") from error
+        self._names, self._aliases = names, loaded
+        return loaded
+
+
+async def load_aliases(store: Store, repository: str, names: AliasNames) -> Aliases:
+    """Raises Corrupt for a table that is damaged or gone: nobody may read a byte without it."""
+    from lochan.versioning.bodies.aliases import NO_ALIASES, Aliases
+
+    if names == _NONE:
+        return NO_ALIASES
+    return Aliases([await _table(store, repository, name) for name in names.tables], dict(names.files))
+
+
+async def _table(store: Store, repository: str, name: str) -> pa.Table:
+    from lochan.formats import alias_table
+
+    async def decode(data: bytes) -> pa.Table:
+        return alias_table.decode(name, data, repository)
+
+    try:
+        return await get_checked(store, f"{repository}/{name}", decode)
+    except NotFound as error:
+        raise alias_table.AliasTableGone(name) from error
 
 
 def _as_it_is(entry: Entry) -> Entry:

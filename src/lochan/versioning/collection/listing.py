@@ -66,6 +66,11 @@ async def list_files(store: Store, repository: str, span: PathSpan = EVERYTHING)
             yield _table(kind, repository, stats)
 
 
+async def list_all(store: Store, repository: str) -> pa.Table:
+    """The same, as one table."""
+    return pa.concat_tables([PLAN_SCHEMA.empty_table(), *[table async for table in list_files(store, repository)]])
+
+
 async def _listed(store: Store, repository: str, folder: str, span: PathSpan) -> AsyncGenerator[Stat, None]:
     if span.upto is not None and span.upto < folder:
         return

@@ -10,6 +10,7 @@ from contextlib import aclosing, suppress
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -161,6 +162,20 @@ async def entry_batches(
     for run in roots.runs:
         seen.add(run.file)
         yield (await repository.runs.open(run)).batch
+
+
+async def needed_rows(repository: OpenRepository, look: CollectionLook) -> npt.NDArray[np.bool_]:
+    """For each alias of the state, whether something that is alive is found by it."""
+    aliases = (await repository.places.load(look.aliases)).table
+    needed, spans = np.zeros(len(aliases), bool), [table_of_spans(look.roots.blocks)]
+    async with aclosing(entry_batches(repository, look.roots, set())) as batches:
+        async for entries in batches:
+            spans.append(block_spans(entries))
+            if sum(map(len, spans)) > _TOGETHER:
+                needed[np.asarray(needed_aliases(pa.concat_tables(spans).combine_chunks(), aliases))] = True
+                spans = [SPAN_SCHEMA.empty_table()]
+    needed[np.asarray(needed_aliases(pa.concat_tables(spans).combine_chunks(), aliases))] = True
+    return needed
 
 
 async def expired_names(repository: OpenRepository, look: CollectionLook) -> ExpiredNames:

@@ -57,7 +57,9 @@ async def preview(
     """What a plan would list if everything that is older than the grace had been written before its cut. Changes
     nothing."""
     now = await store_time(repository.store, repository.repository.id)
-    look = await look_at(repository, NEVER, until=round((now - limits.grace_s) * 1e6))
+    refs, _ = await repository.refs()
+    age_s = max(limits.grace_s, refs.collection.retention.block_days * _DAY_S)
+    look = await look_at(repository, NEVER, until=round((now - age_s) * 1e6))
     found = await (engine or EmbeddedCollection(repository)).collect(look, write=False)
     return CollectionPlan(0, "", _head(lake, look, found, 0))
 
@@ -75,6 +77,7 @@ async def plan(
     cut = await check_next(repository, limits)
     look = await _begin(repository, cut, actor)
     fp("plan.begun")
+    look = look._replace(until=await _until(repository))
     found = await (engine or EmbeddedCollection(repository)).collect(look, write=True)
     head = _head(lake, look, found, look.marked)
     file, data = plan_list.encode_head(head)
@@ -83,6 +86,15 @@ async def plan(
     number = await repository.submit(actor, Planned(cut, look.marked, file, look.marked))
     fp("plan.landed")
     return CollectionPlan(number, file, head)
+
+
+async def _until(repository: OpenRepository) -> int | None:
+    """A rule may say that dangling files wait for longer than a plan."""
+    refs, _ = await repository.refs()
+    days = refs.collection.retention.block_days
+    if not days:
+        return None
+    return round((await store_time(repository.store, repository.repository.id) - days * _DAY_S) * 1e6)
 
 
 async def check_next(repository: OpenRepository, limits: CollectionLimits) -> int:
@@ -100,7 +112,7 @@ async def check_next(repository: OpenRepository, limits: CollectionLimits) -> in
 async def _begin(repository: OpenRepository, cut: int, actor: Actor) -> CollectionLook:
     """Looks at the very state that the beginning is added to. Most of it is looked at before, so that the append has
     only to look at what came since."""
-    look, scan = await _look(repository, cut)
+    look, scan = await look_and_scan(repository, cut)
     beginning = _Beginning(look, scan)
     number = await repository.submit_decided(actor, beginning.decide)
     return beginning.look._replace(marked=number)
@@ -130,10 +142,10 @@ class _Beginning:
 
 async def look_at(repository: OpenRepository, cut: int, *, until: int | None = None) -> CollectionLook:
     """At the newest state."""
-    return (await _look(repository, cut))[0]._replace(until=until)
+    return (await look_and_scan(repository, cut))[0]._replace(until=until)
 
 
-async def _look(repository: OpenRepository, cut: int) -> tuple[CollectionLook, RootScan]:
+async def look_and_scan(repository: OpenRepository, cut: int) -> tuple[CollectionLook, RootScan]:
     scan = RootScan(repository.repository.id)
     refs, number = await repository.refs()
     roots = scan.look(refs)

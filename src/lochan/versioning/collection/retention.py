@@ -11,16 +11,23 @@ A commit is kept if
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from lochan.errors import NotFound, Refused
 from lochan.formats.collection_events import Abandoned, Expired, RetentionRule, RetentionSet
 from lochan.formats.record import Actor
+from lochan.formats.repository_events import StashDropped, UploadAborted
+from lochan.formats.workspace_events import WorkspaceDropped
 from lochan.journal.keys import CarriedOut
+from lochan.versioning.collection.store_clock import store_time
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.branch import BranchState
+from lochan.versioning.state.branch import BranchState, record_of
 from lochan.versioning.state.refs_state import RefsState
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces.folder import FOLDER as WORKSPACES
 
 _DAY_US = 86_400_000_000
 _FOREVER = RetentionRule("*", forever=True)
@@ -31,6 +38,9 @@ class Expirable(NamedTuple):
     commits: tuple[str, ...] = ()
     branches: tuple[tuple[str, int], ...] = ()  # deleted ones: name and incarnation
     tokens: tuple[str, ...] = ()  # for addresses that a client may no longer write to
+    uploads: tuple[str, ...] = ()  # in parts, that nobody has continued
+    workspaces: tuple[str, ...] = ()  # that nobody has touched
+    stashes: tuple[str, ...] = ()
 
 
 async def _rules_now(repository: OpenRepository, before: CarriedOut) -> RetentionSet:
@@ -45,10 +55,18 @@ async def set_retention(repository: OpenRepository, event: RetentionSet, *, acto
 
 
 async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
-    """Expires what the rules no longer keep. A ref that came meanwhile to a commit refuses the event, and the next
-    round sees it. Raises Refused."""
-    refs, _ = await repository.refs()
-    found = expirable(refs, repository.clock.wall())
+    """Expires what the rules no longer keep, by the store's clock. A ref that came meanwhile to a commit refuses the
+    event, and the next round sees it. Raises Refused."""
+    found = await find_expirable(repository)
+    for upload in found.uploads:
+        with suppress(NotFound):  # somebody was quicker
+            await repository.submit(actor, UploadAborted(upload))
+    for workspace in found.workspaces:
+        with suppress(NotFound, Refused):
+            await repository.submit(actor, WorkspaceDropped(workspace))
+    for stash in found.stashes:
+        with suppress(NotFound):
+            await repository.submit(actor, StashDropped(stash))
     if found.tokens:
         await repository.submit(actor, Abandoned(found.tokens))
     if found.branches:
@@ -56,6 +74,48 @@ async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
     for start in range(0, len(found.commits), _EVENT_COMMITS_MAX):
         await repository.submit(actor, Expired(found.commits[start : start + _EVENT_COMMITS_MAX]))
     return found
+
+
+async def expire_tokens(repository: OpenRepository, *, actor: Actor) -> int:
+    """Only the address tokens, which expire by themselves. They held their files until now."""
+    refs, _ = await repository.refs()
+    if not any(held.expires for _, held in refs.collection.all_held()):
+        return 0
+    now = round(await store_time(repository.store, repository.repository.id) * 1e6)
+    tokens = _expired_tokens(refs, now)
+    if tokens:
+        with suppress(Refused):  # one of them was used meanwhile: the next round looks again
+            await repository.submit(actor, Abandoned(tokens))
+    return len(tokens)
+
+
+def _expired_tokens(refs: RefsState, now: int) -> tuple[str, ...]:
+    return tuple(id for id, held in refs.collection.all_held() if held.expires and held.expires < now)
+
+
+async def find_expirable(repository: OpenRepository, retention: RetentionSet | None = None) -> Expirable:
+    """By these rules, or those of the repository, at this moment of the store's clock."""
+    now = round(await store_time(repository.store, repository.repository.id) * 1e6)
+    refs, _ = await repository.refs()
+    rules = retention or refs.collection.retention
+    found = expirable(refs, now, rules)
+    if not rules.workspace_days:
+        return found
+    before = now - round(rules.workspace_days * _DAY_US)
+    old = [each for each in refs.workspaces.all() if each.time < before]
+    idle = [each.id for each in old if await _touched(repository, each) < before]
+    return found._replace(workspaces=tuple(idle))
+
+
+async def _touched(repository: OpenRepository, workspace: WorkspaceState) -> int:
+    """When somebody last wrote to it: by an event, or a file in its folder."""
+    last = workspace.time
+    async for sealed in repository.journal.records(after=record_of(workspace.last) - 1):
+        last = max(last, sealed.record.time)
+        break
+    async for stat in repository.store.list(f"{repository.repository.id}/{WORKSPACES}/{workspace.id}/"):
+        last = max(last, round(stat.modified * 1e6))
+    return last
 
 
 def expirable(refs: RefsState, now: int, retention: RetentionSet | None = None) -> Expirable:
@@ -70,9 +130,25 @@ def expirable(refs: RefsState, now: int, retention: RetentionSet | None = None) 
         kept |= new
         heads |= new
     commits = (id for id in refs.commit_table if id not in kept and not refs.collection.has_expired(id))
-    tokens = (id for id, held in refs.collection.all_held() if held.expires and held.expires < now)
+    tokens = _expired_tokens(refs, now)
     in_order = sorted(commits, key=lambda id: (refs.recorded(id).generation, id))
-    return Expirable(tuple(in_order), branches, tuple(tokens))
+    uploads = _idle_uploads(refs, now, retention.upload_days)
+    stashes = _old_stashes(refs, now, retention.stash_days)
+    return Expirable(tuple(in_order), branches, tokens, uploads, (), stashes)
+
+
+def _idle_uploads(refs: RefsState, now: int, days: float) -> tuple[str, ...]:
+    """Since they were begun, or since their last part."""
+    if not days:
+        return ()
+    before = now - round(days * _DAY_US)
+    old = [each for each in refs.uploads.all() if each.time < before]
+    return tuple(each.id for each in old if all(part.time < before for part in refs.uploads.parts(each.id)))
+
+
+def _old_stashes(refs: RefsState, now: int, days: float) -> tuple[str, ...]:
+    before = now - round(days * _DAY_US)
+    return tuple(each.id for each in refs.stashes.all() if days and each.time < before)
 
 
 def rule_of(retention: RetentionSet, branch: str) -> RetentionRule:
@@ -120,9 +196,13 @@ def _reachable(refs: RefsState, heads: Iterable[str]) -> set[str]:
 
 
 def _shown_since(refs: RefsState, heads: Iterable[str], since: int) -> Iterator[str]:
-    """Commits made since then, and those that they replaced as heads: a branch showed them at that time still."""
+    """Commits made since then, and those that they replaced as heads: a branch showed them at that time still. A commit
+    may have any date, so the journal's own times count too: heads that a branch had since."""
+    shown = refs.reflog.left_since(since)
     for id in _reachable(refs, heads):
         commit = refs.recorded(id)
+        if id in shown:
+            yield id
         if commit.date >= since:
             yield from (id, *commit.parents[:1])
 

@@ -48,12 +48,12 @@ class RootScan:
         self._commits.update(refs.commit_table)
         self._trees.update(tree.file for tree in roots.trees)
         self._runs.update(run.file for run in roots.runs)
-        self._layers = dict(_all_layers(refs))
+        self._layers = dict(all_layers(refs))
         return roots
 
     def peek(self, refs: RefsState) -> Roots:
         """Like `look`, and forgets it."""
-        changed = [(self._layers.get(key, EMPTY), layers) for key, layers in _all_layers(refs)]
+        changed = [(self._layers.get(key, EMPTY), layers) for key, layers in all_layers(refs)]
         changed = [(before, layers) for before, layers in changed if before is not layers]
         fresh = [layers.fresh_since(before) for before, layers in changed]
         changes = (change for each in fresh for change in each.changes)
@@ -80,7 +80,8 @@ class RootScan:
         yield from (f"{self._repository}/{WORKSPACES}/{each.id}/" for each in refs.workspaces.all())
 
 
-def _all_layers(refs: RefsState) -> Iterator[tuple[tuple[str, ...], Layers]]:
+def all_layers(refs: RefsState) -> Iterator[tuple[tuple[str, ...], Layers]]:
+    """Everything that is staged anywhere, by what it is staged on."""
     for branch in refs.branches():
         yield ("branch", branch.name, str(branch.incarnation)), branch.layers
     for (name, incarnation), branch in refs.deleted_table.items():

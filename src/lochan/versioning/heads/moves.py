@@ -18,7 +18,7 @@ from lochan.errors import Invalid, NothingToDo, PathsInTheWay, SameRef
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
-from lochan.formats.repository_events import Committed, Moved
+from lochan.formats.repository_events import Committed, Moved, MoveOrigin
 from lochan.staging.layers import EMPTY, Layers
 from lochan.tree import merge as trees_merge
 from lochan.tree.diff import diff
@@ -83,6 +83,7 @@ class MovePlan(NamedTuple):
     author: str = ""
     new: NewObjects | None = None  # files that the tree is the first to name
     metadata: Mapping[str, str] = {}  # beside that of the message
+    origin: MoveOrigin | None = None
 
 
 Compute = Callable[[On], Awaitable[MovePlan]]
@@ -108,7 +109,8 @@ async def merge(
     async def compute(on: On) -> MovePlan:
         joined = await _merged(repository, on, theirs, source, strategy)
         parents = (on.id,) if squash else (on.id, theirs.commit_id)
-        return MovePlan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new)
+        origin = MoveOrigin(theirs.commit_id, "", strategy.otherwise, dict(strategy.prefixes))
+        return MovePlan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new, origin=origin)
 
     return await move(repository, branch, "merge", compute, message, actor=actor, commit_first=commit_first)
 
@@ -150,7 +152,9 @@ async def revert(
         else:
             trees = await repository.tree(undone.commit), await repository.tree(on.look_up(before))
             joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "revert"))
-        return MovePlan(joined.tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})", new=joined.new)
+        origin = MoveOrigin(before, undone.commit_id)
+        says = f"Revert {title!r} ({undone.commit_id[:12]})"
+        return MovePlan(joined.tree, (on.id,), says, new=joined.new, origin=origin)
 
     return await move(repository, branch, "revert", compute, message, actor=actor, commit_first=commit_first)
 
@@ -176,7 +180,9 @@ async def cherry_pick(
         else:
             trees = await repository.tree(on.look_up(before)), await repository.tree(picked.commit)
             joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "cherry-pick"))
-        return MovePlan(joined.tree, (on.id,), picked.commit.message, picked.commit.author, joined.new)
+        origin = MoveOrigin(picked.commit_id, before)
+        message, author = picked.commit.message, picked.commit.author
+        return MovePlan(joined.tree, (on.id,), message, author, joined.new, origin=origin)
 
     return await move(repository, branch, "cherry-pick", compute, message, actor=actor, commit_first=commit_first)
 
@@ -201,8 +207,11 @@ async def move(
                 raise dirty(name)
             return await _after_commit(repository, name, why, compute, message, commit_first, turn, actor)
         on = On(branch.head, refs.commit(branch.head), refs.recorded, mint)
-        commit, new = await _computed(repository, name, why, compute, message, on, actor)
-        event = Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn)
+        commit, plan = await _computed(repository, name, why, compute, message, on, actor)
+        new, origins = plan.new, () if plan.origin is None else (plan.origin,)
+        event = Moved(
+            name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn, origins=origins
+        )
         return PreparedMove(
             event if new is None else msgspec.structs.replace(event, mint=new.mint, closes=new.closes),
             None if commit_first is None else _StillClean(name, pa.array([], pa.string())),
@@ -244,11 +253,12 @@ async def _after_commit(
     refs, mint = await repository.refs()
     first = committed.commit
     on = On(first.id, first, lambda id: first if id == first.id else refs.recorded(id), mint)
-    then, _ = await _computed(repository, name, why, compute, message, on, actor)
+    then, plan = await _computed(repository, name, why, compute, message, on, actor)
     test = await _test(repository, refs.branch(name).layers, committed, then)
     if test is None:
         return None
-    return PreparedMove(msgspec.structs.replace(committed, then=then), test, above=committed.seal)
+    event = msgspec.structs.replace(committed, then=then, origin=plan.origin)
+    return PreparedMove(event, test, above=committed.seal)
 
 
 async def _test(repository: OpenRepository, layers: Layers, committed: Committed, then: Commit) -> PathTest | None:
@@ -274,7 +284,7 @@ async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> 
 
 async def _computed(
     repository: OpenRepository, name: str, why: str, compute: Compute, message: CommitMessage, on: On, actor: Actor
-) -> tuple[Commit, NewObjects | None]:
+) -> tuple[Commit, MovePlan]:
     plan = await compute(on)
     if plan.tree.ref.id == on.head.tree and len(plan.parents) == 1:
         raise NothingToDo(f"the {why} would change nothing on branch {name!r}")
@@ -286,7 +296,7 @@ async def _computed(
     )
     parents = {parent: on.look_up(parent) for parent in plan.parents}
     commit = commit_record(plan.tree, parents, text, actor, repository.clock.wall())
-    return commit, plan.new
+    return commit, plan
 
 
 async def _source(repository: OpenRepository, source: str, branch: str, staged_source: bool) -> ResolvedRef:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from lochan.errors import NothingToDo, SameRef
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
-from lochan.formats.repository_events import Moved
+from lochan.formats.repository_events import Moved, MoveOrigin
 from lochan.journal.keys import CarriedOut
 from lochan.tree.merge import MergeResult, conflicts, merge
 from lochan.versioning.heads.joins import JoinResult, MoveBase
@@ -72,11 +72,13 @@ async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: A
         chosen = _to_replay(refs.recorded, found.head, target.commit_id)
         if chosen is None:
             raise NothingToDo(f"branch {branch!r} is on top of {onto!r} already")
-        new, least = await _replayed(repository, refs.recorded, chosen, (target.commit_id, found.head), mint, actor)
+        new, origins, least = await _replayed(
+            repository, refs.recorded, chosen, (target.commit_id, found.head), mint, actor
+        )
         head = new[-1].id if new else target.commit_id
         done = RebaseOutcome(head, len(new), len(chosen) - len(new))
         move = Moved(branch, found.incarnation, found.head, head, "rebase", tuple(new), read_at=mint, turn=turn)
-        return PreparedMove(msgspec.structs.replace(move, mint=least))
+        return PreparedMove(msgspec.structs.replace(move, mint=least, origins=tuple(origins)))
 
     head = await land(repository, branch, prepare, actor=actor)
     return done._replace(head=head)
@@ -99,9 +101,11 @@ def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
 
 async def _replayed(
     repository: OpenRepository, look_up: LookUp, chosen: Sequence[str], since: tuple[str, str], mint: int, actor: Actor
-) -> tuple[list[Commit], int]:
-    """The new commits, and the lowest mint of the files that they are the first to name; 0 if there are none."""
+) -> tuple[list[Commit], list[MoveOrigin], int]:
+    """The new commits, what each was made from, and the lowest mint of the files that they are the first to name; 0 if
+    there are none."""
     new: list[Commit] = []
+    origins: list[MoveOrigin] = []
     least = 0
     tip_id, tip = since[0], look_up(since[0])
     for id in chosen:
@@ -125,7 +129,8 @@ async def _replayed(
         )
         tip_id = tip.id
         new.append(tip)
-    return new, least
+        origins.append(MoveOrigin(id, commit.parents[0]))
+    return new, origins, least
 
 
 async def _replay(

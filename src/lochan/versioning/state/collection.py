@@ -5,7 +5,6 @@ the plan's cut (G3), and anything derived from a state before the plan (G4).
 """
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -19,13 +18,13 @@ from lochan.formats.collection_events import (
     PlanBegun,
     PlanEnded,
     Planned,
-    RetentionRule,
     RetentionSet,
 )
 from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
 from lochan.journal.table import FoldTable, FoldTables
+from lochan.versioning.state.retention_checks import check_retention
 from lochan.versioning.state.rules import RefsRules
 
 _ON = "on"
@@ -109,6 +108,10 @@ class Collection(FoldTables):
     def list_of(self, plan: int) -> str:
         """The file with the plan's list, below the repository; "" if no event has named it."""
         return self._lists.get(plan) or ""
+
+    def lists(self) -> list[tuple[int, str]]:
+        """Every plan with the file of its list."""
+        return sorted(self._lists.items())
 
     @property
     def retention(self) -> RetentionSet:
@@ -301,33 +304,6 @@ class Collection(FoldTables):
         if dumped.retention is not None:
             self._retention.put(_ON, dumped.retention)
         self._alias_tables.put(_ON, dumped.alias_tables)
-
-
-def check_retention(event: RetentionSet) -> None:
-    """Raises Invalid for rules that contradict each other, or keep nothing."""
-    if event.undo_days < 0:
-        raise Invalid("a deleted branch cannot be kept for less than no time", hint="say 0 or more days")
-    seen: set[str] = set()
-    for rule in event.rules:
-        if not rule.pattern or rule.pattern in seen:
-            raise Invalid(f"the pattern {rule.pattern!r} is empty or appears twice", hint="one rule for each pattern")
-        if any(fnmatchcase(rule.pattern, before) for before in seen):
-            raise Invalid(
-                f"the rule for {rule.pattern!r} is never used: a rule before it matches every such branch",
-                hint="put the rule that matches fewer branches first",
-            )
-        seen.add(rule.pattern)
-        _check_rule(rule)
-
-
-def _check_rule(rule: RetentionRule) -> None:
-    if rule.days < 0 or rule.commits < 0:
-        raise Invalid(f"the rule for {rule.pattern!r} has a negative number", hint="say how much is kept")
-    if rule.forever == bool(rule.days or rule.commits):
-        raise Invalid(
-            f"the rule for {rule.pattern!r} keeps {'everything, and has limits' if rule.forever else 'nothing'}",
-            hint="say days, commits, or forever",
-        )
 
 
 def _is_older(address: str, cut: int) -> bool:

@@ -42,7 +42,7 @@ from lochan.versioning.state.refs_state import Busy, RefsState
 
 SEALS_MAX = 8  # a ninth commit of one branch waits: if it evicted the oldest, they could evict each other for ever
 CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with staged changes (S5)
-_COMMITS = ("import", "ingest", "workspace", "load", "delete")  # a compaction changes no row
+_COMMITS = ("import", "ingest", "workspace", "load", "delete", "retention")  # a compaction changes no row
 _STASH = "stash"  # a name for `RecordNames`
 _BLOCKED = {"reset": REWRITE, "rebase": REWRITE} | dict.fromkeys(_COMMITS, COMMIT)
 

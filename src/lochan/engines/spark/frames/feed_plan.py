@@ -84,7 +84,8 @@ async def feed_columns(
     if more:
         owners = [Owner(request.uri.repository, resolved.commit_id)] * 2
         distinct = {entry.path: entry for entry in more}
-        whole = Snapshot(owners, whole.settings, [whole.entries, table_of(distinct.values())])
+        added = await repository.places.place_table(table_of(distinct.values()))
+        whole = Snapshot(owners, whole.settings, [whole.entries, added])
     made = await plan(replace(at, snapshots=FixedSnapshots(whole)), request)
     return FeedColumns(request, _one_of_each(whole), *_look(made.row, made.wide), made.wide)
 
@@ -100,7 +101,8 @@ async def feed_plan(
     """`end` is the position that the span ends at. Raises Refused for rows that do not fit the columns."""
     sides = dict(_sides(span))
     owners = [Owner("", ""), *(Owner(side, commit) for commit, side in sides)]  # objects come back with their side
-    tables = [columns.forms, *(table_of(entries) for entries in sides.values())]
+    read = [await repository.places.place_table(table_of(entries)) for entries in sides.values()]
+    tables = [columns.forms, *read]
     snapshot = Snapshot(owners, settings_of(repository.repository), tables)
     request = replace(columns.request, uri=columns.request.uri._replace(ref=end))
     made = await plan(replace(at, snapshots=FixedSnapshots(snapshot)), request)

@@ -83,14 +83,14 @@ def reader_at(place: StoreLocation) -> BodyReader:
 
 
 async def table_entries(repository: OpenRepository, resolved: ResolvedRef, uri: Uri) -> list[Entry]:
-    """Of a folder, as Spark would take them: neither _hidden nor .hidden; else one file by its name. Raises
-    NotFound if there is none."""
+    """Of a folder, as Spark would take them: neither _hidden nor .hidden; else one file by its name. Their blocks are
+    where they are now, so that tasks need not look. Raises NotFound if there is none."""
     view = await repository.view(resolved)
     if uri.path and not uri.path.endswith("/"):
         found = await view.get(uri.path)
         if found is None:
             raise _nothing(uri)
-        return [found]
+        return await repository.places.place_files([found])
     entries: list[Entry] = []
     after: str | None = ""
     while after is not None:
@@ -99,7 +99,7 @@ async def table_entries(repository: OpenRepository, resolved: ResolvedRef, uri: 
         after = page.next
     if not entries:
         raise _nothing(uri)
-    return entries
+    return await repository.places.place_files(entries)
 
 
 def _nothing(uri: Uri) -> NotFound:

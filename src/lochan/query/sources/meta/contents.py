@@ -21,6 +21,7 @@ from lochan.pools.times import NATIVE, micros_of, render
 from lochan.query.sources.in_memory import MOMENT
 from lochan.query.sources.meta import MetaRows
 from lochan.tree.tree import Tree
+from lochan.versioning.bodies.block_places import BlockPlaces
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.diff import staged_table
 
@@ -100,9 +101,10 @@ _RANGE_FIELDS = ("id", "file", "min", "max", "count", "bytes")
 _STAGED_FIELDS = ("path", "change", "before", "size")
 
 
-async def entry_rows(tree: Tree) -> MetaRows:
-    """In the order of the paths. `address` is where the first block of the bytes lies."""
-    columns = [_entries(batch) async for batch in tree.scan()]
+async def entry_rows(tree: Tree, places: BlockPlaces) -> MetaRows:
+    """In the order of the paths. `address` is where the first block of the bytes lies now."""
+    placed = [await places.place_table(pa.Table.from_batches([batch])) async for batch in tree.scan()]
+    columns = [_entries(batch) for table in placed for batch in table.to_batches()]
     return MetaRows(_ENTRY_FIELDS, table=pa.concat_tables(columns)) if columns else MetaRows(_ENTRY_FIELDS)
 
 

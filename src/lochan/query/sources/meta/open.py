@@ -64,7 +64,7 @@ async def rows_of(
     resolved = await repository.resolve(ref)
     match source.meta:
         case "entries":
-            found = await of_files.entry_rows(await repository.tree(resolved.commit))
+            found = await of_files.entry_rows(await repository.tree(resolved.commit), repository.places)
             return await _shown(found, repository, ref, permits)
         case "ranges":
             return await _ranges(repository, ref, resolved, permits)

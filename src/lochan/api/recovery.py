@@ -1,0 +1,293 @@
+"""The verbs `fsck`, `rebuild`, `scrub` and `backup`, and `restore`, which makes a lake: their results, and how they use
+`lochan.recovery`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lochan.api.results import Result, moment
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    from lochan.api.session import Session
+    from lochan.clock import Clock
+    from lochan.formats.record import Actor
+    from lochan.recovery.backup import BackupManifest
+    from lochan.recovery.copy_lake import LakeCopy
+    from lochan.recovery.rebuild_lake import JournalRebuild
+    from lochan.store.protocol import Store
+
+_LOST_SHOWN = 1_000
+
+
+class FindingInfo(Result, frozen=True, kw_only=True):
+    kind: str
+    damage: bool  # else it is only a note
+    path: str
+    repository: str  # its name; empty: the lake itself
+    detail: str
+    count: int  # files
+    bytes: int
+    meaning: str
+    remedy: str
+    repaired: str  # what was done about it; empty: nothing
+
+
+class FsckResult(Result, frozen=True, kw_only=True):
+    repositories: int
+    events: int  # of their journals
+    files: int
+    bytes: int
+    damaged: int  # findings
+    repaired: int
+    findings: tuple[FindingInfo, ...]
+
+    @property
+    def is_damaged(self) -> bool:
+        return any(each.damage and not each.repaired for each in self.findings)
+
+
+class RebuiltInfo(Result, frozen=True, kw_only=True):
+    path: str
+    kind: str  # checkpoint, metarange, range, run
+    outcome: str  # made, missing, differs, lost
+    reason: str
+
+
+class RebuildPart(Result, frozen=True, kw_only=True):
+    repository: str  # its name; empty: the lake's own journal
+    events: int
+    same: int  # files that are the same, byte for byte
+    same_content: int  # that another writer of Parquet has written
+    made: int
+    missing: int  # that a check found
+    differs: int
+    lost: int
+    primary: int  # trees that no event tells how to make; they are checked by their hash alone
+    files: tuple[RebuiltInfo, ...]  # that are not the same
+
+
+class RebuildResult(Result, frozen=True, kw_only=True):
+    parts: tuple[RebuildPart, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        return not any(each.lost or each.differs or each.missing for each in self.parts)
+
+
+class ScrubResult(Result, frozen=True, kw_only=True):
+    repository: str
+    files: int  # read by this call
+    bytes: int
+    complete: bool  # the round is
+    rounds: int
+    damaged: tuple[FindingInfo, ...]  # of the round so far
+
+
+class BackupResult(Result, frozen=True, kw_only=True):
+    url: str
+    lake: str  # its id
+    repositories: int
+    files: int  # copied
+    bytes: int
+    kept: int  # that were there already
+    records: int  # of journals
+    ended: datetime
+    lost: tuple[str, ...]  # files that the lake itself has lost
+
+
+async def fsck(
+    store: Store, clock: Clock, repositories: Sequence[str] = (), *, data: bool = False, repair: bool = False
+) -> FsckResult:
+    from lochan.recovery.fsck import Fsck, FsckRequest
+
+    work = Fsck(store, FsckRequest(tuple(repositories), data, repair), scratch_store, clock)
+    findings = [
+        FindingInfo(
+            kind=each.kind,
+            damage=each.is_damage,
+            path=each.path,
+            repository=each.repository,
+            detail=each.detail,
+            count=each.count,
+            bytes=each.bytes,
+            meaning=each.meaning,
+            remedy=each.remedy,
+            repaired=each.repaired,
+        )
+        async for each in work.run()
+    ]
+    total = work.totals
+    return FsckResult(
+        repositories=total.repositories,
+        events=total.events,
+        files=total.files,
+        bytes=total.bytes,
+        damaged=total.damaged,
+        repaired=total.repaired,
+        findings=tuple(findings),
+    )
+
+
+async def rebuild(
+    session: Session,
+    repositories: Sequence[str] = (),
+    *,
+    check: bool = False,
+    missing: bool = False,
+    to: str = "",
+    engine: str = "",
+) -> RebuildResult:
+    from lochan.recovery.rebuild_lake import LakeRebuild, RebuildRequest
+
+    if check and (missing or to):
+        raise Invalid("a check writes nothing", hint="leave out either it or what says where and what to write")
+    lake = session.lake
+    elsewhere = open_destination(lake.other_store, to) if to else None
+    request = RebuildRequest(tuple(repositories), check, missing, elsewhere)
+    parts = [_rebuilt(each) async for each in LakeRebuild(lake.store, request, scratch_store, lake.clock).run()]
+    return RebuildResult(parts=tuple(parts))
+
+
+def _rebuilt(part: JournalRebuild) -> RebuildPart:
+    counts = part.outcomes
+    return RebuildPart(
+        repository=part.name,
+        events=part.events,
+        same=counts.get("same", 0),
+        same_content=counts.get("same-content", 0),
+        made=counts.get("made", 0),
+        missing=counts.get("missing", 0),
+        differs=counts.get("differs", 0),
+        lost=counts.get("lost", 0),
+        primary=part.primary,
+        files=tuple(
+            RebuiltInfo(path=each.path, kind=each.kind, outcome=each.outcome, reason=each.reason)
+            for each in part.files[:_LOST_SHOWN]
+        ),
+    )
+
+
+async def scrub(
+    session: Session, repositories: Sequence[str] = (), *, rate: int, seconds: float
+) -> tuple[ScrubResult, ...]:
+    from lochan.recovery.findings import KINDS
+    from lochan.recovery.scrub import scrub_step
+
+    if rate <= 0:
+        raise Invalid(f"a rate of {rate} bytes in a second reads nothing", hint="such as 50MB/s")
+    names = list(repositories) or [each.name for each in await session.lake.repositories()]
+    results = []
+    for name in names:
+        async with session.opened(name) as repository:
+            alarm = repository.journal.schema.alarm
+            step = await scrub_step(repository, rate=rate, seconds=seconds or float("inf"), alarm=alarm)
+        damaged = tuple(
+            FindingInfo(
+                kind=kind,
+                damage=True,
+                path=address,
+                repository=name,
+                detail=f"needed by {path!r}" + (f"; {detail}" if detail else ""),
+                count=1,
+                bytes=0,
+                meaning=KINDS[kind].meaning,
+                remedy=KINDS[kind].remedy,
+                repaired="",
+            )
+            for kind, address, path, detail in step.report.damaged
+        )
+        results.append(
+            ScrubResult(
+                repository=name,
+                files=step.files,
+                bytes=step.bytes,
+                complete=step.is_complete,
+                rounds=step.report.rounds,
+                damaged=damaged,
+            )
+        )
+    return tuple(results)
+
+
+async def backup(session: Session, destination: str, *, verify: bool = False) -> BackupResult:
+    from lochan.recovery.backup import Backup
+    from lochan.recovery.verify_backup import verify_backup
+
+    lake = session.lake
+    target = open_destination(lake.other_store, destination)
+    manifest, copy = await Backup(lake, target, session.actor).run()
+    if verify:
+        await verify_backup(target)
+    return _copied(target, manifest, copy)
+
+
+async def restore(source: Store, target: Store) -> BackupResult:
+    """Makes a lake from a backup."""
+    from lochan.recovery.restore import RestoredLake
+
+    manifest, copy = await RestoredLake(source, target).run()
+    return _copied(target, manifest, copy)
+
+
+async def let_go(store: Store, actor: Actor) -> None:
+    """In a lake that was just restored: gives up what the backup held open, so that garbage is collected again."""
+    from lochan.lake import Lake
+    from lochan.recovery.backup import abandon_held
+
+    lake = await Lake.open(store)
+    try:
+        for repository in await lake.repositories():
+            await abandon_held(lake, repository.id, actor)
+    finally:
+        await lake.close()
+
+
+def _copied(target: Store, manifest: BackupManifest, copy: LakeCopy) -> BackupResult:
+    total = copy.totals
+    return BackupResult(
+        url=target.url,
+        lake=manifest.lake,
+        repositories=len(manifest.names),
+        files=total.files,
+        bytes=total.bytes,
+        kept=total.kept,
+        records=total.records,
+        ended=moment(manifest.ended),
+        lost=tuple(f"{path}: {why}" for path, why in total.lost[:_LOST_SHOWN]),
+    )
+
+
+def open_destination(open_store: Callable[[str], Store], destination: str) -> Store:
+    """A folder is made if it is not there. Raises what opening the store raises."""
+    if not destination:
+        raise Invalid("the destination is empty", hint="give a folder or a URL")
+    if "://" in destination and not destination.startswith("file://"):
+        return open_store(destination)
+    folder = Path(destination.removeprefix("file://")).absolute()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        from lochan.errors import from_os_error
+
+        raise from_os_error(error) from error
+    return open_store(folder.as_uri())
+
+
+@contextmanager
+def scratch_store() -> Iterator[Store]:
+    """A store in a folder of its own, which is removed afterwards."""
+    from shutil import rmtree
+
+    from lochan.store.local import LocalStore
+    from lochan.store.scratch import make_folder
+
+    folder = make_folder()
+    try:
+        yield LocalStore(folder)
+    finally:
+        rmtree(folder, ignore_errors=True)

@@ -1,0 +1,149 @@
+"""How the bytes of one repository are stored: equal blocks kept once, sparse files rewritten, objects as one file each.
+
+None of this changes an object or a commit: readers find the same bytes elsewhere, by aliases. What is no longer needed
+is removed by the next garbage collection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lochan.api.results import Result
+
+if TYPE_CHECKING:
+    from lochan.api.session import Session
+    from lochan.versioning.collection.dedupe import DuplicateBlocks
+
+BELOW = 0.5  # the share of a file that is alive, under which it is rewritten
+
+
+class DedupeResult(Result, frozen=True, kw_only=True):
+    blocks: int  # that the repository has
+    bytes: int
+    duplicates: int  # blocks whose bytes another block has too
+    duplicate_bytes: int
+    freed_bytes: int  # of these: by the next garbage collection
+    packed_bytes: int  # of these: in files that hold other live bytes, when they are rewritten
+    damaged: tuple[str, ...]  # addresses of damaged blocks; nothing was aliased to them
+
+
+class RepackResult(Result, frozen=True, kw_only=True):
+    files: int
+    bytes: int  # of these files
+    copied_bytes: int  # that are alive in them
+    freed_bytes: int  # by the next garbage collection
+    left: int  # files that are as empty, and cannot be rewritten
+    damaged: tuple[str, ...]  # addresses of files that were left, for a block in them is damaged
+
+
+class LeftObject(Result, frozen=True, kw_only=True):
+    path: str
+    reason: str
+
+
+class CoalesceResult(Result, frozen=True, kw_only=True):
+    objects: int  # that are one file now
+    bytes: int
+    left: tuple[LeftObject, ...]  # that stay as they are
+
+
+class DanglingBlock(Result, frozen=True, kw_only=True):
+    address: str
+    offset: int
+    size: int
+    reason: str  # gone, short
+    paths: tuple[str, ...]  # some that name it
+
+
+class DanglingResult(Result, frozen=True, kw_only=True):
+    checked: int  # blocks
+    blocks: tuple[DanglingBlock, ...]
+
+
+class Storage:
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<Storage {self.name}>"
+
+    async def duplicates(self) -> DedupeResult:
+        """Blocks with equal bytes, over all live commits, and what `dedupe` would save. Changes nothing. Raises Refused
+        for a pool."""
+        from lochan.versioning.collection.dedupe import dedupe_report
+
+        async with self._session.opened(self.name) as repository:
+            return _deduped(await dedupe_report(repository))
+
+    async def dedupe(self) -> DedupeResult:
+        """Keeps equal blocks once. The one that is kept is read and checked first. Raises Refused for a pool, or if
+        others collect garbage all the time."""
+        from lochan.versioning.collection.dedupe import dedupe
+
+        async with self._session.opened(self.name) as repository:
+            return _deduped(await dedupe(repository, actor=self._session.actor))
+
+    async def sparse_files(self, below: float = BELOW) -> RepackResult:
+        """Files of which less than that share is alive, and what `repack` would do. Changes nothing. Raises Refused for
+        a pool."""
+        from lochan.versioning.collection.repack import repack_report
+
+        async with self._session.opened(self.name) as repository:
+            found = await repack_report(repository, below)
+        return RepackResult(
+            files=len(found.files),
+            bytes=found.bytes,
+            copied_bytes=found.live_bytes,
+            freed_bytes=found.bytes - found.live_bytes,
+            left=found.left,
+            damaged=(),
+        )
+
+    async def repack(self, below: float = BELOW) -> RepackResult:
+        """Moves what is alive in such files to new ones. Every block is checked as it is copied. Raises Refused for a
+        pool, or if others collect garbage all the time."""
+        from lochan.versioning.collection.repack import repack
+
+        async with self._session.opened(self.name) as repository:
+            made = await repack(repository, below, actor=self._session.actor)
+        return RepackResult(
+            files=made.files,
+            bytes=made.copied_bytes + made.freed_bytes,
+            copied_bytes=made.copied_bytes,
+            freed_bytes=made.freed_bytes,
+            left=made.left,
+            damaged=made.damaged,
+        )
+
+    async def coalesce(self, ref: str, path: str) -> CoalesceResult:
+        """Writes objects of many blocks as one file each: that path, or all whose paths begin so if it ends with a
+        slash or is empty. Raises Corrupt or Gone for an object that cannot be read."""
+        from lochan.versioning.collection.coalesce import coalesce
+
+        async with self._session.opened(self.name) as repository:
+            made = await coalesce(repository, ref, path, actor=self._session.actor)
+        left = (LeftObject(path=path, reason=reason) for path, reason in made.left)
+        return CoalesceResult(objects=made.objects, bytes=made.bytes, left=tuple(left))
+
+    async def dangling(self) -> DanglingResult:
+        """Blocks that something names and that the store does not have. Reads no bodies. Raises Corrupt for a tree that
+        cannot be read."""
+        from lochan.versioning.collection.dangling import dangling_blocks
+
+        async with self._session.opened(self.name) as repository:
+            found = await dangling_blocks(repository)
+        blocks = (DanglingBlock(**each.span._asdict(), reason=each.reason, paths=each.paths) for each in found.found)
+        return DanglingResult(checked=found.checked, blocks=tuple(blocks))
+
+
+def _deduped(found: DuplicateBlocks) -> DedupeResult:
+    return DedupeResult(
+        blocks=found.blocks,
+        bytes=found.bytes,
+        duplicates=len(found.aliases),
+        duplicate_bytes=found.duplicate_bytes,
+        freed_bytes=found.freed_bytes,
+        packed_bytes=found.packed_bytes,
+        damaged=tuple(sorted({block.address for block in found.damaged})),
+    )

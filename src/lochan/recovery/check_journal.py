@@ -1,0 +1,116 @@
+"""The files of one journal: records, segments, checkpoints. What can be folded is compared with what was kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+
+from lochan.errors import Corrupt, FutureFormat, NotFound
+from lochan.formats import record as records
+from lochan.formats import segment as segments
+from lochan.journal.slots import GROUP
+from lochan.journal.state import StatePart
+from lochan.recovery.findings import Finding
+from lochan.recovery.journal_walk import JournalFiles, JournalWalk, list_journal, segment_path, slot_path
+from lochan.recovery.rebuild import DIFFERS, LOST, FoldedJournal, RebuiltFile, fold_journal
+from lochan.store.checked_reads import get_decoded
+from lochan.store.protocol import Store
+
+
+class JournalCheck:
+    """`name` is that of the repository in findings. `is_mirror`: the journal itself is in a database, and what is here
+    may be behind."""
+
+    def __init__(
+        self, store: Store, journal: str, name: str, parts: tuple[type[StatePart], ...], *, is_mirror: bool
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._name = name
+        self._parts = parts
+        self._is_mirror = is_mirror
+
+    async def fold(self) -> tuple[FoldedJournal | None, list[Finding]]:
+        """None: a newer Lochan has written it."""
+        files = await list_journal(self._store, self._journal)
+        try:
+            folded = await fold_journal(self._store, self._journal, self._parts, files)
+        except FutureFormat as error:
+            return None, [self._finding("format-newer", f"{self._journal}/journal", error.message)]
+        found = [each async for each in self._of(folded, files)]
+        return folded, found
+
+    async def _of(self, folded: FoldedJournal, files: JournalFiles) -> AsyncIterator[Finding]:
+        damage = folded.damage
+        if damage is not None:
+            yield self._finding(damage.what, damage.path, damage.message)
+            async for each in self._after(damage.number, damage.path, files):
+                yield each
+        for invalid in folded.invalid:
+            path = slot_path(self._journal, invalid.number)
+            yield self._finding("event-invalid", path, f"record {invalid.number}: {invalid.message}")
+        async for each in self._superseded(files):
+            yield each
+        for checkpoint in folded.checkpoints:
+            kept = self._checkpoint(checkpoint, folded)
+            if kept is not None:
+                yield kept
+
+    def _checkpoint(self, found: RebuiltFile, folded: FoldedJournal) -> Finding | None:
+        if found.outcome == LOST and folded.damage is None and not self._is_mirror:
+            number = folded.state.number + 1
+            detail = f"{found.reason}, and a checkpoint of a later one is there"
+            return self._finding("record-missing", slot_path(self._journal, number), detail)
+        if found.outcome != DIFFERS:
+            return None
+        unreadable = "another" not in found.reason
+        return self._finding("checkpoint-damaged" if unreadable else "checkpoint-differs", found.path, found.reason)
+
+    async def _after(self, number: int, path: str, files: JournalFiles) -> AsyncIterator[Finding]:
+        """Files behind the place where the chain breaks: whether each is whole in itself."""
+        for group in files.segments:
+            own = segment_path(self._journal, group)
+            if group * GROUP >= number and own != path:
+                error = await self._broken(own, partial(segments.decode, what=own))
+                if error:
+                    yield self._finding("segment-damaged", own, error)
+        for slot in files.slots:
+            own = slot_path(self._journal, slot)
+            if slot > number and slot // GROUP not in files.segments and own != path:
+                error = await self._broken(own, partial(records.decode, what=own))
+                if error:
+                    yield self._finding("record-damaged", own, error)
+
+    async def _broken(self, path: str, decode: Callable[[bytes], object]) -> str:
+        try:
+            await get_decoded(self._store, path, decode)
+        except (Corrupt, FutureFormat) as error:
+            return error.message
+        except NotFound:
+            return ""
+        return ""
+
+    async def _superseded(self, files: JournalFiles) -> AsyncIterator[Finding]:
+        """Slots of a group that is packed: a trimmer deletes them, and a late write in one is no record (J4, J5)."""
+        by_group: dict[int, list[int]] = {}
+        for slot in files.slots:
+            if slot // GROUP in files.segments:
+                by_group.setdefault(slot // GROUP, []).append(slot)
+        for group, slots in by_group.items():
+            walk = JournalWalk(self._store, self._journal, files)
+            try:
+                segment = await walk.segment(group)
+            except Corrupt:
+                continue
+            for slot in slots:
+                if segment is not None and await self._differs(slot, segment.records[slot - segment.first]):
+                    yield self._finding("slot-differs", slot_path(self._journal, slot), f"record {slot}")
+
+    async def _differs(self, slot: int, data: bytes) -> bool:
+        try:
+            return await self._store.get(slot_path(self._journal, slot)) != data
+        except NotFound:
+            return False
+
+    def _finding(self, kind: str, path: str, detail: str = "") -> Finding:
+        return Finding(kind=kind, path=path, repository=self._name, detail=detail)

@@ -1,0 +1,112 @@
+"""The metadata files that a repository's state names: each is read and checked, and so is everything it names in turn.
+
+A range that several trees share is read once. What a range or a run says about bytes is handed on batch by batch, so
+that memory does not grow with the number of entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import aclosing
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from lochan.concurrency import map_ahead
+from lochan.errors import Corrupt, FutureFormat, NotFound
+from lochan.formats import metarange, range, run
+from lochan.formats.entry_table import as_batch
+from lochan.formats.metarange import TreeRef
+from lochan.formats.range import RangeRef
+from lochan.formats.run import RunRef
+from lochan.store.checked_reads import get_checked
+from lochan.store.protocol import Store
+from lochan.store.threads import Threads
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_Rows = tuple[str, pa.RecordBatch | None]  # of a file
+MISSING = "missing"
+_WIDTH = 4
+
+Entries = Callable[[str, pa.RecordBatch], None]  # the file below the repository, and the entries in it
+
+
+class FileDamage(NamedTuple):
+    file: str  # below the repository
+    kind: str  # metarange, range, run
+    what: str  # MISSING, or what is wrong with it
+
+    @property
+    def is_missing(self) -> bool:
+        return self.what == MISSING
+
+
+class LiveCheck:
+    def __init__(self, store: Store, repository: str, threads: Threads, entries: Entries = lambda file, rows: None):
+        self._store = store
+        self._prefix = repository
+        self._threads = threads
+        self._entries = entries
+        self.damaged: dict[str, FileDamage] = {}
+        self.files: set[str] = set()  # that were looked at
+        self.trees: dict[str, tuple[RangeRef, ...]] = {}  # ranges by the file of their tree, where that can be read
+        self.refs: dict[str, TreeRef] = {}
+
+    async def check(self, trees: Iterable[TreeRef], runs: Iterable[RunRef]) -> None:
+        new_trees = {each.file: each for each in trees if each.file and each.file not in self.files}
+        self.refs |= new_trees
+        ranges: list[RangeRef] = []
+        async with aclosing(map_ahead(self._check_tree, new_trees.values(), _WIDTH)) as found:
+            async for ref, named in found:
+                self.files.add(ref.file)
+                self.trees[ref.file] = named
+                ranges += named
+        await self.check_ranges(ranges)
+        await self._each(self._check_run, {each.file: each for each in runs if each.file not in self.files})
+
+    async def check_ranges(self, ranges: Iterable[RangeRef]) -> None:
+        await self._each(self._check_range, {each.file: each for each in ranges if each.file not in self.files})
+
+    async def _each(
+        self, check: Callable[[R], Awaitable[tuple[str, pa.RecordBatch | None]]], refs: dict[str, R]
+    ) -> None:
+        self.files |= refs.keys()
+        async with aclosing(map_ahead(check, refs.values(), _WIDTH)) as found:
+            async for file, batch in found:
+                if batch is not None:
+                    self._entries(file, batch)
+
+    async def _check_tree(self, ref: TreeRef) -> tuple[TreeRef, tuple[RangeRef, ...]]:
+        what = f"metarange {self._prefix}/{ref.file}"
+        found = await self._read(ref.file, "metarange", lambda data: metarange.decode(data, ref, what))
+        return ref, () if found is None else found
+
+    async def _check_range(self, ref: RangeRef) -> tuple[str, pa.RecordBatch | None]:
+        what = f"range {self._prefix}/{ref.file}"
+        return ref.file, await self._read(ref.file, "range", lambda data: range.decode(data, ref, what))
+
+    async def _check_run(self, ref: RunRef) -> tuple[str, pa.RecordBatch | None]:
+        return ref.file, await self._read(ref.file, "run", lambda data: decode_run(ref, data, self._prefix))
+
+    async def _read(self, file: str, kind: str, decode: Callable[[bytes], T]) -> T | None:
+        async def decoded(data: bytes) -> T:
+            return await self._threads.run(decode, data)
+
+        try:
+            return await get_checked(self._store, f"{self._prefix}/{file}", decoded)
+        except NotFound:
+            self.damaged[file] = FileDamage(file, kind, MISSING)
+        except (Corrupt, FutureFormat) as error:
+            self.damaged[file] = FileDamage(file, kind, error.message)
+        return None
+
+
+def decode_run(ref: RunRef, data: bytes, prefix: str) -> pa.RecordBatch:
+    """Raises Corrupt if it is not the run that this reference names."""
+    what = f"run {prefix}/{ref.file}"
+    head = run.head(data, what).head
+    if (head.count, head.tombstones, head.min, head.max) != (ref.count, ref.tombstones, ref.min_path, ref.max_path):
+        raise Corrupt(f"{what} is not the run that was staged: another file stands in its place")
+    return as_batch(run.decode(data, what))

@@ -1,0 +1,311 @@
+"""Makes the derived files of a repository again from the primary ones, or compares them.
+
+    1  fold the journal, link by link; compare checkpoints; note which event made which file
+    2  read what the state names; find out what is missing or damaged
+    3  fold again, and carry out the recipes that are wanted, with those that they depend on
+    4  compare, or write what was missing
+
+An expired commit's files are not made again, unless something that is kept follows from them, and then only in the
+scratch folder. What cannot be made again is listed, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from lochan.clock import Clock
+from lochan.errors import Corrupt, FutureFormat, NotFound
+from lochan.formats import checkpoint as checkpoints
+from lochan.formats import metarange
+from lochan.formats.metarange import TreeRef
+from lochan.formats.run import RunRef
+from lochan.journal.state import State, StatePart
+from lochan.recovery.derive import CannotDerive, Deriver
+from lochan.recovery.journal_walk import JournalDamage, JournalFiles, JournalWalk, list_journal
+from lochan.recovery.live_files import MISSING, LiveCheck
+from lochan.recovery.overlay_store import OverlayStore
+from lochan.recovery.recipes import WATCHED, PrimaryTree, Recipe, TreeRecipe, mint_of_file, recipes_of
+from lochan.recovery.replay import InvalidEvent, Replay
+from lochan.store.protocol import Store
+from lochan.store.threads import for_tables
+from lochan.versioning.collection.roots import Roots, RootScan
+from lochan.versioning.repositories import POOL
+from lochan.versioning.state.refs import Refs
+
+SAME, SAME_CONTENT, DIFFERS, MADE, LOST = "same", "same-content", "differs", "made", "lost"
+
+
+class RebuiltFile(NamedTuple):
+    path: str  # below the lake
+    kind: str  # checkpoint, metarange, range, run
+    outcome: str  # same, same-content, differs, made, lost
+    reason: str = ""  # why it is lost, or what was wrong with the one that was replaced
+    was_damaged: bool = False  # there was a file, and it was damaged
+
+
+class _Note(NamedTuple):
+    """A recipe without what it holds."""
+
+    number: int
+    files: tuple[str, ...]
+    trees: tuple[TreeRef, ...]
+    runs: tuple[RunRef, ...]
+    reason: str  # why it cannot be carried out
+    commit: str
+
+
+class _Notes:
+    def __init__(self, notes: Iterable[_Note]) -> None:
+        self.by_file: dict[str, _Note] = {}
+        self._trees_by_mint: dict[int, list[str]] = {}
+        for note in notes:
+            for file in note.files:
+                self.by_file.setdefault(file, note)  # a file is made once, and named again
+                if file.startswith("metaranges/") and not note.reason:
+                    self._trees_by_mint.setdefault(mint_of_file(file), []).append(file)
+
+    def tell(self, file: str) -> bool:
+        """Whether an event tells how to make it."""
+        return file in self.by_file and not self.by_file[file].reason
+
+    def makers(self, file: str) -> list[str]:
+        """Files whose recipes may make this one. A range is made with a tree that was minted together with it."""
+        if file.startswith("ranges/"):
+            return self._trees_by_mint.get(mint_of_file(file), [])
+        return [file] if file in self.by_file else []
+
+
+class FoldedJournal(NamedTuple):
+    """What a walk through a journal has found."""
+
+    replay: Replay
+    checkpoints: tuple[RebuiltFile, ...]
+    notes: tuple[_Note, ...]
+    right_checkpoints: dict[int, bytes]  # as those that are missing or wrong should be
+    damage: JournalDamage | None = None  # where it breaks off
+
+    @property
+    def state(self) -> State:
+        return self.replay.settle()
+
+    @property
+    def invalid(self) -> list[InvalidEvent]:
+        return self.replay.invalid
+
+
+async def fold_journal(
+    store: Store,
+    journal: str,
+    parts: tuple[type[StatePart], ...],
+    files: JournalFiles | None = None,
+    *,
+    checkpoint_numbers: Iterable[int] | None = None,
+) -> FoldedJournal:
+    """Folds it from the first record on, as far as it can be read. Raises FutureFormat."""
+    notes: list[_Note] = []
+    replay = Replay(journal, parts, WATCHED if Refs in parts else frozenset(), recipes_of)
+    walk = JournalWalk(store, journal, files or await list_journal(store, journal))
+    listed = await _listed_checkpoints(store, journal) if checkpoint_numbers is None else set(checkpoint_numbers)
+    found: list[RebuiltFile] = []
+    made: dict[int, bytes] = {}
+    damage: JournalDamage | None = None
+    try:
+        async for sealed in walk.records():
+            notes += [_note(each) for each in replay.fold(sealed)]
+            if walk.number in listed:
+                right = checkpoints.encode(replay.settle().checkpoint())
+                found.append(await _compare_checkpoint(store, replay.state, right))
+                if found[-1].outcome not in (SAME, SAME_CONTENT):
+                    made[walk.number] = right
+    except JournalDamage as error:
+        damage = error
+    for number in sorted(each for each in listed if each > walk.number):
+        path = checkpoint_path(journal, number)
+        found.append(RebuiltFile(path, "checkpoint", LOST, f"the journal ends at record {walk.number}", True))
+    replay.settle()
+    return FoldedJournal(replay, tuple(found), tuple(notes), made, damage)
+
+
+class Rebuild:
+    """Of one repository. `scratch` is a store that nobody else uses, with room for the files that are made."""
+
+    def __init__(self, store: Store, repository: str, kind: str, scratch: Store, clock: Clock) -> None:
+        self._store = store
+        self._repository = repository
+        self._kind = kind
+        self._overlay = OverlayStore(store, scratch)
+        self._clock = clock
+        self._threads = for_tables()
+        self._cannot: dict[str, str] = {}  # why a file was not made, by file
+        self._parts: tuple[type[StatePart], ...] = (Refs,)
+
+    async def fold(self) -> FoldedJournal:
+        return await fold_journal(self._store, self._repository, self._parts)
+
+    async def damaged(self, roots: Roots) -> LiveCheck:
+        check = LiveCheck(self._store, self._repository, self._threads)
+        await check.check(roots.trees, roots.runs)
+        return check
+
+    async def make(
+        self, folded: FoldedJournal, live: LiveCheck, *, everything: bool, seen: Callable[[int], None] = lambda n: None
+    ) -> list[RebuiltFile]:
+        """Makes what is missing or damaged, or everything that is derived, in the scratch store. A file that is
+        `made` is to be put to the lake."""
+        notes = _Notes(folded.notes)
+        tried: set[str] = set()
+        while True:
+            wanted = {file for file in live.files if everything and notes.tell(file)}
+            wanted |= {maker for file in live.damaged for maker in notes.makers(file)}
+            if wanted <= tried:
+                break
+            await self._carry_out(await self._closure(wanted - tried, notes, live), seen)
+            tried |= wanted
+            await self._look_into(live)
+        results = [await self._result(file, notes, live) for file in sorted(live.files)]
+        return [each for each in results if each is not None]
+
+    async def _look_into(self, live: LiveCheck) -> None:
+        """The ranges of trees that were just made: nobody could tell before which they are."""
+        for file in [each for each in live.damaged if each in live.refs and not live.trees[each]]:
+            path = f"{self._repository}/{file}"
+            if self._overlay.has(path):
+                ranges = metarange.decode(await self._overlay.get(path), live.refs[file], path)
+                live.trees[file] = ranges
+                await live.check_ranges(ranges)
+
+    async def _closure(self, wanted: set[str], notes: _Notes, live: LiveCheck) -> dict[int, set[str]]:
+        """What to carry out, by the number of its event: what is wanted, and what that is made from, if it is gone."""
+        needed: dict[int, set[str]] = {}
+        queue = list(wanted)
+        done: set[str] = set()
+        while queue:
+            file = queue.pop()
+            if file in done:
+                continue
+            done.add(file)
+            note = notes.by_file[file]
+            if note.reason:
+                continue
+            needed.setdefault(note.number, set()).update(note.files)
+            inputs = {*(each.file for each in note.trees), *(each.file for each in note.runs)} - {""}
+            queue += [each for each in inputs if each in notes.by_file and not await self._is_there(each, live)]
+            for tree in note.trees:
+                gone = (each.file for each in live.trees.get(tree.file, ()) if each.file in live.damaged)
+                queue += [maker for each in gone for maker in notes.makers(each)]
+        return needed
+
+    async def _is_there(self, file: str, live: LiveCheck) -> bool:
+        if file in live.damaged:
+            return False
+        if file in live.files:
+            return True
+        try:
+            await self._store.head(f"{self._repository}/{file}")
+        except NotFound:
+            return False
+        return True
+
+    async def _carry_out(self, needed: dict[int, set[str]], seen: Callable[[int], None]) -> None:
+        if not needed:
+            return
+        deriver = Deriver(self._overlay, self._repository, self._clock, is_pool=self._kind == POOL)
+        replay = Replay(self._repository, self._parts, WATCHED, recipes_of)
+        walk = JournalWalk(self._store, self._repository, await list_journal(self._store, self._repository))
+        last = max(needed)
+        async for sealed in walk.records():
+            for recipe in replay.fold(sealed):
+                if needed.get(recipe.number, set()).intersection(recipe.files):
+                    await self._derive(deriver, recipe)
+                    seen(1)
+            if walk.number >= last:
+                return
+
+    async def _derive(self, deriver: Deriver, recipe: Recipe) -> None:
+        try:
+            await deriver.derive(recipe)
+        except CannotDerive as error:
+            self._cannot |= dict.fromkeys(recipe.files, error.message)
+
+    async def _result(self, file: str, notes: _Notes, live: LiveCheck) -> RebuiltFile | None:
+        path, damage = f"{self._repository}/{file}", live.damaged.get(file)
+        kind = file.partition("/")[0].removesuffix("s")
+        if not self._overlay.has(path):
+            if damage is None:
+                return None
+            return RebuiltFile(path, kind, LOST, self._why_lost(file, notes), not damage.is_missing)
+        if damage is not None:
+            return RebuiltFile(path, kind, MADE, damage.what, not damage.is_missing)
+        made, found = await self._overlay.get(path), await self._store.get(path)
+        return RebuiltFile(path, kind, SAME if made == found else SAME_CONTENT)
+
+    def _why_lost(self, file: str, notes: _Notes) -> str:
+        note = notes.by_file.get(file)
+        told = [self._cannot[each] for each in (file, *sorted(notes.makers(file))) if each in self._cannot]
+        if told:
+            return told[0]
+        if note is not None and note.reason:
+            return note.reason
+        if file.startswith("ranges/"):
+            return "the tree that it was made with is primary, or its event is gone"
+        return "it is primary: no event tells what it was made from"
+
+    async def bytes_of(self, path: str) -> bytes:
+        """What was made for that path."""
+        return await self._overlay.scratch.get(path)
+
+
+def live_roots(state: State, repository: str) -> Roots:
+    return RootScan(repository).look(state.of(Refs))
+
+
+def _note(recipe: Recipe) -> _Note:
+    reason = recipe.reason if isinstance(recipe, PrimaryTree) else ""
+    commit = recipe.commit if isinstance(recipe, TreeRecipe) else ""
+    return _Note(recipe.number, recipe.files, recipe.trees, recipe.runs, reason, commit)
+
+
+async def _listed_checkpoints(store: Store, journal: str) -> set[int]:
+    prefix = f"{journal}/checkpoints/"
+    names = [stat.path.removeprefix(prefix) async for stat in store.list(prefix)]
+    return {int(name) for name in names if len(name) == 20 and name.isdigit()}
+
+
+async def _compare_checkpoint(store: Store, state: State, right: bytes) -> RebuiltFile:
+    path = checkpoint_path(state.journal, state.number)
+    try:
+        data = await store.get(path)
+        if data == right:
+            return RebuiltFile(path, "checkpoint", SAME)
+        found = checkpoints.decode(data, path)
+        if (found.journal, found.number, found.digest) != (state.journal, state.number, state.digest):
+            return RebuiltFile(path, "checkpoint", DIFFERS, "it is that of another record", True)
+        again = checkpoints.encode(state.schema.restore(found).checkpoint())
+    except NotFound:
+        return RebuiltFile(path, "checkpoint", MADE, MISSING)
+    except (Corrupt, FutureFormat) as error:
+        return RebuiltFile(path, "checkpoint", DIFFERS, error.message, True)
+    if _unordered(again) == _unordered(right):
+        return RebuiltFile(path, "checkpoint", SAME_CONTENT)
+    return RebuiltFile(path, "checkpoint", DIFFERS, "it holds another state than the records before it", True)
+
+
+def _unordered(data: bytes) -> object:
+    """The state without the order of tables that have none."""
+    import msgspec
+
+    decoded = checkpoints.decode(data, "a checkpoint")
+    return {name: _sorted(msgspec.msgpack.decode(part)) for name, part in decoded.parts.items()}
+
+
+def _sorted(value: object) -> object:
+    if isinstance(value, dict):
+        return sorted((repr(key), repr(_sorted(each))) for key, each in value.items())
+    if isinstance(value, list):
+        return sorted(repr(_sorted(each)) for each in value)
+    return value
+
+
+def checkpoint_path(journal: str, number: int) -> str:
+    return f"{journal}/checkpoints/{number:020d}"

@@ -1,0 +1,34 @@
+"""Reads a backup as a whole: journals link by link, trees, runs, and the bytes of every object."""
+
+from __future__ import annotations
+
+from lochan.access.state import AccessState
+from lochan.errors import Corrupt
+from lochan.recovery.backup import BackupManifest, read_manifest
+from lochan.recovery.blocks import check_bytes
+from lochan.recovery.live_set import live_set
+from lochan.recovery.rebuild_lake import kept_repositories
+from lochan.recovery.restore import LAKE, state_at
+from lochan.store.protocol import Store
+from lochan.versioning.repositories import Repositories
+from lochan.versioning.state.refs import Refs
+
+
+async def verify_backup(backup: Store) -> BackupManifest:
+    """Raises NotFound if there is no complete one, and Corrupt for what is damaged, except what the lake itself had
+    lost."""
+    manifest = await read_manifest(backup)
+    known = {path for path, _ in manifest.lost}
+    state = await state_at(backup, LAKE, manifest.journals[LAKE], (Repositories, AccessState))
+    for repository in kept_repositories(state.of(Repositories)):
+        own = await state_at(backup, repository.id, manifest.journals[repository.id], (Refs,))
+        live = await live_set(backup, repository.id, own.of(Refs))
+        damaged = [f"{repository.id}/{each.file}" for each in live.damaged]
+        damaged += [each.address for each in await check_bytes(backup, live.blocks)]
+        wrong = [path for path in damaged if path not in known]
+        if wrong:
+            raise Corrupt(
+                f"{len(wrong):,} files of the backup of {repository.name!r} are damaged, the first is {wrong[0]}",
+                hint="delete these files from the backup, and make it again",
+            )
+    return manifest
