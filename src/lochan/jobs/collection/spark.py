@@ -98,15 +98,14 @@ def collect(
 ) -> CollectedFiles:
     """Calls into the JVM, as all functions below."""
     ship(spark)
-    files = _files(spark, target, look) if look.cut else None  # without a cut, nothing is a candidate
+    files = _files(spark, target, look)
     try:
         bounds = _bounds(spark, target, look, files)
         marks = _marks(spark, target, marked, look, bounds, files)
         shards = len(bounds) + 1
         results = _results(marks, shards, partial(tasks.collect_shard, target, bounds, write))
     finally:
-        if files is not None:
-            files.unpersist()
+        files.unpersist()
     return tasks.decode_shards(results)
 
 
@@ -158,12 +157,8 @@ def _files(spark: SparkSession, target: CollectionTarget, look: CollectionLook) 
     return once.select("file", "kind", "ref", "entries", "live").persist()
 
 
-def _bounds(
-    spark: SparkSession, target: CollectionTarget, look: CollectionLook, files: DataFrame | None
-) -> tuple[str, ...]:
+def _bounds(spark: SparkSession, target: CollectionTarget, look: CollectionLook, files: DataFrame) -> tuple[str, ...]:
     parallelism = _parallelism(spark)
-    if files is None:
-        return bounds_of((), look.cut, 2 * parallelism)
     try:
         [counted] = files.selectExpr("count(*) as files", "coalesce(sum(entries), 0) as entries").toArrow().to_pylist()
         ranges = files.where(f"kind = '{tasks.RANGE}' and live")
@@ -181,7 +176,7 @@ def _marks(
     marked: pa.Array,
     look: CollectionLook,
     bounds: tuple[str, ...],
-    files: DataFrame | None,
+    files: DataFrame,
 ) -> DataFrame:
     """MARK_SCHEMA, and a row without a path for each shard, so that none is left out."""
     empty = pa.RecordBatch.from_arrays(
@@ -195,8 +190,6 @@ def _marks(
     )
     known = pa.Table.from_batches([empty, tasks.mark_rows(marked, bounds)])
     marks = spark.createDataFrame(known, tasks.SPARK_MARKS)
-    if files is None:
-        return marks
     count = max(_parallelism(spark), files.count() // _RANGES_PER_TASK)
     spread = files.repartition(min(count, 10_000), "file")
     return marks.unionByName(spread.mapInArrow(partial(tasks.mark_files, target, bounds), tasks.SPARK_MARKS))

@@ -17,16 +17,13 @@ from lochan.versioning.collection.engine import (
     read_part,
 )
 from lochan.versioning.collection.listing import EVERYTHING
-from lochan.versioning.collection.mark_set import MarkSet
 from lochan.versioning.collection.marks import (
     CollectionLook,
-    LiveMarks,
     expired_names,
     held_open,
     live_marks,
     live_paths,
 )
-from lochan.versioning.collection.reasons import ExpiredNames
 from lochan.versioning.open_repository import OpenRepository
 
 
@@ -37,10 +34,8 @@ class EmbeddedCollection:
         self._repository = repository
 
     async def collect(self, look: CollectionLook, *, write: bool) -> CollectedFiles:
-        marks, expired = LiveMarks(MarkSet(look.seed), ()), ExpiredNames(look.seed)
-        if look.cut:  # without a cut, nothing is a candidate
-            marks = await live_marks(self._repository, look)
-            expired = await expired_names(self._repository, look)
+        marks = await live_marks(self._repository, look)
+        expired = await expired_names(self._repository, look)
         return await collect_span(self._repository.store, look, marks, expired, EVERYTHING, write=write)
 
     async def still_named(self, look: CollectionLook, parts: tuple[ListPart, ...]) -> int:
