@@ -51,7 +51,7 @@ class DeletedRun(Result, frozen=True, kw_only=True):
     planned: tuple[DeletedPlan, ...]  # can no longer be restored
     erased: tuple[ErasedResult, ...]
     records: int  # old records of jobs that were deleted
-    temporary: int  # files that killed processes left on a local disk, deleted
+    temporary: int  # files that killed processes left on a local disk, or stalled ones in erased repositories, deleted
     waits: tuple[str, ...]  # why something was not done
 
 
@@ -101,7 +101,7 @@ class DeletedCollection:
     async def run(self, grace_hours: float = GRACE_HOURS, *, confirmed: bool = False) -> DeletedRun:
         """Does what is due: finds repositories that the lake does not know, sweeps, plans, and deletes old records of
         jobs and temporary files. Raises Corrupt as `sweep` does."""
-        from lochan.versioning.collection.deleted import ages
+        from lochan.versioning.collection.deleted import ages, erase_late_files
         from lochan.versioning.collection.leftovers import delete_old_jobs, delete_temporary_files
         from lochan.versioning.collection.strays import adopt, find_strays
 
@@ -114,12 +114,13 @@ class DeletedCollection:
                 erased += await self.sweep([age.about.id], grace_hours, confirmed=confirmed)
             except Refused as error:  # too early, or not confirmed
                 waits.append(str(error))
+        late = await erase_late_files(lake)
         return DeletedRun(
             found=tuple(stray.event.id for stray in strays),
             planned=tuple(await self.plan()),
             erased=tuple(erased),
             records=await delete_old_jobs(lake.store),
-            temporary=delete_temporary_files(lake.store, lake.clock),
+            temporary=delete_temporary_files(lake.store, lake.clock) + late,
             waits=tuple(waits),
         )
 

@@ -138,6 +138,10 @@ class Repositories(FoldTables, StatePart):
         """The record of its own journal that closed it, which was undone; 0: it was never restored."""
         return self._restored.get(id) or 0
 
+    def erased_ids(self) -> list[str]:
+        """Of repositories whose files are gone; no other repository ever gets such an id."""
+        return sorted(id for id, _ in self._erased.items())
+
     def knows(self, id: str) -> bool:
         return id in self._name_of or id in self._deleted or id in self._erased
 

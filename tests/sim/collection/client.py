@@ -5,12 +5,13 @@ from contextlib import suppress
 from hashlib import md5, sha256
 
 from lochan.errors import Corrupt, Gone, LochanError, NotFound, Refused
-from lochan.formats.collection_events import Abandoned, Expired, Opened
+from lochan.formats.collection_events import Abandoned, Expired, Opened, RetentionRule, RetentionSet
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.versioning import branches, copy, links, objects, transfer, uploads
 from lochan.versioning.bodies.body import ready
+from lochan.versioning.collection import retention
 from lochan.versioning.collection.alias_maker import drop_aliases
 from lochan.versioning.collection.dedupe import dedupe
 from lochan.versioning.collection.plan import CollectionLimits, plan
@@ -24,6 +25,7 @@ from tests.sim.collection.place import CollectionPlace
 from tests.sim.files.client import FilesClient, pieces
 from tests.sim.files.collector import LAKE, collect
 from tests.sim.versioning.request import ClientRequest
+from tests.sim.world import DAY
 
 
 class CollectionClient(FilesClient):
@@ -103,6 +105,12 @@ class CollectionClient(FilesClient):
         if ids:
             with suppress(LochanError):
                 await self.repository.submit(self.actor(), Abandoned(ids))
+
+    async def rename_surely(self, source: str, target: str) -> None:
+        """Nobody else is there any more, so it must succeed, whoever has died before."""
+        await self.write("main", source)
+        if not await self.move(source, target):
+            self.oracle.world.fail(f"STUCK: nobody is left, and {source} cannot be renamed to {target}")
 
     # --- refs --------------------------------------------------------------------------------------------------------
     async def tag(self, name: str) -> None:
@@ -194,6 +202,23 @@ class CollectionClient(FilesClient):
             raise
         except LochanError:
             return
+
+    async def trim(self) -> None:
+        """Days later the journal's records are packed, and days after that their slots are deleted."""
+        await self.repository.journal.checkpoint()
+        for _ in range(2):
+            self.oracle.world.jump(2 * DAY)
+            await self.repository.journal.trim()
+
+    async def keep_one_commit(self) -> None:
+        """Shortens the retention of main, and of what was deleted."""
+        rules = RetentionSet((RetentionRule("main", commits=1),), undo_days=0)
+        with suppress(LochanError):
+            await retention.set_retention(self.repository, rules, actor=self.actor())
+
+    async def expire_by_rules(self) -> None:
+        with suppress(LochanError):
+            await retention.expire(self.repository, actor=self.actor())
 
     async def expire_all(self) -> None:
         """Whatever is not a head."""

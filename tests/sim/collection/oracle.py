@@ -7,6 +7,8 @@
 It reads the true files with the formats alone, and knows nothing of marks, cuts and plans.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
@@ -15,6 +17,7 @@ import pyarrow.compute as pc
 
 from lochan.formats import alias_table, metarange
 from lochan.formats import range as ranges
+from lochan.formats import record as records
 from lochan.formats import run as runs
 from lochan.formats.alias_table import ALIAS_SCHEMA
 from lochan.formats.commit import Commit
@@ -22,8 +25,10 @@ from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.metarange import TreeRef
 from lochan.formats.run import RunRef
+from lochan.journal.state import Schema
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
+from lochan.versioning.repositories import Repositories
 from lochan.versioning.state.refs import Refs
 from tests.sim.files.oracle import FilesModel, FilesOracle
 from tests.sim.store import SimStore
@@ -32,6 +37,8 @@ from tests.sim.versioning.oracle import RepositoryOracle
 from tests.sim.versioning.request import ClientRequest
 from tests.sim.world import World
 
+_LAKE = "_lake"
+_LAKE_SLOT = re.compile(rf"{_LAKE}/journal/\d{{20}}")
 LAKE_URL = "memory://lake"  # the lake's own store, as a program outside would name it
 COLLECTED = ("aliases/", "data/", "metaranges/", "ranges/", "runs/", "workspaces/")
 TAKEN = "move"  # a head move whose commit is taken as it is
@@ -63,12 +70,14 @@ class CollectionOracle(FilesOracle):
     def __init__(self, world: World, store: SimStore, prefix: str) -> None:
         super().__init__(world, store, prefix)
         self.model = CollectionModel(self.files.tree, self.files.run)
+        self.rows: set[str] = set()  # of a pool, as far as their load was acknowledged
         self.deleted = 0
         self.live_deleted = 0
         self.neighbours: list[CollectionOracle] = []  # of other repositories, whose files may be named here
         self._known: dict[str, tuple[set[str], list[Entry]]] = {}
         self._tables: dict[str, list[tuple[object, ...]]] = {}
-        self._named: tuple[int, NamedFiles] = (-1, NamedFiles())
+        self._lake = Schema(Repositories, alarm=self.alarm).empty(_LAKE)
+        self._named: tuple[tuple[int, int], NamedFiles] = ((-1, -1), NamedFiles())
 
     # --- each deletion -----------------------------------------------------------------------------------------------
     def update(self) -> None:
@@ -81,6 +90,8 @@ class CollectionOracle(FilesOracle):
             self._read += 1
             if effect.outcome == "created" and effect.data and (slot := self._slot.fullmatch(effect.path)):
                 self._decided(int(slot[1]), effect.data)
+            elif effect.outcome == "created" and effect.data and _LAKE_SLOT.fullmatch(effect.path):
+                self._lake.fold(records.decode(effect.data, effect.path))
             elif effect.outcome == "deleted" and self._is_collected(effect.path):
                 self._deleted(effect.path, effect.who)
 
@@ -116,6 +127,21 @@ class CollectionOracle(FilesOracle):
                 if block.sha256 and sha256(body).digest() != block.sha256:
                     self.world.fail(f"DESTROYED: {entry.path} of {where} is not what was written")
 
+        if self.rows:
+            self._judge_rows()
+
+    def _judge_rows(self) -> None:
+        """Each row that was loaded is on main once."""
+        refs = self._state.of(Refs)
+        head = refs.recorded(refs.branch("main").head)
+        found: Counter[str] = Counter()
+        for entry in self._tree(TreeRef(head.tree, head.tree_file))[1]:
+            for block in entry.blocks:
+                found.update((self.store.peek(self._place(block)[0]) or b"").decode().split())
+        wrong = [row for row in self.rows if found[row] != 1]
+        if wrong:
+            self.world.fail(f"ROWS: {wrong} were loaded, and main has {dict(found)}")
+
     def judge_garbage(self) -> None:
         """REQUIRES: after everything else, two collections were played undisturbed."""
         self.update()
@@ -125,11 +151,17 @@ class CollectionOracle(FilesOracle):
 
     # --- what is named -----------------------------------------------------------------------------------------------
     def named(self) -> NamedFiles:
-        number, found = self._named
-        if number != self.count:
-            found = self._look()
-            self._named = (self.count, found)
+        moment, found = self._named
+        if moment != (self.count, self._lake.number):
+            found = NamedFiles() if self._has_expired() else self._look()
+            self._named = (self.count, self._lake.number), found
         return found
+
+    def _has_expired(self) -> bool:
+        """The whole repository was deleted, and can no longer be brought back."""
+        lake = self._lake.of(Repositories)
+        was = lake.was_deleted(self.prefix)
+        return lake.knows(self.prefix) and not lake.is_live(self.prefix) and (was is None or bool(was.list))
 
     def _look(self) -> NamedFiles:
         refs, found = self._state.of(Refs), NamedFiles()

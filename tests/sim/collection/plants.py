@@ -5,21 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 from msgspec.structs import replace
 
-from lochan.errors import AlreadyExists, Gone
+from lochan.errors import AlreadyExists, Gone, NotFound
 from lochan.formats.collection_events import Expired, PlanBegun
 from lochan.formats.entry import Entry
 from lochan.formats.range import RangeRef
+from lochan.formats.record import Actor
+from lochan.journal.rules import JournalRules
 from lochan.journal.state import EventPosition
+from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
 from lochan.tree import trees
 from lochan.tree.ranges import Ranges
-from lochan.versioning import transfer
+from lochan.versioning import branches, copy, objects, transfer
 from lochan.versioning.bodies import aliases, outside_files
 from lochan.versioning.collection import marks, roots, sweep
 from lochan.versioning.collection import plan as plans
@@ -27,6 +30,7 @@ from lochan.versioning.collection.embedded import EmbeddedCollection
 from lochan.versioning.collection.engine import SweptFiles
 from lochan.versioning.collection.marks import CollectionLook, LiveMarks
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import DeletedRepository
 from lochan.versioning.state import refs as refs_module
 from lochan.versioning.state.collection import Collection, Stale
 from lochan.versioning.state.refs import Refs
@@ -139,6 +143,55 @@ async def _any_place(*_: Any) -> None:
     """Files of a lake are imported like others."""
 
 
+# --- bytes that go with the object, as if nobody else could name them -----------------------------------------------
+async def _reset_hard(repository: OpenRepository, name: str, *, actor: Actor) -> None:
+    """What was staged is dropped with its bytes."""
+    refs, _ = await repository.refs()
+    staged = [layer for layer in refs.branch(name).layers.layers if isinstance(layer, Inline)]
+    await _reset_staged(repository, name, actor=actor)
+    for layer in staged:
+        await _delete_bytes(repository, (change for change in layer.changes() if isinstance(change, Entry)))
+
+
+async def _delete_hard(repository: OpenRepository, branch: str, paths: Sequence[str], *, actor: Actor) -> list[str]:
+    found = [await objects.find(repository, branch, path) for path in paths]
+    gone = await _delete(repository, branch, paths, actor=actor)
+    await _delete_bytes(repository, (entry for entry in found if entry is not None))
+    return gone
+
+
+async def _put_hard(repository: OpenRepository, branch: str, path: str, chunks: Any, *, actor: Actor) -> Entry:
+    """The bytes that the path had before are deleted."""
+    before = await objects.find(repository, branch, path)
+    entry: Entry = await _put(repository, branch, path, chunks, actor=actor)
+    await _delete_bytes(repository, [before] if before is not None else [])
+    return entry
+
+
+async def _move_locked(
+    repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor
+) -> Entry | None:
+    """Under a lock that its holder removes in the end, if it lives so long."""
+    lock = f"{repository.repository.id}/locks/{source}"
+    try:
+        await repository.store.put_if_absent(lock, b"")
+    except AlreadyExists as error:
+        raise NotFound("somebody moves this object") from error
+    try:
+        return await _move(repository, branch, source, target, actor=actor)
+    finally:
+        await repository.store.delete(lock)
+
+
+async def _delete_bytes(repository: OpenRepository, entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        for block in entry.blocks:
+            await repository.store.delete(block.address)
+
+
+_reset_staged, _delete, _put, _move = branches.reset_staged, objects.delete, objects.put, copy.move
+
+
 # --- a collector that does nothing ------------------------------------------------------------------------------------
 async def _nothing(*_: Any) -> SweptFiles:
     return SweptFiles()
@@ -171,6 +224,13 @@ PLANTS: dict[str, Plant] = {
     "G7: a span keeps its own file alive, and not where its alias leads": _changed((marks, "resolve", _unresolved)),
     "G9: two repositories share an address": _changed((transfer, "_written", _by_address)),
     "G9: a lake's own files are imported": _changed((outside_files, "_refuse_lake", _any_place)),
+    "G9: a deleted repository takes writes": _without("closed_repositories_stay_closed"),
+    "G6: an expired repository is brought back": _changed((DeletedRepository, "check_kept", lambda self: None)),
+    "J5: ghosts are believed": _changed((JournalRules, "consults_segments", lambda self: False)),
+    "hard delete: a reset": _changed((branches, "reset_staged", _reset_hard)),
+    "hard delete: a delete": _changed((objects, "delete", _delete_hard)),
+    "hard delete: an overwrite": _changed((objects, "put", _put_hard)),
+    "hard delete: a lock": _changed((copy, "move", _move_locked)),
     "a sweep deletes nothing": _changed((EmbeddedCollection, "delete", _nothing)),
     "a plan lists nothing": _changed((LiveMarks, "dead", _none_is_dead)),
 }
@@ -195,6 +255,13 @@ CATCHES: dict[str, str] = {
     "G7: a span keeps its own file alive, and not where its alias leads": "dedupe",
     "G9: two repositories share an address": "copies among three repositories",
     "G9: a lake's own files are imported": "import of the lake's own files",
+    "G9: a deleted repository takes writes": "delete of a repository beside a writer",
+    "G6: an expired repository is brought back": "restore of a deleted repository",
+    "J5: ghosts are believed": "a journal with ghosts",
+    "hard delete: a reset": "commit and move",
+    "hard delete: a delete": "delete and move",
+    "hard delete: an overwrite": "write after commit",
+    "hard delete: a lock": "stale lock",
     "a sweep deletes nothing": "overwrite",
     "a plan lists nothing": "overwrite",
 }

@@ -40,6 +40,7 @@ class Scene:
     jumps: tuple[float, ...] = ()  # of time, one for each schedule
     skews: tuple[float, ...] = ()  # of one machine's wall clock
     crashes: str = NAMES  # machines that may die
+    crash_rate: float = 0.0  # if it is not to be rare
     others: tuple[str, ...] = ()  # more repositories of the lake
     group: int = 256
     slow_lists_s: float = 0.0  # how long a collector pauses between a plan's list and its event
@@ -63,8 +64,9 @@ def explore_schedules(scene: Scene, seeds: Iterable[int], plant: Plant = NONE) -
     tally = Tally()
     budgets = {**BUDGETS, "jump": int(bool(scene.jumps)), "skew": int(bool(scene.skews))}
     with cache_codecs():
+        rates = {**RATES, "crash": (scene.crash_rate,)} if scene.crash_rate else RATES
         chooser = partial(Stretches, lengths=lengths_of(scene))
-        return walk(scene_run(scene, plant, tally), seeds, budgets=budgets, rates=RATES, chooser=chooser), tally
+        return walk(scene_run(scene, plant, tally), seeds, budgets=budgets, rates=rates, chooser=chooser), tally
 
 
 @cache
@@ -109,10 +111,10 @@ def _place(world: World, store: SimStore, scene: Scene, id: str) -> CollectionPl
 
 def _play(world: World, store: SimStore, scene: Scene, place: CollectionPlace) -> None:
     _quietly(world, "old", lambda machine: _begin(place, machine, scene.before))
+    scene.damage(store)
     clients: list[CollectionClient] = []
     for number in range(len(scene.actors)):
         _quietly(world, NAMES[number], lambda machine: _enter(place, machine, clients), -number * 2 * MINUTE)
-    scene.damage(store)
     place.begun = len(store.history)
     for client, acts in zip(clients, scene.actors, strict=True):
         client.machine.spawn(perform(client, acts))

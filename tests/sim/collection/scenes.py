@@ -1,112 +1,23 @@
-"""Garbage collection beside every kind of writer: each request to the store may be preempted, of both.
-
-In each scene one machine writes, and another makes what the writer works on dead, and collects twice: the first plan
-lists what was written before the scene; the second lists the rest.
-"""
+"""Scenes for single rules of garbage collection, for the races that hard deletion has, and for many at once."""
 
 from tests.sim.collection.client import CollectionClient
+from tests.sim.collection.ghosts import leave_ghosts
 from tests.sim.collection.play import Act, Scene, collects
-
-
-def on(verb: str, *arguments: str) -> Act:
-    """A verb of the client, by its name."""
-    return lambda client: getattr(client, verb)(*arguments)
-
-
-def in_workspace(verb: str, *arguments: str) -> Act:
-    return lambda client: getattr(client, verb)(client.place.workspaces[0], *arguments)
-
-
-@collects
-async def collect(client: CollectionClient) -> None:
-    await client.collect()
-
-
-def write(path: str, text: str = "") -> Act:
-    return on("write", "main", path, text)
-
-
-commit = on("commit", "main")
-reset = on("reset", "main")
-open_workspace = on("open_workspace", "main")
-commit_workspace = in_workspace("commit_workspace")
-expire_all = on("expire_all")
-expire_deleted = on("expire_deleted")
-
-_DRAWN = (write("p"), collect)
-_TWO = (write("p"), commit, write("p"), commit)
-_FORKED = (*_TWO, on("create", "dev", "main"), on("write", "dev", "d"), on("commit", "dev"), collect)
-_TWICE = (collect, collect)
-_SAME = (write("p", "the same"), write("q", "the same"), collect)
-
-WRITERS: dict[str, Scene] = {
-    "put": Scene(_DRAWN, ((write("q"),), _TWICE)),
-    "overwrite": Scene(_DRAWN, ((write("p"), write("p")), _TWICE)),
-    "delete": Scene(_DRAWN, ((on("delete", "main", "p"), write("p")), _TWICE)),
-    "copy": Scene(_DRAWN, ((on("copy", "main", "p", "q"),), (write("p"), *_TWICE))),
-    "rename": Scene(_DRAWN, ((on("move", "p", "q"),), (write("p"), *_TWICE))),
-    "commit": Scene(_DRAWN, ((commit,), (reset, *_TWICE))),
-    "commit of what was there before": Scene(
-        (write("p", "once"), commit, write("p"), commit, collect),
-        ((write("p", "once"), commit), (expire_all, *_TWICE)),
-    ),
-    "partial commit": Scene((write("p"), write("q"), collect), ((on("commit", "main", "p"),), (reset, *_TWICE))),
-    "merge": Scene(_FORKED, ((on("merge", "dev", "main"),), (on("drop", "dev"), expire_deleted, *_TWICE))),
-    "revert": Scene((*_TWO, collect), ((on("of_first", "revert"),), (expire_all, *_TWICE))),
-    "cherry-pick": Scene((*_TWO, collect), ((on("of_first", "cherry_pick"),), (expire_all, *_TWICE))),
-    "rebase": Scene(
-        (*_FORKED, write("m"), commit, collect),
-        ((on("rebase", "dev", "main"),), (expire_all, on("compact", "main"), *_TWICE)),
-    ),
-    "branch from an old commit": Scene((*_TWO, collect), ((on("branch_from_first"),), (expire_all, *_TWICE))),
-    "tag of an old commit": Scene((*_TWO, collect), ((on("tag", "v1"),), (expire_all, *_TWICE))),
-    "restore of a deleted branch": Scene(
-        (*_FORKED, on("write", "dev", "e"), collect, on("drop", "dev")),
-        ((on("restore", "dev"),), (collect, expire_deleted, *_TWICE)),
-    ),
-    "multipart upload": Scene((on("open_upload"), collect), ((on("upload"),), (on("abort_upload"), *_TWICE))),
-    "link of a physical address": Scene(_DRAWN, ((on("link"),), _TWICE)),
-    "job that is held open": Scene(_DRAWN, ((on("work_long", "j"),), _TWICE), after=(on("give_up_jobs"),)),
-    "workspace commit": Scene(
-        (write("p"), commit, open_workspace, in_workspace("put_at", "x"), in_workspace("put_at", "y"), collect),
-        ((in_workspace("put_at", "x"), commit_workspace), _TWICE),
-    ),
-    "dropped workspace": Scene(
-        (write("p"), commit, open_workspace, in_workspace("put_at", "x"), collect),
-        ((commit_workspace,), (in_workspace("drop_workspace"), *_TWICE)),
-    ),
-    "stash pop": Scene((*_DRAWN, on("push", "main"), collect), ((on("pop", "main"),), (on("forget", "main"), *_TWICE))),
-    "import": Scene(_TWO, ((on("bring_in", "main", "i"),), (collect, *_TWICE))),
-    "import of changed files": Scene(
-        (on("bring_in", "main", "i", "j"), write("p"), commit, collect),
-        ((on("bring_in", "main", "i", "p"),), (expire_all, *_TWICE)),
-    ),
-    "compaction": Scene(
-        (write("p"), write("q"), write("r"), collect), ((on("compact", "main"), commit), (reset, *_TWICE))
-    ),
-    "alias": Scene(_SAME, ((on("alias", "p", "q"),), (write("q"), *_TWICE))),
-    "dedupe": Scene(_SAME, ((on("dedupe"),), (write("q"), *_TWICE))),
-    "dedupe beside copies": Scene(
-        _SAME, ((on("dedupe"),), (on("copy", "main", "q", "r"), on("delete", "main", "q")), _TWICE)
-    ),
-    "two who dedupe": Scene(_SAME, ((on("dedupe"),), (on("dedupe"), *_TWICE))),
-    "repack": Scene(
-        (on("write_pack", "p", "q"), on("delete", "main", "q"), collect),
-        ((on("repack"),), (on("copy", "main", "p", "r"), *_TWICE)),
-    ),
-    "repack of what was deduped": Scene(
-        (on("write_pack", "p", "q"), *_SAME, on("dedupe"), on("copy", "main", "p", "s"), on("delete", "main", "p")),
-        ((on("repack"), collect), (on("dedupe"), *_TWICE)),
-    ),
-    "copies of what has moved": Scene(
-        (*_SAME, on("dedupe"), collect, collect),
-        (
-            (on("copy", "main", "p", "r"), on("copy", "main", "q", "s")),
-            (on("delete", "main", "p"), on("delete", "main", "q"), on("drop_aliases"), *_TWICE),
-        ),
-    ),
-    "another collection": Scene((write("p"), collect, write("p")), (_TWICE, _TWICE, (write("q"), commit))),
-}
+from tests.sim.collection.writers import (
+    DRAWN,
+    FORKED,
+    TWICE,
+    TWO,
+    WRITERS,
+    collect,
+    commit,
+    expire_all,
+    expire_deleted,
+    on,
+    reset,
+    write,
+)
+from tests.sim.world import DAY
 
 _ALIKE = tuple(write(path, "the same bytes") for path in ("p", "q", "r"))
 GRACE_S = 60.0
@@ -143,23 +54,90 @@ RULES: dict[str, Scene] = {
         ((on("copy", "main", "p", "q"), pause, on("copy", "main", "p", "r")), (write("p"), collect_patiently)),
         slow_lists_s=2 * GRACE_S,
     ),
-    "a copy while another overwrites": Scene(_DRAWN, ((on("copy", "main", "p", "q"),), (write("p"),), _TWICE)),
+    "a copy while another overwrites": Scene(DRAWN, ((on("copy", "main", "p", "q"),), (write("p"),), TWICE)),
     "two who alias each other": Scene(
-        (*_ALIKE[:2], collect), ((on("alias", "p", "q"),), (on("alias", "q", "p"), *_TWICE))
+        (*_ALIKE[:2], collect), ((on("alias", "p", "q"),), (on("alias", "q", "p"), *TWICE))
     ),
-    "an alias of an alias": Scene((*_ALIKE, collect), ((on("alias", "p", "q"),), (on("alias", "q", "r"), *_TWICE))),
+    "an alias of an alias": Scene((*_ALIKE, collect), ((on("alias", "p", "q"),), (on("alias", "q", "r"), *TWICE))),
     "copies among three repositories": Scene(
         (write("p"), collect, collect_other("second"), collect_other("third")),
         (
             (on("copy_to", "second", "p"), on("copy_on", "second", "third", "p")),
-            (write("p"), *_TWICE, collect_other("second"), collect_other("second")),
+            (write("p"), *TWICE, collect_other("second"), collect_other("second")),
         ),
         others=("second", "third"),
     ),
-    "import of the lake's own files": Scene(_DRAWN, ((on("import_own_files"),), (write("p"), commit, *_TWICE))),
+    "import of the lake's own files": Scene(DRAWN, ((on("import_own_files"),), (write("p"), commit, *TWICE))),
 }
 
-SCENES: dict[str, Scene] = {**WRITERS, **RULES}
+
+# Where deleting an object deletes its bytes, a lock or a counter has to keep what others still name. These are the
+# races that such designs have; here bytes go by plans alone.
+RACES: dict[str, Scene] = {
+    "commit and move": Scene(DRAWN, ((on("move", "p", "q"),), (commit,), (reset, *TWICE))),
+    "delete and move": Scene(DRAWN, ((on("delete", "main", "p"),), (on("move", "p", "q"),), TWICE)),
+    "stale lock": Scene(
+        DRAWN,
+        ((on("move", "p", "q"),), (on("move", "p", "r"),), TWICE),
+        after=(on("rename_surely", "s", "t"), on("rename_surely", "p", "u")),
+        crashes="A",
+        crash_rate=0.2,
+    ),
+    "write after commit": Scene(DRAWN, ((write("p"), write("p")), (commit,), TWICE)),
+}
+
+CROWDS: dict[str, Scene] = {
+    "four at once": Scene(
+        FORKED,
+        ((on("copy", "main", "p", "q"),), (on("merge", "dev", "main"),), (write("p"), *TWICE), (expire_all, *TWICE)),
+    ),
+    "five at once": Scene(
+        FORKED,
+        (
+            (on("copy", "main", "p", "q"), commit),
+            (on("merge", "dev", "main"),),
+            (write("p"), reset, on("drop", "dev")),
+            (expire_deleted, *TWICE),
+            TWICE,
+        ),
+    ),
+    "head moves at once": Scene(
+        FORKED,
+        (
+            (on("merge", "dev", "main"), on("of_first", "revert")),
+            (on("bring_in", "main", "i"), on("hard_reset", "main", "dev")),
+            (expire_all, *TWICE),
+        ),
+    ),
+    "a branch made again under a move": Scene(
+        FORKED,
+        (
+            (on("bring_in", "dev", "i"),),
+            (on("drop", "dev"), on("create", "dev", "main"), on("write", "dev", "e")),
+            (expire_deleted, *TWICE),
+        ),
+    ),
+    "a crash between a list and its event": Scene(
+        (write("p"), collect, write("p")), ((on("copy", "main", "p", "q"),), TWICE, TWICE), crashes="B", crash_rate=0.1
+    ),
+    "a journal with ghosts": Scene(
+        (*TWO, *DRAWN, write("p"), on("trim")),
+        ((on("copy", "main", "p", "q"),), (write("p"), *TWICE)),
+        group=4,
+        damage=leave_ghosts,
+    ),
+    "clocks that are a day off": Scene(
+        (write("p"), collect),
+        ((read, on("link"), read_slowly), (write("p"), collect_patiently)),
+        skews=(-DAY, DAY),
+    ),
+    "retention that is shortened": Scene(
+        (*FORKED, on("write", "dev", "e"), collect, on("drop", "dev")),
+        ((on("keep_one_commit"),), (on("branch_from_first"), on("restore", "dev")), (on("expire_by_rules"), *TWICE)),
+    ),
+}
+
+SCENES: dict[str, Scene] = {**WRITERS, **RULES, **RACES, **CROWDS}
 
 # What is refused at its first look has no moment in which a collector could come between.
 NEVER_MEET = frozenset({"import of the lake's own files"})

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import md5
 from typing import Any
 
+import pyarrow as pa
+
 from lochan.errors import Corrupt, DiskFull, Transient, Unknown
 from lochan.formats.entry import ENTRY_SCHEMA, Tombstone
 from lochan.formats.record import Actor
@@ -107,7 +109,7 @@ class Client(Reader):
     async def bring_in(self, branch: str, *paths: str) -> bool | None:
         """An import, with made-up files."""
         entries = [self.entry(path) for path in paths]
-        files = changes_table(entries).select(ENTRY_SCHEMA.names)
+        files = MadeUpFiles(changes_table(entries).select(ENTRY_SCHEMA.names))
         gathered = import_.ImportPlan("import", (), files, subtree.SubtreeRequest(""))
         return await self.ask(
             ClientRequest("import", branch, puts={entry.path: entry.checksum for entry in entries}),
@@ -222,6 +224,23 @@ class Client(Reader):
             return False
         except Corrupt as error:
             self.oracle.world.fail(f"CORRUPT on a sound store: {error}")
+
+
+class MadeUpFiles:
+    """A list of files outside the lake that are nowhere. REQUIRES: sorted by path."""
+
+    def __init__(self, entries: pa.Table) -> None:
+        self._entries = entries
+
+    @property
+    def count(self) -> int:
+        return len(self._entries)
+
+    async def between(self, after: str, upto: str | None) -> AsyncIterator[pa.Table]:
+        paths = self._entries["path"].to_pylist()
+        rows = [at for at, path in enumerate(paths) if path > after and (upto is None or path <= upto)]
+        if rows:
+            yield self._entries.take(rows)
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:

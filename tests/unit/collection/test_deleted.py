@@ -17,7 +17,7 @@ from lochan.journal.group import AppendRequest, GroupCommit
 from lochan.lake import Lake as OpenLake
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
-from lochan.versioning.collection import strays
+from lochan.versioning.collection import deleted, strays
 from lochan.versioning.collection.leftovers import delete_old_jobs
 from lochan.versioning.deletion import close
 from tests.run import run
@@ -102,6 +102,20 @@ def test_a_deleted_repository_that_is_open_again_is_left_alone(tmp_path: Path) -
         await own.close()
         with pytest.raises(Corrupt, match="yet its journal is open"):
             await place.lake.deleted.plan()
+        await place.lake.close()
+
+    run(play())
+
+
+def test_one_that_is_restored_while_it_expires_is_no_alarm(tmp_path: Path) -> None:
+    async def play() -> None:
+        place = await Place.made(tmp_path)
+        await place.deleted("shop")
+        (age,) = await deleted.ages(place.opened)
+        again = await place.lake.restore_repository("shop")
+        with pytest.raises(Refused, match="was restored meanwhile"):
+            await deleted.expire_deleted(place.opened, age, actor=ANN)
+        assert await again.branch().read("a") == b"1"
         await place.lake.close()
 
     run(play())
@@ -201,6 +215,22 @@ def test_who_gets_the_name_first_keeps_it(tmp_path: Path) -> None:
         assert not await strays.adopt(place.opened, found, actor=ANN)
         await prepared.close()
         await place.lake.close()
+
+    run(play())
+
+
+def test_what_a_stalled_writer_leaves_in_an_erased_repository_goes(tmp_path: Path) -> None:
+    """It had looked at the journal before the repository was deleted, and its bytes come when all others are gone."""
+
+    async def play() -> None:
+        place = await Place.made(tmp_path)
+        id = await place.deleted("shop")
+        await place.lake.deleted.plan()
+        await place.lake.deleted.sweep(grace_hours=0, confirmed=True)
+        before = await place.files(id)
+        await place.opened.store.put(f"{id}/data/00000000000000000003-w/late", b"late")
+        assert (await place.lake.deleted.run()).temporary == 1
+        assert await place.files(id) == before == {"journal", "plans"}
 
     run(play())
 

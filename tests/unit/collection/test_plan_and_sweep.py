@@ -10,8 +10,9 @@ from lochan.errors import Corrupt, Gone, NotFound, Refused
 from lochan.formats.collection_events import Expired
 from lochan.formats.record import Actor
 from lochan.lake import Lake
+from lochan.staging.compaction import CompactionLimits
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branches, copy, links, objects, stash, uploads
+from lochan.versioning import branches, copy, links, objects, stash, upkeep, uploads
 from lochan.versioning.collection.engine import read_part
 from lochan.versioning.collection.plan import CollectionLimits, CollectionPlan, abandon, plan, preview
 from lochan.versioning.collection.sweep import SweepReport, report_of, sweep
@@ -274,20 +275,31 @@ def test_the_tripwire(monkeypatch: pytest.MonkeyPatch) -> None:
     run(play())
 
 
-def test_a_damaged_range_stops_a_plan() -> None:
+@pytest.mark.parametrize("how", ["damaged", "gone"])
+@pytest.mark.parametrize("kind", ["ranges", "metaranges", "runs"])
+def test_what_cannot_be_read_stops_a_plan(kind: str, how: str) -> None:
+    """What it names is not known, so nothing may be listed, let alone deleted."""
+
     async def play() -> None:
         there = await lakeside()
+        store, id = there.repository.store, there.repository.repository.id
         await there.history.write("main", "a=1")
+        await there.history.stage("main", "a=2 b=3 c=4")
+        await upkeep.compact(there.repository, "main", CompactionLimits(inline_count=1))
         await there.round()
         there.clock.skip_day()
-        [damaged] = [path for path in await there.files() if path.startswith("ranges/")]
-        path = f"{there.repository.repository.id}/{damaged}"
-        data = await there.repository.store.get(path)
-        await there.repository.store.put(path, data[:20] + bytes(4) + data[24:])
-        lake = await Lake.open(there.repository.store, clock=there.clock)
+        [file] = [path for path in await there.files() if path.startswith(f"{kind}/")]
+        data = await store.get(f"{id}/{file}")
+        await store.delete(f"{id}/{file}")
+        if how == "damaged":
+            await store.put(f"{id}/{file}", data[:20] + bytes(4) + data[24:])
+        left = await there.files()
+        lake = await Lake.open(store, clock=there.clock)
         fresh = await lake.open_repository("demo-repo")
-        with pytest.raises(Corrupt):
+        with pytest.raises(Corrupt if how == "damaged" else Gone):
             await plan(fresh, there.lake.id, actor=ANN)
+        refs, _ = await fresh.refs()
+        assert not refs.collection.running and await there.files() == left
         await fresh.close()
 
     run(play())

@@ -31,7 +31,7 @@ from lochan.versioning.collection.reasons import DELETED, added_totals, as_total
 from lochan.versioning.collection.store_clock import hours, store_time
 from lochan.versioning.deletion import LakeJournals, close, deletion_stamp, put_stamp
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.repositories import DeletedRepository, Repository
+from lochan.versioning.repositories import DeletedRepository, Repositories, Repository
 
 _LAKE = "_lake"
 _STAYS = ("journal/", f"{PLANS}/")
@@ -209,6 +209,20 @@ async def _erase(lake: CollectedLake, about: DeletedRepository, actor: Actor) ->
     return made
 
 
+async def erase_late_files(lake: CollectedLake) -> int:
+    """What came into repositories after their files were erased: a writer had stalled since before the deletion. Its
+    event was refused, because the journal is closed, so nothing names the file. Returns how many there were."""
+    known = (await lake.journals().lake.fresh()).of(Repositories)
+    late = [
+        stat.path
+        for id in known.erased_ids()
+        async for stat in lake.store.list(f"{id}/")
+        if not stat.path.startswith(tuple(f"{id}/{folder}" for folder in _STAYS))
+    ]
+    await map_concurrently(lake.store.delete, late, _AT_ONCE)
+    return len(late)
+
+
 async def _closed(lake: CollectedLake, about: DeletedRepository, actor: Actor) -> int:
     """One that an older version deleted, or that never had a name, is closed only now that it cannot be restored."""
     if about.closed:
@@ -220,13 +234,17 @@ async def _closed(lake: CollectedLake, about: DeletedRepository, actor: Actor) -
 
 
 async def _check_closed(lake: CollectedLake, about: DeletedRepository, closed: int) -> None:
-    """The first tripwire: by the rules a deleted repository is never open again."""
+    """The first tripwire: by the rules a deleted repository is never open again. Raises Refused if it was restored
+    since this began."""
     if not closed:
         return
     repository = await open_deleted(lake, about)
     try:
         refs, _ = await repository.refs()
         if refs.guard.closed != closed:
+            now = (await lake.journals().lake.fresh()).of(Repositories).was_deleted(about.id)
+            if now is None or now.closed != about.closed:
+                raise Refused(f"repository {shown_name(about)} was restored meanwhile", hint="there is nothing to do")
             raise Corrupt(
                 f"repository {shown_name(about)} is deleted, and yet its journal is open",
                 hint="nothing was deleted; report this",
