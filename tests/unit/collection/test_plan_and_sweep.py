@@ -257,6 +257,63 @@ def test_a_list_that_is_damaged_or_names_what_is_alive_deletes_nothing() -> None
     run(play())
 
 
+def test_a_list_of_one_file_is_swept_as_before() -> None:
+    """As older versions wrote it: the head is in the footer."""
+    import io
+    from hashlib import sha256
+
+    import msgspec
+    import pyarrow.parquet as pq
+
+    from lochan.formats.collection_events import PlanBegun, Planned
+    from lochan.formats.plan_list import PLAN_SCHEMA
+
+    async def play() -> None:
+        there = await lakeside()
+        repository, id = there.repository, there.repository.repository.id
+        await there.history.stage("main", "a=1")
+        await there.history.stage("main", "a=2")
+        await there.round()
+        made = await there.plan()
+        [part] = made.head.parts
+        rows = (await read_part(repository.store, id, part)).select(PLAN_SCHEMA.names)
+        old = {"format": 1, "lake": there.lake.id, "repository": id, "cut": 1, "marked": 9, "files": 2, "bytes": 2}
+        sink = io.BytesIO()
+        pq.write_table(rows.replace_schema_metadata({b"lochan.plan": msgspec.json.encode(old)}), sink)
+        file = f"plans/{9:020d}-{sha256(sink.getvalue()).hexdigest()}.parquet"
+        await repository.store.put(f"{id}/{file}", sink.getvalue())
+        await abandon(repository, actor=ANN)
+        begun = await repository.submit(ANN, PlanBegun(made.number))
+        await repository.submit(ANN, Planned(made.number, begun, file, begun))
+        assert (await there.sweep()).files == 1
+        assert await there.history.read("main") == "a=2"
+
+    run(play())
+
+
+def test_a_part_that_is_missing_or_damaged_deletes_nothing() -> None:
+    async def play() -> None:
+        there = await lakeside()
+        repository, id = there.repository, there.repository.repository.id
+        await there.history.stage("main", "a=1")
+        await there.history.stage("main", "a=2")
+        await there.round()
+        made = await there.plan()
+        before, path = await there.files(), f"{id}/{made.head.parts[0].file}"
+        data = await repository.store.get(path)
+        await repository.store.put(path, data[:-20] + bytes(20))
+        with pytest.raises(Corrupt, match="fails its checksum"):
+            await there.sweep()
+        await repository.store.delete(path)
+        with pytest.raises(Corrupt, match="is gone"):
+            await there.sweep()
+        assert await there.files() == before
+        await repository.store.put(path, data)
+        assert (await there.sweep()).files == 1
+
+    run(play())
+
+
 def test_the_tripwire(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that lists what is alive cannot come about by the rules: here it is made so."""
     from lochan.versioning.collection.marks import LiveMarks
