@@ -431,6 +431,12 @@ class Lake:
 
         return await user_rows(self._own, self.parts, time)
 
+    async def job_rows(self) -> list[dict[str, Any]]:
+        """The records of jobs, for queries."""
+        from lochan.jobs.record import job_rows
+
+        return await job_rows(self.store, self.clock.wall())
+
     async def usage_rows(self) -> pa.Table:
         """The usage log, for queries."""
         from lochan.usage.read import read_rows

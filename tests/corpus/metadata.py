@@ -67,6 +67,24 @@ ANSWERS: dict[str, list[dict[str, Any]]] = {
     "entries, sizes": [{"sum": sum(file_sizes().values())}],
     "ranges": [{"sum": len(file_sizes())}],
     "ranges, counted": _count(1),
+    "sizes": [
+        {"prefix": folder, "objects": sum(path.startswith(folder) for path in file_sizes())}
+        for folder in ("data/", "logs/", "parts/")
+    ],
+    "sizes, of a pool": [{"depth": 0, "objects": count} for count in (3, 2, 1, 0)],
+    "growth": [
+        *({"added": 1, "removed": 0, "objects": count} for count in (3, 2, 1)),
+        {"added": 0, "removed": 0, "objects": 0},
+    ],
+    "growth of files": [{"sum": sum(file_sizes().values())}],
+    "plans": _count(0),
+    "plans of the lake": _count(0),
+    "planned": _count(0),
+    "planned, cut": [],
+    "unreferenced": _count(0),
+    "unreferenced, cut": [],
+    "joblog": _count(0),
+    "joblog, cut": [],
     "staged": [{"path": "new/staged.txt"}],
     "staged, counted": _count(1),
     "tap": _count(0),

@@ -11,6 +11,7 @@ from tests.kill.plants import PLANTS
 from tests.kill.test_collection import PREFIXES as COLLECTED
 from tests.kill.test_deletion import PREFIXES as DELETED
 from tests.kill.test_imports import PREFIXES as BROUGHT_IN
+from tests.kill.test_retention import PREFIXES as RETAINED
 from tests.kill.test_versioned import PREFIXES  # killed at in their own stories
 from tests.servers.postgres import postgres
 
@@ -33,7 +34,7 @@ def test_killed_at_every_failpoint(database: str) -> None:
     outcomes += _all_tried(_every_passing(_of_postgres(passings(1, database)), seed=1), database)
     _judge(outcomes)
     killed_at = {name for outcome in outcomes for name in outcome.deaths}
-    elsewhere = (*PREFIXES, *BROUGHT_IN, *COLLECTED, *DELETED, _OF_TASKS)
+    elsewhere = (*PREFIXES, *BROUGHT_IN, *COLLECTED, *DELETED, *RETAINED, _OF_TASKS)
     expected = {name for name in failpoints_in_source() if not name.startswith(elsewhere)}
     forgotten = expected - killed_at
     assert not forgotten, f"the child never passes {sorted(forgotten)}: let it do what leads there"

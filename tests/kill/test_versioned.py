@@ -22,7 +22,9 @@ from tests.kill import versioned_child
 from tests.kill.child import Order
 from tests.kill.harness import ROOT, choose, failpoints_in_source
 from tests.kill.test_collection import PREFIXES as COLLECTED
+from tests.kill.test_deletion import PREFIXES as DELETED
 from tests.kill.test_imports import PREFIXES as BROUGHT_IN
+from tests.kill.test_retention import PREFIXES as RETAINED
 from tests.kill.versioned_child import Line
 from tests.kill.workload import workload
 from tests.model.versioned.linearize import SentRequest, ends, linearized, predicted
@@ -83,7 +85,8 @@ def test_every_failpoint_of_versioning_is_in_a_story() -> None:
     """And none is in two."""
     files = (ROOT / "src" / "lochan" / "versioning").rglob("*.py")
     here = {name for name in failpoints_in_source() if any(f'fp("{name}")' in file.read_text() for file in files)}
-    assert not [name for name in here if not name.startswith((*PREFIXES, *BROUGHT_IN, *COLLECTED, "repository."))]
+    elsewhere = (*BROUGHT_IN, *COLLECTED, *DELETED, *RETAINED, "repository.")
+    assert not [name for name in here if not name.startswith((*PREFIXES, *elsewhere))]
     assert not set(PREFIXES) & set(BROUGHT_IN)
 
 

@@ -38,12 +38,17 @@ OF_REPOSITORY: Mapping[str, str] = {
     "indexrules": "fs:ReadRepository",
     "branchlog": "fs:ReadEvents",
     "journal": "fs:ReadEvents",
+    "plans": "fs:ReadEvents",
+    "planned": "fs:CollectGarbage",  # names of files may have logical paths in them
+    "unreferenced": "fs:CollectGarbage",
 }
 # Asked of the ref.
 OF_REF: Mapping[str, str] = {
     "log": "fs:ReadCommit",
     "rawlog": "fs:ReadCommit",
     "changes": "fs:ReadCommit",
+    "sizes": "fs:ReadCommit",  # and "growth": of objects that may be read
+    "growth": "fs:ReadCommit",
     "staged": "fs:ReadBranch",
 }  # of whose paths those are shown that may be read
 # Asked of all objects at the ref. What a pool's objects hold at the least and the most are values of rows.
@@ -61,6 +66,8 @@ OF_LAKE: Mapping[str, str] = {
     "branches": "fs:ListBranches",
     "tags": "fs:ListTags",
     "jobs": "fs:ReadEvents",
+    "joblog": "fs:ReadEvents",
+    "plans": "fs:ReadEvents",
     "usage": "fs:ReadEvents",  # of whose paths those are shown that may be read
 }
 _KNOWN = "fs:ListRepositories"

@@ -417,6 +417,7 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
 
 class BlockingFrames(Blocking[frames.Frames]):
     read = _waits(frames.Frames.read)
+    metadata = _waits(frames.Frames.metadata)
     scan = _waits(frames.Frames.scan)
     parts = _waits(frames.Frames.parts)
     feed = _waits(frames.Frames.feed)

@@ -166,6 +166,29 @@ class Frames:
         request = ReadRequest(found, where, columns)
         return await pool_frame(spark, at, request, check=check, metadata=metadata)
 
+    async def metadata(self, source: str, *, where: str = "", columns: Sequence[str] = ()) -> PlannedFrame:
+        """Any source of metadata (`logs@main:objects`, `shop@v1:entries`, `:branches`), as it is now. `where` is a test
+        of the pipe language. The entries of a commit without a test become a scan by Spark of the files that its tree
+        is made of; everything else is read here first. Raises QueryError, NotFound, Invalid."""
+        from lochan.engines.spark.frames.metadata_frame import MetadataTable, entry_scan
+
+        place, meta = _metadata_source(source)
+        if meta == "entries" and not where:
+            uri = prefix_uri(place)
+            await self._note(uri)
+            scan = await entry_scan(self._session.lake.queries(), uri, where, columns)
+            if scan is not None:
+                return scan
+        from lochan.api.lake import Lake
+        from lochan.api.options import EngineOptions
+        from lochan.query.syntax.unparse import name_text
+
+        stages = [f"where {where}"] if where else []
+        stages += [f"cut {', '.join(map(name_text, columns))}"] if columns else []
+        text = " | ".join([f"from {source}", *stages])
+        result = await Lake(self._session).query(text, EngineOptions(engine="duckdb"))
+        return MetadataTable(result.to_arrow())
+
     async def scan(
         self, uri: str, filters: Sequence[Mapping[str, Any]] = (), *, known: Mapping[str, Set[str]] | None = None
     ) -> ScanPlan | FileScanPlan:
@@ -398,6 +421,14 @@ class Frames:
         options = StreamJobOptions(every_s, available_now, message=commit, compact=place)
         target = StreamTarget(elsewhere or LakeOnLoop(lake), found.repository, branch, actor, options)
         return FrameStream(lake, Batches(target, checkpoint, listener=listener))
+
+
+def _metadata_source(source: str) -> tuple[str, str]:
+    """The place, and which of its metadata. Raises Invalid."""
+    place, colon, meta = source.rpartition(":")
+    if not colon or not meta.isidentifier() or "/" in source:
+        raise Invalid(f"{source!r} names no metadata", hint="such as logs@main:objects, shop:branches or :pools")
+    return place, meta
 
 
 def _request(uri: str, where: str, columns: Sequence[str], fields: Sequence[str]) -> ReadRequest:

@@ -434,6 +434,7 @@ VERBS = (
     Verb("Upload", "complete", _W, local="*"),
     Verb("Upload", "abort", _W, local="*"),
     Verb("Frames", "read", _R, local="*"),
+    Verb("Frames", "metadata", _R, local="*"),
     Verb("Frames", "scan", _R, local="*"),
     Verb("Frames", "parts", _R, local="*"),
     Verb("Frames", "feed", _R, local="*"),

@@ -78,6 +78,9 @@ def upkeep_options(config: "Config") -> "UpkeepOptions":
         upload_days=settings.gateways.s3.upload_days,
         usage_days=settings.usage.keep_days,
         grace_hours=settings.upkeep.grace_hours,
+        scrub_rate=settings.upkeep.scrub_rate,
+        scrub_minutes=settings.upkeep.scrub_minutes,
+        ingest_sources=settings.upkeep.ingest_sources or "",
         memory_bytes=settings.upkeep.memory,
         threads=settings.upkeep.threads,
     )

@@ -178,6 +178,7 @@ Milliseconds = Annotated[
 ]
 Seconds = Annotated[float, Meta(gt=0, le=_FINITE), SettingKind("a number of seconds, more than 0", write=_number)]
 Days = Annotated[float, Meta(gt=0, le=_FINITE), SettingKind("a number of days, more than 0", write=_number)]
+Minutes = Annotated[float, Meta(gt=0, le=_FINITE), SettingKind("a number of minutes, more than 0", write=_number)]
 Hours = Annotated[float, Meta(ge=0, le=_FINITE), SettingKind("a number of hours, 0 or more", write=_number)]
 Length = Annotated[float, LENGTH]
 When = Annotated[

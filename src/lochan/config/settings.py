@@ -220,6 +220,16 @@ class UpkeepSettings(Section, frozen=True):
     deleted: Annotated[
         kinds.When, "when deleted repositories that can no longer be restored are erased, such as 04:00"
     ] = "off"
+    expire: Annotated[kinds.When, "when what retention rules no longer keep expires; `upkeep.gc` includes this"] = "off"
+    repack: Annotated[kinds.When, "when files that are mostly dead are rewritten"] = "off"
+    dedupe: Annotated[kinds.When, "when equal blocks are found, and kept once"] = "off"
+    scrub: Annotated[kinds.When, "when data is read and compared with its SHA-256"] = "off"
+    scrub_rate: Annotated[kinds.Size, "how many bytes of data are read in a second"] = 50 * MB
+    scrub_minutes: Annotated[kinds.Minutes, "how long each repository is read at a time"] = 10.0
+    ingest: Annotated[kinds.When, "when branches are made the same as the places that they follow"] = "off"
+    ingest_sources: Annotated[
+        kinds.Text | None, "the branches and places, such as demo@main/logs/=s3://bucket/logs/, with spaces between"
+    ] = None
     grace_hours: Annotated[kinds.Hours, "the grace of garbage collection"] = 24.0
     memory: Annotated[kinds.Size, "the most memory that a task may use for rows"] = 512 * (1 << 20)
     threads: Annotated[kinds.Count, "how many threads a task may use for rows"] = 1

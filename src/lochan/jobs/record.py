@@ -17,7 +17,7 @@ import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -41,6 +41,7 @@ from lochan.formats.job import (
 )
 from lochan.formats.record import Actor
 from lochan.ids import Ids
+from lochan.pools.keys import Instant
 from lochan.store.checked_reads import get_decoded
 from lochan.store.counts import counts_of
 from lochan.store.protocol import Store
@@ -259,6 +260,19 @@ async def jobs(store: Store, now: int, limit: int) -> list[JobRecord]:
     found = await asyncio.gather(*(_read(store, path) for path in reversed(paths[-limit:])))
     read = [_as_of(now, record) for record in found if record is not None]
     return sorted(read, key=lambda record: record.started, reverse=True)  # names tell seconds only
+
+
+async def job_rows(store: Store, now: int) -> list[dict[str, Any]]:
+    """As rows of a query, oldest first; what is not known is left out."""
+    return [_row(each) for each in reversed(await jobs(store, now, _KEPT_MAX))]
+
+
+def _row(job: JobRecord) -> dict[str, Any]:
+    plain = ("id", "kind", "about", "state", "user", "client", "source", "where", "done", "total", "error")
+    counted = ("rows", "executor_bytes", "driver_bytes")
+    row: dict[str, Any] = {name: getattr(job, name) for name in plain} | {"started": Instant(job.started)}
+    row |= {name: getattr(job, name) for name in counted if getattr(job, name) is not None}
+    return row | ({"ended": Instant(job.ended)} if job.ended else {})
 
 
 async def job(store: Store, id: str, now: int) -> JobRecord:

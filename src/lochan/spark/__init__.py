@@ -14,7 +14,7 @@ The lake is the one that the command line would use here (LOCHAN_LAKE, the confi
 All of this goes through the verbs of `lochan.api.frames`; what runs on Spark is in `lochan.jobs` and
 `lochan.engines.spark`.
 
-frames          read, register_views, diff
+frames          read, metadata, register_views, diff
 write_frame     write, and which columns can be kept
 row_changes     delete, update and merge, with table_changes and merge_clauses
 ingest_stream   a stream into a pool, a commit for each of its batches
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lochan.spark.batch_function import foreach_batch
     from lochan.spark.catalog import catalog_jar, catalog_settings
     from lochan.spark.feed_frames import changes, read_stream
-    from lochan.spark.frames import diff, read, register_views
+    from lochan.spark.frames import diff, metadata, read, register_views
     from lochan.spark.ingest_stream import ingest
     from lochan.spark.row_changes import delete, merge, update
     from lochan.spark.source import register
@@ -48,6 +48,7 @@ _MODULES = {
     "foreach_batch": "batch_function",
     "ingest": "ingest_stream",
     "merge": "row_changes",
+    "metadata": "frames",
     "read": "frames",
     "read_stream": "feed_frames",
     "register": "source",
@@ -64,6 +65,7 @@ __all__ = [
     "foreach_batch",
     "ingest",
     "merge",
+    "metadata",
     "read",
     "read_stream",
     "register",

@@ -39,11 +39,35 @@ def read(
     `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. `version_as_of` is
     any ref, where the place names none; `timestamp_as_of` a time (UTC, unless it says another zone), for the branch as
     it was then. `metadata` adds columns that tell of each row of a pool where it is: `_commit`, `_object` and `_row`,
-    its number there. Raises QueryError for a test that is wrong, NotFound."""
+    its number there. A place with a colon (`logs@main:objects`) is read as `lochan.spark.metadata` reads it. Raises
+    QueryError for a test that is wrong, NotFound."""
+    if ":" in uri and "/" not in uri:
+        if version_as_of or timestamp_as_of or metadata:
+            raise Invalid("metadata are read at the ref that they name", hint="such as logs@v1:objects")
+        return _read_metadata(spark, uri, where=where, columns=columns, lake=lake, options=options)
     moment = timestamp_as_of.isoformat() if isinstance(timestamp_as_of, datetime) else timestamp_as_of
     with spark_lake(lake, options).connect() as opened:
         at = time_travel(opened, uri, version_as_of, moment)
         planned = opened.frames.read(spark, at, where=where, columns=columns, metadata=metadata)
+    return planned.frame(spark)
+
+
+def metadata(
+    spark: SparkSession,
+    source: str,
+    *,
+    where: str = "",
+    columns: Sequence[str] = (),
+    lake: str | os.PathLike[str] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Metadata of the lake, a pool, a repository or a commit: `:pools`, `shop:branches`, `logs@main:objects`. The
+    entries of a commit (`shop@main:entries`) are read by Spark itself, from the files that the commit's tree is made
+    of; all others are read here and handed over. A field of several kinds is JSON text.
+
+    `where` is a test of the pipe language, and `columns` are names. Raises QueryError, NotFound, Invalid."""
+    with spark_lake(lake, options).connect() as opened:
+        planned = opened.frames.metadata(source, where=where, columns=columns)
     return planned.frame(spark)
 
 
@@ -96,6 +120,9 @@ def _planned(
         except Refused:  # rows that make no table
             if not skips:
                 raise
+
+
+_read_metadata = metadata  # `read` has an option of that name
 
 
 def view_name(uri: str) -> str:

@@ -107,7 +107,7 @@ NEEDS = [
     ("from logs@main:indexes | count()", [(READ, f"{LOGS}/branch/main/object/*")]),
     *(
         (f"from logs@main:{meta} | count()", [("fs:ReadCommit", f"{LOGS}/branch/main")])
-        for meta in ("log", "rawlog", "changes")
+        for meta in ("log", "rawlog", "changes", "sizes", "growth")
     ),
     ("from logs:branches | count()", [("fs:ListBranches", LOGS)]),
     ("from logs:tags | count()", [("fs:ListTags", LOGS)]),
@@ -115,6 +115,9 @@ NEEDS = [
     ("from logs:indexrules | count()", [("fs:ReadRepository", LOGS)]),
     ("from logs:journal | count()", [("fs:ReadEvents", LOGS)]),
     ("from logs:branchlog | count()", [("fs:ReadEvents", LOGS)]),
+    ("from logs:plans | count()", [("fs:ReadEvents", LOGS)]),
+    ("from logs:planned | count()", [("fs:CollectGarbage", LOGS)]),
+    ("from logs:unreferenced | count()", [("fs:CollectGarbage", LOGS)]),
     (
         "select count(*) as n from logs where k in (select k from secrets)",
         [(READ, f"{LOGS}/branch/main/object/*"), (READ, "repository/secrets/branch/main/object/*")],

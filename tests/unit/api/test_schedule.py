@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,10 @@ from lochan.clock import SystemClock
 from lochan.errors import NotFound, Refused
 from lochan.formats.record import Actor
 from lochan.lake import Lake as EngineLake
+from lochan.lake import LakeOptions
+from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
+from lochan.store.open import open_store
 from lochan.versioning.upkeep_turns import SKEW_US
 from tests.run import run
 
@@ -174,5 +178,29 @@ def test_turns_are_in_checkpoints() -> None:
         again = Lake(Session(await EngineLake.open(store), ANN))
         assert next(each for each in await again.upkeep_status() if each.task == "trim").last is not None
         await again.close()
+
+    run(play())
+
+
+def test_a_branch_follows_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.csv").write_bytes(b"1,2\n")
+
+    async def play() -> None:
+        world = LakeOptions(open_store=open_store)
+        lake = Lake(Session(await EngineLake.create(LocalStore(str(tmp_path / "lake"), create=True), world=world), ANN))
+        await lake.create_repository("shop")
+        sources = f"shop@main/in/=file://{tmp_path}/outside/ nothing shop@nope/=file://{tmp_path}/outside/"
+        options = UpkeepOptions(ingest_sources=sources)
+        steps = [step async for step in lake.run_upkeep(["ingest"], options)]
+        assert [(step.where, step.outcome) for step in steps] == [
+            ("shop@main/in/", "added 1, changed 0, removed 0 objects"),
+            ("nothing", "failed"),
+            ("shop@nope/", "failed"),
+        ]
+        assert "names no source" in steps[1].error
+        again = [step async for step in lake.run_upkeep(["ingest"], options)]
+        assert [step.where for step in again] == ["nothing", "shop@nope/"]
+        await lake.close()
 
     run(play())

@@ -399,6 +399,7 @@ CASES = {
     "Lake.doctor": Case(lambda it: it.doctor(), "", local=True),
     "Pool.ingest_stream": Case(lambda it: logs(it).ingest_stream(FolderSource(folder="/etc")), "", local=True),
     "Frames.read": Case(lambda it: it.frames.read(cast("Any", None), "logs"), "", local=True),
+    "Frames.metadata": Case(lambda it: it.frames.metadata("logs:objects"), "", local=True),
     "Frames.scan": Case(lambda it: it.frames.scan("logs"), "", local=True),
     "Frames.parts": Case(lambda it: it.frames.parts("logs"), "", local=True),
     "Frames.feed": Case(lambda it: it.frames.feed("logs", FeedOptions()), "", local=True),

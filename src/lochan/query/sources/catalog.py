@@ -30,6 +30,9 @@ class Catalog(Protocol):
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
         """The users that there are, or were at that moment."""
 
+    async def job_rows(self) -> list[dict[str, Any]]:
+        """The records of jobs, oldest first."""
+
     async def usage_rows(self) -> pa.Table:
         """The usage log: who read or wrote what."""
 

@@ -24,6 +24,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
 from lochan.journal.table import FoldTable, FoldTables
+from lochan.versioning.state.expired_commits import ExpiredCommits
 from lochan.versioning.state.retention_checks import check_retention
 from lochan.versioning.state.rules import RefsRules
 
@@ -57,7 +58,7 @@ class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
     numbers: dict[str, int] = {}
     held: dict[str, HeldFile] = {}
     aliases: dict[str, str] = {}
-    expired: list[str] = []
+    expired: list[str] = []  # only in old checkpoints; now a bit for each commit, in DumpedRefs
     lists: dict[int, str] = {}
     retention: RetentionSet | None = None
     alias_tables: tuple[str, ...] = ()
@@ -70,7 +71,7 @@ class Collection(FoldTables):
         self._aliases: FoldTable[str, str] = FoldTable()
         self._targets: FoldTable[str, str] = FoldTable()
         self._alias_tables: FoldTable[str, tuple[str, ...]] = FoldTable()
-        self._expired: FoldTable[str, bool] = FoldTable()
+        self.expired_commits = ExpiredCommits()
         self._retention: FoldTable[str, RetentionSet] = FoldTable()
         self._lists: FoldTable[int, str] = FoldTable()  # by the number of a plan, the file with its list
 
@@ -148,13 +149,13 @@ class Collection(FoldTables):
 
     @property
     def any_expired(self) -> bool:
-        return any(True for _ in self._expired.items())
+        return bool(self.expired_commits)
 
     def expired(self) -> set[str]:
-        return {id for id, _ in self._expired.items()}
+        return set(self.expired_commits)
 
     def has_expired(self, commit: str) -> bool:
-        return commit in self._expired
+        return commit in self.expired_commits
 
     # --- checks on others' events ------------------------------------------------------------------------------------
     def check_first(self, rules: RefsRules, mints: Iterable[int]) -> None:
@@ -276,7 +277,7 @@ class Collection(FoldTables):
 
     def expire(self, commits: tuple[str, ...]) -> None:
         for commit in commits:
-            self._expired.put(commit, True)
+            self.expired_commits.add(commit)
 
     # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedCollection:
@@ -284,7 +285,7 @@ class Collection(FoldTables):
             dict(self._numbers.items()),
             dict(self._held.items()),
             dict(self._aliases.items()),
-            sorted(self.expired()),
+            [],
             dict(self._lists.items()),
             self._retention.get(_ON),
             self.alias_tables,

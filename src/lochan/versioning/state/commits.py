@@ -11,11 +11,14 @@ import re
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from lochan.formats.commit import Commit
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class CommitColumns(msgspec.Struct, frozen=True):
@@ -54,7 +57,7 @@ class Commits:
 
     def __init__(self, parent: "Commits | None" = None) -> None:
         self._parent = parent
-        self._columns = _EMPTY  # in a fork: always empty
+        self._columns = NO_COMMITS  # in a fork: always empty
         self._new: dict[str, Commit] = {}
         self._decoded: dict[str, Commit] = {}  # recent ones: a walk needs most of them more than once
 
@@ -110,6 +113,11 @@ class Commits:
             self._decoded.clear()  # some may have been replaced
         return columns
 
+    @property
+    def columns(self) -> CommitColumns:
+        """Those of the last checkpoint that was loaded or written."""
+        return self._columns
+
     def load(self, dumped: "CommitColumns | list[Commit]") -> None:
         self._decoded.clear()
         if isinstance(dumped, CommitColumns):
@@ -131,7 +139,7 @@ def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
         return columns
     import numpy as np  # only for writing checkpoints; a reader does without it
 
-    dtype = np.dtype([("id", f"S{_ID_BYTES}"), ("start", ">u8"), ("size", ">u4")])
+    dtype = row_type()
     encoded = {id: _encoder.encode(_packed(commit)) for id, commit in new.items()}
     sizes = np.fromiter((len(data) for data in encoded.values()), np.uint64, len(new))
     added = np.empty(len(new), dtype)
@@ -143,6 +151,13 @@ def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
     rows = rows[~np.isin(rows["id"], added["id"])]
     rows = np.insert(rows, np.searchsorted(rows["id"], added["id"]), added)
     return CommitColumns(memoryview(rows.tobytes()), memoryview(b"".join((columns.commits, *encoded.values()))))
+
+
+def row_type() -> "np.dtype[np.void]":
+    """Of a row, for those who look at all of them at once."""
+    import numpy as np
+
+    return np.dtype([("id", f"S{_ID_BYTES}"), ("start", ">u8"), ("size", ">u4")])
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
@@ -205,6 +220,6 @@ _SPAN = struct.Struct(">QI")
 _ROW_BYTES = _ID_BYTES + _SPAN.size
 _ID = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{0,64}")
-_EMPTY = CommitColumns(memoryview(b""), memoryview(b""))
+NO_COMMITS = CommitColumns(memoryview(b""), memoryview(b""))
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Packed)

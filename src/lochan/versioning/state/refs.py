@@ -65,11 +65,13 @@ class DumpedRefs(msgspec.Struct, frozen=True, array_like=True):
     reflog: dict[str, Moves] = {}
     kind: str = FILES
     brought: list[str] = []  # ids of commits
+    expired: bytes = b""  # a bit for each row of the commits
 
 
 def dump_refs(refs: RefsState) -> "DumpedRefs":
+    commits = refs.commit_table.dump()
     return DumpedRefs(
-        refs.commit_table.dump(),
+        commits,
         [branch.dump() for branch in refs.branches()],
         refs.tags(),
         [branch.dump() for _, branch in refs.deleted_table.items()],
@@ -81,6 +83,7 @@ def dump_refs(refs: RefsState) -> "DumpedRefs":
         refs.reflog.dump(),
         refs.kind,
         sorted(id for id, _ in refs.brought_table.items()),
+        refs.collection.expired_commits.dump(commits),
     )
 
 
@@ -96,6 +99,7 @@ def load_refs(refs: RefsState, dumped: msgspec.Raw) -> None:
         refs.deleted_table.put((branch.name, branch.incarnation), branch)
     refs.guard.load(state.guard)
     refs.collection.load(state.collection)
+    refs.collection.expired_commits.load(refs.commit_table.columns, state.expired)
     refs.stashes.load(state.stashes)
     refs.workspaces.load(state.workspaces)
     refs.uploads.load(state.uploads)

@@ -1,7 +1,8 @@
-"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`, `:usage`."""
+"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`, `:joblog`, `:plans`, `:usage`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from lochan.pools.keys import Instant
 from lochan.pools.settings import settings_of
 from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.meta import MetaRows
+from lochan.query.sources.meta.collection import PLAN_FIELDS, plan_rows
 from lochan.query.sources.meta.history import BRANCH_FIELDS, TAG_FIELDS, branch_rows, refs_of, state_at, tag_rows
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
@@ -21,6 +23,10 @@ _POOL_FIELDS = ("name", "id", "keys", "nulls", "size_bytes", "times", "primary_k
 _REPOSITORY_FIELDS = ("name", "id", "kind", "default_branch", "created", "created_by", "metadata")
 _USER_FIELDS = ("name", "created", "created_by", "policies", "keys")
 _USAGE_FIELDS = ("time", "user", "operation", "repository", "ref", "path", "bytes", "status")
+_JOBLOG_FIELDS = (
+    *("id", "kind", "about", "state", "started", "ended", "user", "client", "source", "where"),
+    *("done", "total", "rows", "executor_bytes", "driver_bytes", "error"),
+)
 _JOB_FIELDS = ("repository", "id", "kind", "branch", "path", "expires")
 
 
@@ -31,7 +37,14 @@ async def of_lake(catalog: Catalog, meta: str, time: int | None, permits: Permit
     found = await permits.shown(meta, await _repositories(catalog, time))
     if meta == "usage":
         return await _usage(catalog, found, time, permits)
+    if meta in ("joblog", "plans") and time is not None:
+        raise Invalid(f":{meta} is read as it is now", hint="leave out the time, and filter by the times in its rows")
     match meta:
+        case "joblog":
+            return await _joblog(catalog, found, permits)
+        case "plans":
+            rows = [{"repository": each.name, **row} for each in found for row in await _plans(catalog, each)]
+            return MetaRows(("repository", *PLAN_FIELDS), rows)
         case "pools":
             return MetaRows(_POOL_FIELDS, [pool_row(each) for each in found if each.kind == POOL])
         case "repositories":
@@ -107,6 +120,28 @@ async def _jobs(catalog: Catalog, repository: Repository, time: int | None) -> l
         }
         for id, held in refs.collection.all_held()
     ]
+
+
+async def _plans(catalog: Catalog, found: Repository) -> list[dict[str, Any]]:
+    repository = await catalog.open_repository(found.name)
+    try:
+        return await plan_rows(repository)
+    finally:
+        await repository.close()
+
+
+async def _joblog(catalog: Catalog, found: Sequence[Repository], permits: Permits) -> MetaRows:
+    """Who may not read everything sees the jobs of repositories whose events they may see."""
+    rows = await catalog.job_rows()
+    if permits is not EVERYTHING:
+        names = {each.name for each in found}
+        rows = [row for row in rows if _about(row["about"]) <= names]
+    return MetaRows(_JOBLOG_FIELDS, rows)
+
+
+def _about(text: str) -> set[str]:
+    """The repositories that a job names: `logs@main`, `shop/a.csv`."""
+    return {re.split(r"[@/:]", word, maxsplit=1)[0] for word in text.replace(",", " ").split()} or {""}
 
 
 async def _usage(catalog: Catalog, found: Sequence[Repository], time: int | None, permits: Permits) -> MetaRows:

@@ -13,10 +13,12 @@ from lochan.pools.snapshot import Snapshots
 from lochan.query import ast
 from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.meta import MetaRows
+from lochan.query.sources.meta import collection as of_plans
 from lochan.query.sources.meta import contents as of_files
 from lochan.query.sources.meta import contents as of_objects
 from lochan.query.sources.meta import history as of_history
 from lochan.query.sources.meta import history as of_refs
+from lochan.query.sources.meta import sizes as of_sizes
 from lochan.query.sources.meta.lake import of_lake, pool_row
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
@@ -26,7 +28,11 @@ from lochan.versioning.revisions.resolve import ResolvedRef
 from lochan.versioning.uri import parse_ref
 
 _OF_POOLS = ("settings", "indexrules", "objects", "partitions", "indexes")
-_OF_NO_COMMIT = ("branches", "tags", "branchlog", "journal", "settings", "indexrules")
+_OF_NO_COMMIT = (
+    *("branches", "tags", "branchlog", "journal", "settings", "indexrules"),
+    *("plans", "planned", "unreferenced"),
+)
+_OF_NOW = ("plans", "planned", "unreferenced")  # of which there is no earlier state to be shown
 _RULE_FIELDS = ("name", "kind", "field")
 _INDEX_FIELDS = ("id", "rule", "object", "size")
 
@@ -57,6 +63,10 @@ async def rows_of(
             return await of_history.raw_log_rows(repository, ref, _readable(repository, ref, permits))
         case "changes":
             return await of_history.change_rows(repository, ref, _readable(repository, ref, permits))
+        case "sizes":
+            return await of_sizes.size_rows(repository, ref, _readable(repository, ref, permits))
+        case "growth":
+            return await of_sizes.growth_rows(repository, ref, _readable(repository, ref, permits))
         case "staged":
             return await _shown(await of_files.staged_rows(repository, ref), repository, ref, permits)
         case "indexes":
@@ -126,7 +136,15 @@ async def _without_paths(found: MetaRows, repository: OpenRepository, permits: P
 
 async def _of_repository(repository: OpenRepository, source: ast.Source, now: int, permits: Permits) -> MetaRows:
     time = _time(source, now)
+    if time is not None and source.meta in _OF_NOW:
+        raise Invalid(f":{source.meta} is read as it is now", hint=f"leave out @{source.ref}, and filter by its times")
     match source.meta:
+        case "plans":
+            return MetaRows(of_plans.PLAN_FIELDS, await of_plans.plan_rows(repository))
+        case "planned":
+            return await of_plans.planned_rows(repository)
+        case "unreferenced":
+            return await of_plans.unreferenced_rows(repository)
         case "branches":
             return MetaRows(of_refs.BRANCH_FIELDS, of_refs.branch_rows(await of_refs.refs_of(repository.journal, time)))
         case "tags":
