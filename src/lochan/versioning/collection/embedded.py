@@ -8,7 +8,7 @@ from contextlib import aclosing
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.formats.plan_list import ListPart
+from lochan.formats.plan_list import PLAN_SCHEMA, ListPart
 from lochan.versioning.collection.engine import (
     CollectedFiles,
     SweptFiles,
@@ -16,7 +16,7 @@ from lochan.versioning.collection.engine import (
     delete_part,
     read_part,
 )
-from lochan.versioning.collection.listing import EVERYTHING
+from lochan.versioning.collection.listing import EVERYTHING, list_files
 from lochan.versioning.collection.marks import (
     CollectionLook,
     expired_names,
@@ -62,3 +62,11 @@ class EmbeddedCollection:
             some = await delete_part(self._repository.store, repository, part, after)
             done, after = SweptFiles(done.files + some.files, done.bytes + some.bytes), part.last
         return done
+
+
+async def dead_table(repository: OpenRepository, look: CollectionLook) -> pa.Table:
+    """PLAN_SCHEMA: the dead files themselves, in memory, for whoever wants to see them."""
+    marks = await live_marks(repository, look)
+    files = list_files(repository.store, look.repository)
+    dead = [marks.dead(look.candidates(table)) async for table in files]
+    return pa.concat_tables([PLAN_SCHEMA.empty_table(), *dead])

@@ -56,12 +56,16 @@ async def preview(
 ) -> CollectionPlan:
     """What a plan would list if everything that is older than the grace had been written before its cut. Changes
     nothing."""
+    look = await preview_look(repository, limits)
+    found = await (engine or EmbeddedCollection(repository)).collect(look, write=False)
+    return CollectionPlan(0, "", _head(lake, look, found, 0))
+
+
+async def preview_look(repository: OpenRepository, limits: CollectionLimits) -> CollectionLook:
     now = await store_time(repository.store, repository.repository.id)
     refs, _ = await repository.refs()
     age_s = max(limits.grace_s, refs.collection.retention.block_days * _DAY_S)
-    look = await look_at(repository, NEVER, until=round((now - age_s) * 1e6))
-    found = await (engine or EmbeddedCollection(repository)).collect(look, write=False)
-    return CollectionPlan(0, "", _head(lake, look, found, 0))
+    return await look_at(repository, NEVER, until=round((now - age_s) * 1e6))
 
 
 async def plan(
