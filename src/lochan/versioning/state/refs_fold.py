@@ -113,8 +113,8 @@ def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
     if event.commits:
         refs.collection.check_derived(refs.rules, event.read_at, event.checked)
     refs.collection.check_closes(event.closes)
-    if event.mint and not event.closes:
-        refs.collection.check_first(refs.rules, (event.mint,))
+    if event.mint:
+        refs.collection.check_data(refs.rules, (event.mint,))
     _check_workspace(refs, event, branch)
     refs.add_commits(event.commits)
     if refs.kind == POOL and event.why in CLEAN:
