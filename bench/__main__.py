@@ -8,6 +8,7 @@ from importlib import import_module
 SUBJECTS = (
     "journal_append",
     "journal_fold",
+    "rebuild",
     "ref_lookup",
     "cli_start",
     "engine_choice",

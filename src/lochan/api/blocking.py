@@ -283,6 +283,8 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     plan = _waits(collection.GarbageCollection.plan)
     sweep = _waits(collection.GarbageCollection.sweep)
     abandon = _waits(collection.GarbageCollection.abandon)
+    held_jobs = _waits(collection.GarbageCollection.held_jobs)
+    abandon_jobs = _waits(collection.GarbageCollection.abandon_jobs)
     status = _waits(collection.GarbageCollection.status)
     run = _waits(collection.GarbageCollection.run)
 

@@ -254,6 +254,8 @@ VERBS = (
     Verb("GarbageCollection", "plan", _S, "gc plan", "POST plan", _COLLECT),
     Verb("GarbageCollection", "sweep", _S, "gc sweep", "POST sweep", _COLLECT),
     Verb("GarbageCollection", "abandon", _S, "gc abandon", "POST abandon", _COLLECT),
+    Verb("GarbageCollection", "held_jobs", _R, "gc jobs", "GET jobs", _READ_REPOSITORY),
+    Verb("GarbageCollection", "abandon_jobs", _S, "gc abandon-jobs", "POST jobs/abandon", _COLLECT),
     Verb("GarbageCollection", "status", _R, "gc report", "GET", _READ_REPOSITORY),
     Verb("GarbageCollection", "drop", _S, "gc drop", "POST drop", (*_COLLECT, *_DROP)),
     Verb(

@@ -104,6 +104,7 @@ MAY_RUN_SPARK = frozenset(
         "load",
         "manage",
         "query",
+        "rebuild",
         "serve",
         "shell",
         "sql",

@@ -176,6 +176,8 @@ CASES = {
     "GarbageCollection.plan": Case(lambda it: shop(it).gc.plan(), f"fs:CollectGarbage {SHOP}"),
     "GarbageCollection.sweep": Case(lambda it: shop(it).gc.sweep(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.abandon": Case(lambda it: shop(it).gc.abandon(), f"fs:CollectGarbage {SHOP}", fails=Refused),
+    "GarbageCollection.held_jobs": Case(lambda it: shop(it).gc.held_jobs(), f"fs:ReadRepository {SHOP}"),
+    "GarbageCollection.abandon_jobs": Case(lambda it: shop(it).gc.abandon_jobs(), f"fs:CollectGarbage {SHOP}"),
     "GarbageCollection.status": Case(lambda it: shop(it).gc.status(), f"fs:ReadRepository {SHOP}"),
     "GarbageCollection.drop": Case(
         lambda it: shop(it).gc.drop(),

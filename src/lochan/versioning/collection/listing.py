@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lochan.formats.plan_list import PLAN_SCHEMA
 from lochan.store.protocol import Store
+from lochan.versioning.workspaces.folder import LOCKS
 
 
 class FileKind(NamedTuple):
@@ -20,8 +21,8 @@ class FileKind(NamedTuple):
 
 
 def _first(rest: str) -> str:
-    """`<mint>-<writer>/…`; a workspace's id begins with its mint too."""
-    return rest.partition("/")[0].partition("-")[0]
+    """`<mint>-<writer>/…`; a workspace's id begins with its mint too, and so does the note that it was committed."""
+    return rest.removeprefix(f"{LOCKS}/").partition("/")[0].partition("-")[0]
 
 
 def _second(rest: str) -> str:
