@@ -167,7 +167,10 @@ class RepositoryCheck:
         for plan, file in sorted(refs.collection.lists()):
             path = f"{id}/{file}"
             try:
-                await get_decoded(self._store, path, partial(plan_list.decode, file))
+                head = await get_decoded(self._store, path, partial(plan_list.decode_head, file))
+                for part in head.parts:
+                    path = f"{id}/{part.file}"
+                    await get_decoded(self._store, path, partial(plan_list.decode_part, part))
             except NotFound:
                 self._add("plan-missing", path, f"the list of plan {plan}")
             except (Corrupt, FutureFormat) as error:

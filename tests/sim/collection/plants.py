@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from lochan.errors import AlreadyExists, Gone, NotFound
-from lochan.formats.collection_events import Expired, Opened, Planned
+from lochan.formats.collection_events import Expired, Opened, PlanBegun
 from lochan.formats.entry import Entry
 from lochan.formats.range import RangeRef
 from lochan.formats.record import Actor
@@ -26,7 +26,9 @@ from lochan.versioning import branches, copy, objects, transfer
 from lochan.versioning.bodies import aliases, outside_files
 from lochan.versioning.collection import marks, roots, sweep
 from lochan.versioning.collection import plan as plans
-from lochan.versioning.collection.marks import LiveMarks
+from lochan.versioning.collection.embedded import EmbeddedCollection
+from lochan.versioning.collection.engine import SweptFiles
+from lochan.versioning.collection.marks import CollectionLook, LiveMarks
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import DeletedRepository
 from lochan.versioning.state import refs as refs_module
@@ -71,16 +73,13 @@ class _OnceStore:
 
 
 # --- G2 --------------------------------------------------------------------------------------------------------------
-def _every_file(self: Any, repository: Any, lake: str, cut: int, files: pa.Table) -> None:
-    _collector_init(self, repository, lake, cut, files)
-    self.files = files
-
-
-_collector_init = plans.Collector.__init__
+def _every_file(self: CollectionLook, files: pa.Table) -> pa.Table:
+    return files
 
 
 def _unseen(self: Any, refs: Refs) -> Sequence[Any]:
-    return (Planned(self._collector.cut, refs.collection.last, self._file),)
+    """What came between the first look and the beginning is not marked."""
+    return (PlanBegun(self._before.cut),)
 
 
 # --- G3, G4: repairs that look right and are not ----------------------------------------------------------------------
@@ -210,8 +209,8 @@ _reset_staged, _delete, _put, _move = branches.reset_staged, objects.delete, obj
 
 
 # --- a collector that does nothing ------------------------------------------------------------------------------------
-async def _nothing(*_: Any) -> None:
-    return
+async def _nothing(*_: Any) -> SweptFiles:
+    return SweptFiles()
 
 
 def _none_is_dead(self: LiveMarks, files: pa.Table, *_: Any) -> pa.Table:
@@ -220,8 +219,10 @@ def _none_is_dead(self: LiveMarks, files: pa.Table, *_: Any) -> pa.Table:
 
 PLANTS: dict[str, Plant] = {
     "G1: a range is used again because its file is there": _changed((trees, "Ranges", _NamedByContent)),
-    "G2: files that are younger than the cut are listed": _changed((plans.Collector, "__init__", _every_file)),
-    "G2: what came since the marks is not looked at": _changed((plans._Append, "decide", _unseen)),
+    "G2: files that are younger than the cut are listed": _changed(
+        (CollectionLook, "candidates", lambda self, files: files)
+    ),
+    "G2: what came since the marks is not looked at": _changed((plans._Beginning, "decide", _unseen)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G3: only until the plan is reported": _changed((Collection, "check_first", _first_while_planned)),
     "G3: a job is opened too late": _changed((Collection, "open", _open_whenever)),
@@ -250,7 +251,7 @@ PLANTS: dict[str, Plant] = {
     "hard delete: a delete": _changed((objects, "delete", _delete_hard)),
     "hard delete: an overwrite": _changed((objects, "put", _put_hard)),
     "hard delete: a lock": _changed((copy, "move", _move_locked)),
-    "a sweep deletes nothing": _changed((sweep, "_delete", _nothing)),
+    "a sweep deletes nothing": _changed((EmbeddedCollection, "delete", _nothing)),
     "a plan lists nothing": _changed((LiveMarks, "dead", _none_is_dead)),
 }
 
@@ -258,7 +259,7 @@ PLANTS: dict[str, Plant] = {
 CATCHES: dict[str, str] = {
     "G1: a range is used again because its file is there": "commit of what was there before",
     "G2: files that are younger than the cut are listed": "put",
-    "G2: what came since the marks is not looked at": "copy",
+    "G2: what came since the marks is not looked at": "a copy while another overwrites",
     "G3: a first reference to any file": "put",
     "G3: only until the plan is reported": "put",
     "G3: a job is opened too late": "pool load",

@@ -55,6 +55,7 @@ RULES: dict[str, Scene] = {
         ((on("copy", "main", "p", "q"), pause, on("copy", "main", "p", "r")), (write("p"), collect_patiently)),
         slow_lists_s=2 * GRACE_S,
     ),
+    "a copy while another overwrites": Scene(DRAWN, ((on("copy", "main", "p", "q"),), (write("p"),), TWICE)),
     "two who alias each other": Scene(
         (*_ALIKE[:2], collect), ((on("alias", "p", "q"),), (on("alias", "q", "p"), *TWICE))
     ),

@@ -34,8 +34,8 @@ FILES: dict[str, tuple[str, set[str], set[str]]] = {
     "run": (r"ID/runs/.+", {"run-damaged"}, {"run-missing"}),
     "metarange": (r"ID/metaranges/.+", {"metarange-damaged"}, {"metarange-missing"}),
     "range": (r"ID/ranges/.+", {"range-damaged"}, {"range-missing"}),
-    "plan": (r"ID/plans/.+\.parquet", {"plan-damaged"}, {"plan-missing"}),
-    "report": (r"ID/plans/.+\.json", {"report-damaged"}, set()),
+    "plan": (r"ID/plans/.+-[0-9a-f]{64}\.(?:parquet|json)", {"plan-damaged"}, {"plan-missing"}),
+    "report": (r"ID/plans/.+-report\.json", {"report-damaged"}, set()),
     "data": (r"ID/data/.+", {"data-damaged", "data-short"}, {"data-missing"}),
 }
 
