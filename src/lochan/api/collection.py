@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lochan.formats.record import Actor
     from lochan.jobs.collection.run import CollectJobOptions
     from lochan.store.open import StoreLocation
+    from lochan.versioning.collection.dead_jobs import HeldJob
     from lochan.versioning.collection.plan import CollectionLimits, CollectionPlan
     from lochan.versioning.open_repository import OpenRepository
 
@@ -84,6 +85,18 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     plan_appends: int = 2  # records by which a plan lands, however many others write: it never tries again
 
 
+class HeldJobInfo(Result, frozen=True, kw_only=True):
+    """A job that holds the files that it writes open."""
+
+    id: str
+    kind: str  # load, compact, write …; empty: the lake's list of jobs does not know it
+    about: str
+    state: str  # running, done, failed, cancelled; empty: as above
+    held_hours: float
+    silent_hours: float  # since its last sign of life
+    dead: bool  # upkeep abandons it
+
+
 class CollectionRun(Result, frozen=True, kw_only=True):
     """What was due. None: it was not."""
 
@@ -92,6 +105,7 @@ class CollectionRun(Result, frozen=True, kw_only=True):
     expired: ExpireResult | None
     planned: PlanResult | None
     waits: str  # why something was not done; empty: there is no reason
+    jobs: int = 0  # dead ones that were abandoned
 
 
 class CollectionJob(TypedDict):
@@ -215,6 +229,22 @@ class GarbageCollection:
         async with self._session.opened(self.name) as repository:
             return await abandon(repository, actor=self._session.actor)
 
+    async def held_jobs(self) -> list[HeldJobInfo]:
+        """Jobs that hold the files that they write open: loads, writes and compactions that run on Spark, or that have
+        seen a plan come."""
+        from lochan.versioning.collection.dead_jobs import held_jobs
+
+        async with self._session.opened(self.name) as repository:
+            return [_held_job(each) for each in await held_jobs(repository)]
+
+    async def abandon_jobs(self, jobs: Sequence[str] = ()) -> list[HeldJobInfo]:
+        """Gives up jobs whose process is gone, or these, whatever they do: a later plan lists their files. One that
+        comes back is refused. Raises NotFound."""
+        from lochan.versioning.collection.dead_jobs import abandon_jobs
+
+        async with self._session.opened(self.name) as repository:
+            return [_held_job(each) for each in await abandon_jobs(repository, jobs, actor=self._session.actor)]
+
     async def status(self, grace_hours: float = GRACE_HOURS, every_hours: float = 24.0) -> CollectionStatus:
         """Where the collection stands. `every_hours` says how often `run` is called."""
         async with self._session.opened(self.name) as repository:
@@ -236,10 +266,10 @@ class GarbageCollection:
         progress: Listener | None = None,
     ) -> CollectionRun:
         """Does what is due: sweeps the plan that is old enough, drops what the rules drop of what is live, lets expire
-        what they no longer keep, and plans again. `drops` None: nothing that is live goes, and no right to delete
-        objects is needed. Raises Corrupt as `plan` and `sweep` do."""
+        what they no longer keep, abandons dead jobs, and plans again. `drops` None: nothing that is live goes, and no
+        right to delete objects is needed. Raises Corrupt as `plan` and `sweep` do."""
         swept = dropped = expired = planned = None
-        waits = ""
+        waits, jobs = "", 0
         try:
             if (await self.status()).running:
                 swept = await self.sweep(grace_hours, engine, progress=progress)
@@ -249,11 +279,12 @@ class GarbageCollection:
             dropped = await self.drop()
         try:
             expired = await self.expire()
+            jobs = len(await self.abandon_jobs())
             if not waits:
                 planned = await self.plan(grace_hours, engine, progress=progress)
         except Refused as error:
             waits = str(error)
-        return CollectionRun(swept=swept, dropped=dropped, expired=expired, planned=planned, waits=waits)
+        return CollectionRun(swept=swept, dropped=dropped, expired=expired, planned=planned, waits=waits, jobs=jobs)
 
     def _lake(self, grace_hours: float, confirmed: bool = False) -> tuple[str, StoreLocation, CollectionLimits]:
         from lochan.versioning.collection.plan import CollectionLimits
@@ -266,6 +297,18 @@ class GarbageCollection:
 
         options = CollectJobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
         return CollectionJob(actor=self._session.actor, options=options)
+
+
+def _held_job(job: HeldJob) -> HeldJobInfo:
+    return HeldJobInfo(
+        id=job.id,
+        kind=job.kind,
+        about=job.about,
+        state=job.state,
+        held_hours=round(job.held_s / 3_600, 2),
+        silent_hours=round(job.silent_s / 3_600, 2),
+        dead=job.is_dead,
+    )
 
 
 _ROUNDS = 3

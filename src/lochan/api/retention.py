@@ -350,15 +350,11 @@ async def _older(
 
     from lochan.pools.retention import older_rows
     from lochan.pools.settings import settings_of
-    from lochan.versioning.collection.drops import RuleDrops
 
     found: list[RuleDrop] = []
     rules = [rule for rule in retention.drops if fnmatchcase(branch, rule.pattern)]
     for at, rule in enumerate(rules):
         if not rule.older_days:
-            continue
-        if any(fnmatchcase(branch, pattern) for pattern in retention.holds):
-            found.append(_shown(RuleDrops(branch, rule.name, waits="everything of this branch is held")))
             continue
         where = older_rows(rule, rules[:at], settings_of(repository.repository), request.now)
         delete = _count_rows if dry else _delete_rows

@@ -136,6 +136,32 @@ def abandon_command(repository: str, form: str) -> None:
     show_answer({"plan": number}, form, f"abandoned plan {number}")
 
 
+@group.verb("jobs", "lochan gc jobs demo")
+@repository_argument
+def jobs_command(repository: str, form: str) -> None:
+    """Show the jobs that hold files open.
+
+    Garbage collection spares what they write.
+    """
+    found = work_on(repository_uri(repository), lambda target: target.repository.gc.held_jobs())
+    columns = ("id", "kind", "about", "state", "held_hours", "silent_hours", "dead")
+    show_records([each.as_json() for each in found], form, columns=columns)
+
+
+@group.verb("abandon-jobs", "lochan gc abandon-jobs demo")
+@repository_argument
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+def abandon_jobs_command(repository: str, ids: tuple[str, ...], form: str) -> None:
+    """Give up jobs whose process is gone. With ids: those jobs, whatever they do.
+
+    A later plan lists what they wrote. A job that comes back is refused, and has to be run again. `lochan gc run` does
+    this too.
+    """
+    made = work_on(repository_uri(repository), lambda target: target.repository.gc.abandon_jobs(ids))
+    text = f"abandoned {counted(len(made), 'job')}"
+    show_answer({"abandoned": [each.id for each in made]}, form, text)
+
+
 @group.verb("report", "lochan gc report demo")
 @optional_argument
 @grace_option
@@ -231,6 +257,8 @@ def run_command(
         show_drops(made.dropped, form, "dropped")
     if made.expired is not None:
         show_expired(made.expired, form, "expired")
+    if made.jobs:
+        click.echo(f"abandoned {counted(made.jobs, 'job')}")
     if made.planned is not None:
         _show_plan(made.planned, form)
     if made.waits:

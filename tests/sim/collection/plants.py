@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from lochan.errors import AlreadyExists, Gone, NotFound
-from lochan.formats.collection_events import Expired, PlanBegun
+from lochan.formats.collection_events import Expired, Opened, PlanBegun
 from lochan.formats.entry import Entry
 from lochan.formats.range import RangeRef
 from lochan.formats.record import Actor
@@ -92,6 +92,22 @@ def _first_while_planned(self: Collection, rules: RefsRules, mints: Any) -> None
 def _derived_while_planned(self: Collection, rules: RefsRules, read_at: int, checked: int) -> None:
     if self.running and read_at < self.running:
         raise Stale("garbage was collected meanwhile")
+
+
+def _open_whenever(self: Collection, rules: RefsRules, event: Opened, at: EventPosition) -> str:
+    """Even if the files may be on the list of a plan already."""
+    return _open(self, type("Planted", (RefsRules,), {"first_references_are_young": lambda _: False})(), event, at)
+
+
+_open = Collection.open
+
+
+def _whoever_closes(self: Collection, ids: tuple[str, ...]) -> None:
+    """Jobs that were given up may be closed, and whatever closes a job may name any file."""
+
+
+def _any_data(self: Collection, rules: RefsRules, mints: Any) -> None:
+    return
 
 
 # --- G7 --------------------------------------------------------------------------------------------------------------
@@ -209,6 +225,10 @@ PLANTS: dict[str, Plant] = {
     "G2: what came since the marks is not looked at": _changed((plans._Beginning, "decide", _unseen)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G3: only until the plan is reported": _changed((Collection, "check_first", _first_while_planned)),
+    "G3: a job is opened too late": _changed((Collection, "open", _open_whenever)),
+    "G3: a job that was given up comes back": _changed(
+        (Collection, "check_closes", _whoever_closes), (Collection, "check_data", _any_data)
+    ),
     "G4: what was read before a plan lands after it": _without("derived_events_are_fresh"),
     "G4: only until the plan is reported": _changed((Collection, "check_derived", _derived_while_planned)),
     "G5: a plan is swept at once": _changed((sweep, "_check_age", _at_once)),
@@ -242,6 +262,8 @@ CATCHES: dict[str, str] = {
     "G2: what came since the marks is not looked at": "a copy while another overwrites",
     "G3: a first reference to any file": "put",
     "G3: only until the plan is reported": "put",
+    "G3: a job is opened too late": "pool load",
+    "G3: a job that was given up comes back": "a dead job that comes back",
     "G4: what was read before a plan lands after it": "copy",
     "G4: only until the plan is reported": "copy",
     "G5: a plan is swept at once": "a reader within the grace",

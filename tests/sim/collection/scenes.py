@@ -2,6 +2,7 @@
 
 from tests.sim.collection.client import CollectionClient
 from tests.sim.collection.ghosts import leave_ghosts
+from tests.sim.collection.job_scenes import JOBS
 from tests.sim.collection.play import Act, Scene, collects
 from tests.sim.collection.writers import (
     DRAWN,
@@ -137,7 +138,7 @@ CROWDS: dict[str, Scene] = {
     ),
 }
 
-SCENES: dict[str, Scene] = {**WRITERS, **RULES, **RACES, **CROWDS}
+SCENES: dict[str, Scene] = {**WRITERS, **JOBS, **RULES, **RACES, **CROWDS}
 
 # What is refused at its first look has no moment in which a collector could come between.
 NEVER_MEET = frozenset({"import of the lake's own files"})

@@ -180,6 +180,14 @@ def test_a_dropped_workspace_goes_and_a_committed_one_stays() -> None:
         await workspace_write.drop(repository, dropped, actor=ANN)
         assert await there.rounds() == 1
         assert await there.history.read("main") == f"a=1 w={kept}"
+        lock = repository.folder(kept).lock
+        assert await repository.store.get(lock), "a program that writes to the folder looks for it"
+        head = (await repository.resolve("main")).commit_id
+        await there.history.write("main", "a=2")
+        await repository.submit(ANN, Expired((head,)))
+        assert await there.rounds() > 0
+        with pytest.raises(NotFound):
+            await repository.store.get(lock)
 
     run(play())
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lochan.formats.plan_list import PLAN_SCHEMA
 from lochan.store.protocol import Stat, Store
+from lochan.versioning.workspaces.folder import LOCKS
 
 BATCH = 20_000
 
@@ -23,8 +24,8 @@ class FileKind(NamedTuple):
 
 
 def _first(rest: str) -> str:
-    """`<mint>-<writer>/…`; a workspace's id begins with its mint too."""
-    return rest.partition("/")[0].partition("-")[0]
+    """`<mint>-<writer>/…`; a workspace's id begins with its mint too, and so does the note that it was committed."""
+    return rest.removeprefix(f"{LOCKS}/").partition("/")[0].partition("-")[0]
 
 
 def _second(rest: str) -> str:

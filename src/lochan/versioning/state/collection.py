@@ -34,6 +34,7 @@ _BEGUN, _FENCE = "begun", "fence"
 _DROPPED = "dropped"  # the last event that dropped aliases
 _ENDINGS = ("reported", "abandoned")
 LINK = "link"  # the file that is held open is put by a client itself
+JOB = "job"  # all files with one mint number: `<repository>/data/<mint>-`
 REMOVAL = "removal"  # a deletion of a workspace's files by older versions; nothing makes one any more
 
 
@@ -50,6 +51,7 @@ class HeldFile(msgspec.Struct, frozen=True, array_like=True):
     branch: str
     path: str
     expires: int
+    opened: int = 0  # microseconds since 1970, by the clock of whoever opened it; 0: unknown
 
 
 class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
@@ -164,6 +166,13 @@ class Collection(FoldTables):
         if cut and rules.first_references_are_young() and any(mint < cut for mint in mints):
             raise Gone("these bytes were written before the last garbage collection", hint="write them again")
 
+    def check_data(self, rules: RefsRules, mints: Iterable[int]) -> None:
+        """G3, for files of data: a job may hold those of its mint number open."""
+        old = {mint for mint in mints if mint < self.cut}
+        if old:
+            held = (each for _, each in self._held.items() if each.kind == JOB and each.address.endswith("-"))
+            self.check_first(rules, old.difference(mint_of(each.address) for each in held))
+
     def check_derived(self, rules: RefsRules, read_at: int, checked: int) -> None:
         """G4. What was derived before aliases were dropped may name a span that is found by none any more."""
         if read_at < (self._numbers.get(_DROPPED) or 0) and rules.derived_events_are_fresh():
@@ -178,7 +187,7 @@ class Collection(FoldTables):
         if read_at:
             self.check_derived(rules, read_at, checked)
         elif self.cut and not closes:
-            self.check_first(rules, (mint_of(block.address) for entry in entries for block in entry.blocks))
+            self.check_data(rules, (mint_of(block.address) for entry in entries for block in entry.blocks))
 
     def check_runs(self, rules: RefsRules, runs: Iterable[RunRef]) -> None:
         self.check_first(rules, (run.mint for run in runs))
@@ -196,10 +205,12 @@ class Collection(FoldTables):
         """G3: what was minted before the cut cannot be held open any more, for a plan may list it."""
         if event.id in self._held:
             raise AlreadyExists(f"{event.id} is open already")
+        if event.kind == JOB and event.address:  # its files may be there already, and a plan may have listed them
+            self.check_first(rules, (mint_of(event.address),))
         if self.cut and event.address and _is_older(event.address, self.cut) and rules.first_references_are_young():
             raise Stale("garbage was collected meanwhile", hint="try again")
         self._held.put(
-            event.id, HeldFile(at.number, event.kind, event.address, event.branch, event.path, event.expires)
+            event.id, HeldFile(at.number, event.kind, event.address, event.branch, event.path, event.expires, at.time)
         )
         return event.id
 

@@ -71,7 +71,7 @@ def _runs_staged(refs: RefsState, event: RunsStaged, at: EventPosition) -> int:
     if event.read_at:
         refs.collection.check_derived(refs.rules, event.read_at, event.checked)
     elif not event.closes:
-        refs.collection.check_first(refs.rules, (event.mint,))
+        refs.collection.check_data(refs.rules, (event.mint,))
     refs.guard.check(event.branch, STAGE)
     refs.stage(event.branch, lambda layers: layers.append(*event.runs))
     refs.collection.close(event.closes)
