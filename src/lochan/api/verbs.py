@@ -302,7 +302,7 @@ VERBS = (
     Verb("Ref", "list_pages", _R, "fs ls", "GET objects/pages", _LIST, _VISIBLE),
     Verb("Ref", "list_table", _R, local="*"),
     Verb("Ref", "snapshot", _R, local="*"),
-    Verb("Ref", "open", _R, route="GET objects/body", needs=_READ),
+    Verb("Ref", "open", _R, route="GET objects/open", needs=_READ),
     Verb("Ref", "stat", _R, "fs stat", "GET objects/stat", _READ),
     Verb("Ref", "details", _R, "fs stat", "GET objects/details", _READ),
     Verb("Ref", "stream", _R, "fs cat", "GET objects/stream", _READ),

@@ -20,7 +20,7 @@ from lochan.formats.repository_events import Staged
 from lochan.journal.state import EventPosition, Schema, State, StatePart, check_link
 from lochan.staging.inline import Inline, InlinePiece, Placed, started
 from lochan.staging.layers import Layers
-from lochan.versioning.journal_digest import SegmentDigest, Stretch, changes_of
+from lochan.versioning.journal_digest import RecordStretch, SegmentDigest, changes_of
 from lochan.versioning.repositories import FILES
 from lochan.versioning.state.guard import STAGE
 from lochan.versioning.state.refs import Refs
@@ -141,7 +141,7 @@ class NotPlain(Exception):
     """Some event of a stretch may be invalid: each has to be folded by itself."""
 
 
-def _stage(state: State, stretch: Stretch) -> None:
+def _stage(state: State, stretch: RecordStretch) -> None:
     """All changes of a stretch, still encoded."""
     refs = state.of(Refs)
     try:
@@ -172,7 +172,7 @@ def _stage(state: State, stretch: Stretch) -> None:
 class _LazyPiece:
     """An `InlinePiece` whose changes are decoded when somebody looks at them."""
 
-    def __init__(self, stretch: Stretch, base: int) -> None:
+    def __init__(self, stretch: RecordStretch, base: int) -> None:
         self._stretch = stretch
         self._base = base
         self._piece: InlinePiece | None = None

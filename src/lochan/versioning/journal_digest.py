@@ -23,7 +23,7 @@ from lochan.formats.repository_events import Staged
 from lochan.journal.state import check_link
 
 
-class Stretch(msgspec.Struct, frozen=True, array_like=True):
+class RecordStretch(msgspec.Struct, frozen=True, array_like=True):
     """Plain puts and deletes of consecutive records."""
 
     branch: str
@@ -41,7 +41,7 @@ class SegmentDigest(msgspec.Struct, frozen=True, array_like=True):
     previous: bytes  # the digest that the first record names
     digest: bytes  # of the last record
     events: int
-    items: list[Stretch | bytes]  # a record is its bytes
+    items: list[RecordStretch | bytes]  # a record is its bytes
 
 
 class _RawPuts(msgspec.Struct):
@@ -62,7 +62,7 @@ def digest_segment(data: bytes, journal: str, group: int, stops: Collection[int]
     segment = segments.decode(data, f"segment {group} of {journal}")
     if segment.group != group or not segment.records:
         raise Corrupt(f"segment {group} of {journal} holds group {segment.group}")
-    items: list[Stretch | bytes] = []
+    items: list[RecordStretch | bytes] = []
     open_stretch: _Open | None = None
     number, digest, previous, events = segment.first - 1, None, b"", 0
     for raw in segment.records:
@@ -93,7 +93,7 @@ def decode_digest(data: bytes) -> SegmentDigest:
     return _decoder.decode(data)
 
 
-def changes_of(stretch: Stretch) -> list[Change]:
+def changes_of(stretch: RecordStretch) -> list[Change]:
     """Raises Corrupt."""
     try:
         found = _changes.decode(stretch.changes)
@@ -115,9 +115,9 @@ class _Open:
         self._count += other._count
         return self
 
-    def closed(self) -> Stretch:
+    def closed(self) -> RecordStretch:
         head = b"\xdd" + self._count.to_bytes(4, "big")  # MessagePack's array of so many
-        return Stretch(self.branch, self.number, self.digest, self._count, head + b"".join(self._parts))
+        return RecordStretch(self.branch, self.number, self.digest, self._count, head + b"".join(self._parts))
 
 
 def _plain(record: Record) -> _Open | None:

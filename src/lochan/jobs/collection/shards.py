@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from lochan.versioning.collection.listing import KINDS, PathSpan
+from lochan.versioning.collection.listing import KINDS, ListingSpan
 
 FILES_PER_SHARD = 250_000
 SHARDS_MAX = 2_000
@@ -46,5 +46,5 @@ def shards_of(paths: pa.Array | pa.ChunkedArray, bounds: Sequence[str]) -> pa.Ar
     return pa.array(found.to_numpy().astype(np.int32))
 
 
-def span_of(shard: int, bounds: Sequence[str]) -> PathSpan:
-    return PathSpan(bounds[shard - 1] if shard else "", bounds[shard] if shard < len(bounds) else None)
+def span_of(shard: int, bounds: Sequence[str]) -> ListingSpan:
+    return ListingSpan(bounds[shard - 1] if shard else "", bounds[shard] if shard < len(bounds) else None)

@@ -15,7 +15,7 @@ from lochan.formats.plan_list import PLAN_SCHEMA, ListPart, PlanHead, encode_par
 from lochan.store.bulk_delete import BATCH, delete_all
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
-from lochan.versioning.collection.listing import PathSpan, list_files
+from lochan.versioning.collection.listing import ListingSpan, list_files
 from lochan.versioning.collection.marks import CollectionLook, LiveMarks
 from lochan.versioning.collection.reasons import (
     TOTALS_SCHEMA,
@@ -78,7 +78,7 @@ class CollectionEngine(Protocol):
 
 # --- what both engines do for a span of paths, or a part -------------------------------------------------------------
 async def collect_span(
-    store: Store, look: CollectionLook, marks: LiveMarks, expired: ExpiredNames, span: PathSpan, *, write: bool
+    store: Store, look: CollectionLook, marks: LiveMarks, expired: ExpiredNames, span: ListingSpan, *, write: bool
 ) -> CollectedFiles:
     """Lists the span, and compares it with the marks of its files."""
     files = size = 0
@@ -143,7 +143,7 @@ async def delete_part(store: Store, repository: str, part: ListPart, after: str)
     """`after` is the last path of the part before. What is still there is listed first, so that a sweep that was
     interrupted goes on where it ended, and counts what it deletes itself."""
     listed = (await read_part(store, repository, part))["path"].combine_chunks()
-    there = list_files(store, repository, PathSpan(after, part.last))
+    there = list_files(store, repository, ListingSpan(after, part.last))
     found = [table.filter(pc.is_in(table["path"], value_set=listed)) async for table in there]
     left = pa.concat_tables([PLAN_SCHEMA.empty_table(), *found])
     for start in range(0, len(left), _DELETED_ROWS):

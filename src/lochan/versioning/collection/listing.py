@@ -43,17 +43,17 @@ KINDS = (  # in the order of their folders
 )
 
 
-class PathSpan(NamedTuple):
+class ListingSpan(NamedTuple):
     """Paths below a repository that are greater than `after` and not greater than `upto`."""
 
     after: str = ""
     upto: str | None = None  # None: there is no end
 
 
-EVERYTHING = PathSpan()
+EVERYTHING = ListingSpan()
 
 
-async def list_files(store: Store, repository: str, span: PathSpan = EVERYTHING) -> AsyncIterator[pa.Table]:
+async def list_files(store: Store, repository: str, span: ListingSpan = EVERYTHING) -> AsyncIterator[pa.Table]:
     """PLAN_SCHEMA, in pieces that follow each other in path order; only files that have a mint number."""
     for kind in KINDS:
         stats: list[Stat] = []
@@ -72,7 +72,7 @@ async def list_all(store: Store, repository: str) -> pa.Table:
     return pa.concat_tables([PLAN_SCHEMA.empty_table(), *[table async for table in list_files(store, repository)]])
 
 
-async def _listed(store: Store, repository: str, folder: str, span: PathSpan) -> AsyncGenerator[Stat, None]:
+async def _listed(store: Store, repository: str, folder: str, span: ListingSpan) -> AsyncGenerator[Stat, None]:
     if span.upto is not None and span.upto < folder:
         return
     after = f"{repository}/{span.after}" if span.after > folder else ""
