@@ -8,14 +8,17 @@ from importlib import import_module
 SUBJECTS = (
     "journal_append",
     "journal_fold",
+    "rebuild",
     "ref_lookup",
     "cli_start",
     "engine_choice",
     "tree",
     "staging",
     "versioning",
+    "imports",
     "retention",
     "log",
+    "collection",
     "load_pool",
     "pools",
     "kafka_stream",
@@ -38,7 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SUBJECTS))
     parser.add_argument("--puts", type=int, metavar="N", help="gateway_memory: how many PUTs")
-    parser.add_argument("--entries", metavar="N,…", help="tree, staging, versioning: how many entries")
+    parser.add_argument("--entries", metavar="N,…", help="tree, staging, versioning, collection: how many entries")
     parser.add_argument("--rows", type=int, metavar="N", help="load_pool, pools: how many rows")
     asked = parser.parse_args()
     wanted = [name for name in SUBJECTS if not asked.names or name.startswith(tuple(asked.names))]

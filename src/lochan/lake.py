@@ -162,6 +162,13 @@ class Lake:
 
         return StoreLocation(self.url, self._world.options)
 
+    @property
+    def body_settings(self) -> BodySettings:
+        """How files of bodies are named and tagged from now on."""
+        from lochan.versioning.bodies.address import STANDARD
+
+        return self._world.bodies or STANDARD
+
     def place_of(self, url: str) -> StoreLocation:
         """The same for a store outside the lake: a bucket's URL or `file:///`."""
         return self.place.at(url) if self._world.locate is None else self._world.locate(url)

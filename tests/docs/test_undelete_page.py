@@ -15,4 +15,5 @@ def test_the_commands_work(tmp_path: Path) -> None:
     assert "a.txt" in printed["lochan fs ls demo"]
     assert printed["lochan repo restore demo --as demo-2"] == "restored repository demo-2\n"
     assert printed["lochan query 'from logs'"] == '{"n":1}\n'
+    assert printed["lochan gc abandon-jobs logs"] == "abandoned 0 jobs\n"
     assert printed["lochan gc run --deleted --confirm"] == "nothing is due\n"

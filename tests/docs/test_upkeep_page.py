@@ -14,4 +14,4 @@ def test_the_commands_work(tmp_path: Path) -> None:
         printed[command] = done.stdout
     shown = printed["lochan gc plan demo --dry-run --grace 0"]
     assert shown in PAGE.read_text()
-    assert "plan 4: nothing names 0 of 2 files" in printed["lochan gc run demo"]
+    assert "plan 5: nothing names 0 of 2 files" in printed["lochan gc run demo"]

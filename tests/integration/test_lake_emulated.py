@@ -1,17 +1,20 @@
-"""A lake on Azure and on Google Cloud Storage, by the command line: objects of several blocks, a round of garbage
-collection, and a pool that is loaded and queried."""
+"""A lake on Azure and on Google Cloud Storage, by the command line and by the S3 gateway: objects of several blocks, a
+round of garbage collection, and a pool that is loaded and queried."""
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from lochan.config.settings import variable
 from lochan.store.open import open_store
 from tests.integration.cli import fine, wrong
 from tests.integration.emulators import Emulator
 from tests.run import run
+from tests.servers.lochan import lochan_server
 from tests.store_contract import MIB, stats
 
 _lakes = count()
@@ -76,3 +79,25 @@ def test_a_wrong_endpoint_is_an_error_of_one_line(emulator: Emulator, url: str) 
 
 def _stored(emulator: Emulator, url: str) -> int:
     return sum(each.size for each in run(stats(open_store(url, emulator.options))))
+
+
+def test_the_gateway_serves_it(emulator: Emulator, url: str) -> None:
+    env = {variable(key): value for key, value in emulator.settings.items()}
+    with lochan_server(url, env=env) as server, closing(server.boto3()) as client:
+        client.create_bucket(Bucket="demo")
+        begun = client.create_multipart_upload(Bucket="demo", Key="main/big")["UploadId"]
+        there = {"Bucket": "demo", "Key": "main/big", "UploadId": begun}
+        bodies = [b"a" * (5 * MIB), b"b" * (6 * MIB), b"the end"]
+        etags = [
+            client.upload_part(**there, PartNumber=number, Body=body)["ETag"] for number, body in enumerate(bodies, 1)
+        ]
+        parts = [{"PartNumber": number, "ETag": etag} for number, etag in enumerate(etags, 1)]
+        client.complete_multipart_upload(**there, MultipartUpload={"Parts": parts})
+        span = f"bytes={5 * MIB - 3}-{5 * MIB + 2}"
+        assert client.get_object(Bucket="demo", Key="main/big", Range=span)["Body"].read() == b"aaabbb"
+        assert client.get_object(Bucket="demo", Key="main/big")["Body"].read() == b"".join(bodies)
+        for number in range(30):
+            client.put_object(Bucket="demo", Key=f"main/small/{number:02d}", Body=b"%d" % number)
+        listed = client.list_objects_v2(Bucket="demo", Prefix="main/small/")["Contents"]
+        assert [each["Key"] for each in listed] == [f"main/small/{number:02d}" for number in range(30)]
+        assert server.traceback() == ""

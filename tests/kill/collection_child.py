@@ -11,6 +11,7 @@ from lochan.errors import AlreadyExists, Refused
 from lochan.lake import Lake
 from lochan.store.open import open_store
 from lochan.versioning import objects
+from lochan.versioning.collection.dedupe import dedupe
 from lochan.versioning.collection.plan import CollectionLimits, plan
 from lochan.versioning.collection.sweep import sweep
 from lochan.versioning.heads.commit import CommitRequest, commit
@@ -20,12 +21,13 @@ from tests.kill.import_child import ANN
 from tests.unit.versioning.history import once
 
 AT_ONCE = CollectionLimits(grace_s=-1e9, confirmed=True)
-LIVE = {"a": "2", "b": "1"}
+LIVE = {"a": "2", "b": "1", "c": "2"}
 
 
 async def work(order: Order) -> None:
     lake = await opened(order.folder)
     repository = await lake.open_repository("demo-repo")
+    await dedupe(repository, actor=ANN)
     for _ in range(3):  # the line, the list, and what a life before has left
         await collect(lake, repository)
     await lake.close()
@@ -38,7 +40,7 @@ async def collect(lake: Lake, repository: OpenRepository) -> None:
 
 
 async def opened(folder: str) -> Lake:
-    """With an object that was overwritten before it was committed."""
+    """With an object that was overwritten before it was committed, and two of the same bytes."""
     store = open_store(folder, create=True)
     try:
         lake = await Lake.create(store)
@@ -46,7 +48,7 @@ async def opened(folder: str) -> Lake:
         return await Lake.open(store)
     await lake.create_repository("demo-repo", actor=ANN)
     repository = await lake.open_repository("demo-repo")
-    for path, text in (("a", "1"), ("a", "2"), ("b", "1")):
+    for path, text in (("a", "1"), ("a", "2"), ("b", "1"), ("c", "2")):
         await objects.put(repository, "main", path, once(text.encode()), actor=ANN)
     await commit(repository, "main", CommitRequest("c"), actor=ANN)
     await repository.close()

@@ -102,3 +102,21 @@ def test_a_list_that_lies_is_refused_by_a_task(tmp_path: Path) -> None:
                 found = lochan.ImportSource(f"file://{source}", "in/", f"file://{file}", verify=file == listed)
                 branch.import_files([found], engine=SPARK)
         assert branch.resolve().id == head
+
+
+def test_tasks_export_what_one_process_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "files"
+    write_files(source, 200)
+    with made_lake(tmp_path / "lake") as lake:
+        repository = lake.create_repository("demo")
+        repository.branch("main").import_files([lochan.ImportSource(f"file://{source}", "in/")])
+        for name, engine in (("here", EngineOptions()), ("spark", SPARK)):
+            done = repository.ref("main").export(f"file://{tmp_path}/{name}", prefix="in/", engine=engine)
+            assert (done.files, done.present) == (200, 0)
+            again = repository.ref("main").export(f"file://{tmp_path}/{name}", prefix="in/", engine=engine)
+            assert again.present == 200
+        for file in source.rglob("*.csv"):
+            path = file.relative_to(source)
+            assert (tmp_path / "spark" / path).read_bytes() == file.read_bytes()
+            assert (tmp_path / "here" / path).read_bytes() == file.read_bytes()
+        assert (tmp_path / "spark" / "_SUCCESS").exists()

@@ -158,6 +158,7 @@ class _AnyRef(Blocking[Ref_co]):
     read = _waits(ref.Ref.read)
     download = _waits(ref.Ref.download)
     download_folder = _waits(ref.Ref.download_folder)
+    export = _waits(ref.Ref.export)
     open = _makes(ref.Ref.open, OpenObject)
 
     @_documented_by(ref.Ref.snapshot)
@@ -238,6 +239,7 @@ class Branch(_AnyWritable[branch.Branch]):
     try_import = _waits(branch.Branch.try_import)
     ingest = _waits(branch.Branch.ingest)
     ingest_diff = _iterates(branch.Branch.ingest_diff)
+    ingest_watch = _waits(branch.Branch.ingest_watch)
     stash = _waits(branch.Branch.stash)
     pop_stash = _waits(branch.Branch.pop_stash)
     drop_stash = _waits(branch.Branch.drop_stash)
@@ -281,6 +283,8 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
     plan = _waits(collection.GarbageCollection.plan)
     sweep = _waits(collection.GarbageCollection.sweep)
     abandon = _waits(collection.GarbageCollection.abandon)
+    held_jobs = _waits(collection.GarbageCollection.held_jobs)
+    abandon_jobs = _waits(collection.GarbageCollection.abandon_jobs)
     status = _waits(collection.GarbageCollection.status)
     run = _waits(collection.GarbageCollection.run)
 
@@ -322,6 +326,8 @@ class _AnyRepository(Blocking[Repository_co]):
     merge_base = _waits(repository.Repository.merge_base)
     merge_bases = _waits(repository.Repository.merge_bases)
     bisect = _waits(repository.Repository.bisect)
+    render_lifecycle = _waits(repository.Repository.render_lifecycle)
+    render_policy = _waits(repository.Repository.render_policy)
     protections = _waits(repository.Repository.protections)
     protect = _waits(repository.Repository.protect)
     unprotect = _waits(repository.Repository.unprotect)

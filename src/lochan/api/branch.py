@@ -19,6 +19,10 @@ from lochan.api.writable import WritableRef
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
+    import threading
+
+    from lochan.api.watch import Listener as WatchListener
+    from lochan.api.watch import WatchOptions
     from lochan.versioning.heads.commit import CommitRequest
     from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
@@ -283,6 +287,28 @@ class Branch(WritableRef):
             found = await ImportRequest(self._session, engine, progress).followed(repository, source, keep_removed)
             async for change in imports.changes(repository, at, found):
                 yield change
+
+    async def ingest_watch(
+        self,
+        source: ImportSource,
+        options: WatchOptions | None = None,
+        *,
+        events: str = "",
+        stop: threading.Event | None = None,
+        progress: WatchListener | None = None,
+    ) -> None:
+        """Follows a source until `stop` is set: the whole of it is compared now and then, and with `events` (a file of
+        a bucket's events, `-`, or `listen`) the files that these name in between. Each batch is one commit, and lands
+        once, also after it was killed and started again. Raises what keeps it from going on; what landed stays."""
+        import threading
+
+        from lochan.api.watch import WatchOptions, events_of, watch
+
+        chosen, ending = options or WatchOptions(), stop or threading.Event()
+        async with self._staging() as (repository, at):
+            lines = events_of(self._session, source, events, once=chosen.once, stop=ending) if events else None
+            heard = progress or (lambda _: None)
+            await watch(self._session, repository, at, source, chosen, events=lines, stop=ending, progress=heard)
 
     async def stash(self, message: str = "", *, key: str = "") -> str:
         """Puts aside all that is staged, and gives the stash's id. Raises NothingToDo."""

@@ -7,9 +7,10 @@ is enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
+from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.results import Result
 from lochan.api.retention import ExpireResult as ExpireResult
 from lochan.api.retention import KeepRule as KeepRule
@@ -29,7 +30,12 @@ from lochan.errors import Refused
 
 if TYPE_CHECKING:
     from lochan.api.session import Session
-    from lochan.versioning.collection.plan import CollectionLimits, DeadFiles
+    from lochan.engines.spark.progress import Listener
+    from lochan.formats.record import Actor
+    from lochan.jobs.collection.run import CollectJobOptions
+    from lochan.store.open import StoreLocation
+    from lochan.versioning.collection.dead_jobs import HeldJob
+    from lochan.versioning.collection.plan import CollectionLimits, CollectionPlan
     from lochan.versioning.open_repository import OpenRepository
 
 GRACE_HOURS = 24.0
@@ -41,6 +47,19 @@ class KindOfFiles(Result, frozen=True, kw_only=True):
     bytes: int
 
 
+class DeadReason(Result, frozen=True, kw_only=True):
+    why: str  # expired, uncommitted, workspace, metadata
+    means: str  # in words
+    files: int
+    bytes: int
+
+
+class DeadPrefix(Result, frozen=True, kw_only=True):
+    prefix: str | None  # the first folders of logical paths; None: the paths are not known
+    files: int
+    bytes: int
+
+
 class PlanResult(Result, frozen=True, kw_only=True):
     plan: int  # its number in the journal; 0: it was only tried
     files: int  # that nothing names
@@ -48,6 +67,8 @@ class PlanResult(Result, frozen=True, kw_only=True):
     all_files: int  # that the repository has
     all_bytes: int
     kinds: tuple[KindOfFiles, ...]
+    reasons: tuple[DeadReason, ...] = ()  # the largest first
+    prefixes: tuple[DeadPrefix, ...] = ()  # the largest first
 
 
 class SweepResult(Result, frozen=True, kw_only=True):
@@ -60,7 +81,20 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     plan: int  # the newest one; 0: there was none
     running: int  # the one that is neither swept nor abandoned; 0: there is none
     swept: SweepResult | None  # what the newest plan's sweep deleted
-    longest_days: float  # from a deletion to the bytes being gone, if `run` is called once a day
+    longest_days: float  # from a deletion to the bytes being gone, if `run` is called regularly
+    plan_appends: int = 2  # records by which a plan lands, however many others write: it never tries again
+
+
+class HeldJobInfo(Result, frozen=True, kw_only=True):
+    """A job that holds the files that it writes open."""
+
+    id: str
+    kind: str  # load, compact, write …; empty: the lake's list of jobs does not know it
+    about: str
+    state: str  # running, done, failed, cancelled; empty: as above
+    held_hours: float
+    silent_hours: float  # since its last sign of life
+    dead: bool  # upkeep abandons it
 
 
 class CollectionRun(Result, frozen=True, kw_only=True):
@@ -71,6 +105,12 @@ class CollectionRun(Result, frozen=True, kw_only=True):
     expired: ExpireResult | None
     planned: PlanResult | None
     waits: str  # why something was not done; empty: there is no reason
+    jobs: int = 0  # dead ones that were abandoned
+
+
+class CollectionJob(TypedDict):
+    actor: Actor
+    options: CollectJobOptions
 
 
 class GarbageCollection:
@@ -132,35 +172,53 @@ class GarbageCollection:
         async with self._session.opened(self.name) as repository:
             return await drop(self._session, repository)
 
-    async def preview(self, grace_hours: float = GRACE_HOURS) -> PlanResult:
+    async def preview(
+        self,
+        grace_hours: float = GRACE_HOURS,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        progress: Listener | None = None,
+    ) -> PlanResult:
         """What nothing names and was written longer ago than the grace. Needs no plan before it, and changes
-        nothing."""
-        from lochan.versioning.collection.plan import preview
+        nothing. `progress` gets how far Spark is."""
+        from lochan.jobs.collection.run import preview
 
         async with self._session.opened(self.name) as repository:
-            return _planned(0, await preview(repository, self._session.lake.id, _limits(grace_hours)))
+            return _planned(await preview(repository, *self._lake(grace_hours), **self._job(engine, progress)))
 
-    async def plan(self, grace_hours: float = GRACE_HOURS) -> PlanResult:
+    async def plan(
+        self,
+        grace_hours: float = GRACE_HOURS,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        progress: Listener | None = None,
+    ) -> PlanResult:
         """Lists what nothing names and was written before the last plan. From now on nothing can name it again, for
         ever. Raises Refused if the last plan is younger than the grace, or is neither swept nor abandoned; Corrupt if
         something that is alive cannot be read: then nothing is listed."""
+        from lochan.jobs.collection.run import plan
         from lochan.versioning.collection.alias_maker import drop_aliases
-        from lochan.versioning.collection.plan import plan
 
         async with self._session.opened(self.name) as repository:
-            made = await plan(repository, self._session.lake.id, _limits(grace_hours), actor=self._session.actor)
+            made = await plan(repository, *self._lake(grace_hours), **self._job(engine, progress))
             await drop_aliases(repository, self._session.lake.id, actor=self._session.actor)
-            return _planned(made.number, made.dead)
+            return _planned(made)
 
-    async def sweep(self, grace_hours: float = GRACE_HOURS, *, confirmed: bool = False) -> SweepResult:
+    async def sweep(
+        self,
+        grace_hours: float = GRACE_HOURS,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        confirmed: bool = False,
+        progress: Listener | None = None,
+    ) -> SweepResult:
         """Deletes what the plan lists. A sweep that was interrupted can be done again. Raises Refused if there is no
         plan, it is younger than the grace, or more than half of the bytes would go and that is not `confirmed`; Corrupt
         if the list is damaged, or names something that is alive: then nothing is deleted."""
-        from lochan.versioning.collection.sweep import sweep
+        from lochan.jobs.collection.run import sweep
 
-        limits = _limits(grace_hours)._replace(confirmed=confirmed)
         async with self._session.opened(self.name) as repository:
-            made = await sweep(repository, self._session.lake.id, limits, actor=self._session.actor)
+            made = await sweep(repository, *self._lake(grace_hours, confirmed), **self._job(engine, progress))
         return SweepResult(plan=made.plan, files=made.files, bytes=made.bytes)
 
     async def abandon(self) -> int:
@@ -171,8 +229,24 @@ class GarbageCollection:
         async with self._session.opened(self.name) as repository:
             return await abandon(repository, actor=self._session.actor)
 
-    async def status(self, grace_hours: float = GRACE_HOURS) -> CollectionStatus:
-        """Where the collection stands."""
+    async def held_jobs(self) -> list[HeldJobInfo]:
+        """Jobs that hold the files that they write open: loads, writes and compactions that run on Spark, or that have
+        seen a plan come."""
+        from lochan.versioning.collection.dead_jobs import held_jobs
+
+        async with self._session.opened(self.name) as repository:
+            return [_held_job(each) for each in await held_jobs(repository)]
+
+    async def abandon_jobs(self, jobs: Sequence[str] = ()) -> list[HeldJobInfo]:
+        """Gives up jobs whose process is gone, or these, whatever they do: a later plan lists their files. One that
+        comes back is refused. Raises NotFound."""
+        from lochan.versioning.collection.dead_jobs import abandon_jobs
+
+        async with self._session.opened(self.name) as repository:
+            return [_held_job(each) for each in await abandon_jobs(repository, jobs, actor=self._session.actor)]
+
+    async def status(self, grace_hours: float = GRACE_HOURS, every_hours: float = 24.0) -> CollectionStatus:
+        """Where the collection stands. `every_hours` says how often `run` is called."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             found = refs.collection
@@ -180,53 +254,114 @@ class GarbageCollection:
                 plan=found.plan,
                 running=found.running,
                 swept=await _report(repository, found.plan),
-                longest_days=found.retention.undo_days + _LONGEST_ROUNDS * max(grace_hours / 24, 1),
+                longest_days=longest_days(found.retention.undo_days, grace_hours, every_hours),
             )
 
-    async def run(self, grace_hours: float = GRACE_HOURS, *, drops: bool | None = True) -> CollectionRun:
+    async def run(
+        self,
+        grace_hours: float = GRACE_HOURS,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        drops: bool | None = True,
+        progress: Listener | None = None,
+    ) -> CollectionRun:
         """Does what is due: sweeps the plan that is old enough, drops what the rules drop of what is live, lets expire
-        what they no longer keep, and plans again. `drops` None: nothing that is live goes, and no right to delete
-        objects is needed. Raises Corrupt as `plan` and `sweep` do."""
+        what they no longer keep, abandons dead jobs, and plans again. `drops` None: nothing that is live goes, and no
+        right to delete objects is needed. Raises Corrupt as `plan` and `sweep` do."""
         swept = dropped = expired = planned = None
-        waits = ""
+        waits, jobs = "", 0
         try:
             if (await self.status()).running:
-                swept = await self.sweep(grace_hours)
+                swept = await self.sweep(grace_hours, engine, progress=progress)
         except Refused as error:  # too early, or too much
             waits = str(error)
         if drops:
             dropped = await self.drop()
         try:
             expired = await self.expire()
+            jobs = len(await self.abandon_jobs())
             if not waits:
-                planned = await self.plan(grace_hours)
+                planned = await self.plan(grace_hours, engine, progress=progress)
         except Refused as error:
             waits = str(error)
-        return CollectionRun(swept=swept, dropped=dropped, expired=expired, planned=planned, waits=waits)
+        return CollectionRun(swept=swept, dropped=dropped, expired=expired, planned=planned, waits=waits, jobs=jobs)
+
+    def _lake(self, grace_hours: float, confirmed: bool = False) -> tuple[str, StoreLocation, CollectionLimits]:
+        from lochan.versioning.collection.plan import CollectionLimits
+
+        limits = CollectionLimits(grace_s=grace_hours * 3_600, confirmed=confirmed)
+        return self._session.lake.id, self._session.lake.place, limits
+
+    def _job(self, engine: EngineOptions, progress: Listener | None) -> CollectionJob:
+        from lochan.jobs.collection.run import CollectJobOptions
+
+        options = CollectJobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
+        return CollectionJob(actor=self._session.actor, options=options)
 
 
-# What is written and deleted between two plans is listed by the next but one, and swept a round later.
-_LONGEST_ROUNDS = 3
+def _held_job(job: HeldJob) -> HeldJobInfo:
+    return HeldJobInfo(
+        id=job.id,
+        kind=job.kind,
+        about=job.about,
+        state=job.state,
+        held_hours=round(job.held_s / 3_600, 2),
+        silent_hours=round(job.silent_s / 3_600, 2),
+        dead=job.is_dead,
+    )
 
 
-def _limits(grace_hours: float) -> CollectionLimits:
-    from lochan.versioning.collection.plan import CollectionLimits
-
-    return CollectionLimits(grace_s=grace_hours * 3_600)
+_ROUNDS = 3
 
 
-def _planned(number: int, dead: DeadFiles) -> PlanResult:
-    totals = dead.files.group_by("kind").aggregate([("size", "sum"), ("size", "count")]).sort_by("kind").to_pylist()
+def longest_days(window_days: float, grace_hours: float, every_hours: float) -> float:
+    """From a deletion to its bytes being gone. What is written and deleted between two plans is listed by the next but
+    one, and swept a round later. A round is the first call of `run` after the grace: a call that comes a moment before
+    its end does nothing."""
+    round_hours = every_hours * (grace_hours // every_hours + 1)
+    return window_days + _ROUNDS * round_hours / 24
+
+
+def _planned(made: CollectionPlan) -> PlanResult:
+    from lochan.versioning.collection.reasons import MEANINGS, UNKNOWN
+
+    head = made.head
+    reasons = _summed((each.why, each.files, each.bytes) for each in head.totals)
     return PlanResult(
-        plan=number,
-        files=len(dead.files),
-        bytes=dead.bytes,
-        all_files=dead.head.files,
-        all_bytes=dead.head.bytes,
+        plan=made.number,
+        files=head.dead_files,
+        bytes=head.dead_bytes,
+        all_files=head.files,
+        all_bytes=head.bytes,
         kinds=tuple(
-            KindOfFiles(kind=each["kind"], files=each["size_count"], bytes=each["size_sum"]) for each in totals
+            KindOfFiles(kind=kind, files=files, bytes=size)
+            for kind, files, size in sorted(_summed((each.kind, each.files, each.bytes) for each in head.totals))
+        ),
+        reasons=tuple(
+            DeadReason(why=why or "unknown", means=MEANINGS.get(why, MEANINGS[UNKNOWN]), files=files, bytes=size)
+            for why, files, size in reasons
+        ),
+        prefixes=tuple(
+            DeadPrefix(prefix=prefix, files=files, bytes=size)
+            for prefix, files, size in _summed(
+                (each.prefix, each.files, each.bytes) for each in head.totals if each.kind in _WITH_PATHS
+            )
         ),
     )
+
+
+_WITH_PATHS = ("data", "workspace")  # metadata have no logical path
+Name = TypeVar("Name", str, str | None)
+
+
+def _summed(totals: Iterable[tuple[Name, int, int]]) -> list[tuple[Name, int, int]]:
+    """Files and bytes by name, the largest first."""
+    found: dict[Name, tuple[int, int]] = {}
+    for name, files, size in totals:
+        before = found.get(name, (0, 0))
+        found[name] = before[0] + files, before[1] + size
+    rows = [(name, files, size) for name, (files, size) in found.items()]
+    return sorted(rows, key=lambda row: (-row[2], -row[1], row[0] or ""))
 
 
 async def _report(repository: OpenRepository, plan: int) -> SweepResult | None:

@@ -17,8 +17,7 @@ from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from lochan.api.session import Session
-    from lochan.versioning.collection.deleted import DeletedAge
-    from lochan.versioning.collection.plan import DeadFiles
+    from lochan.versioning.collection.deleted import DeadFiles, DeletedAge
 
 
 class DeletedInfo(Result, frozen=True, kw_only=True):

@@ -341,13 +341,14 @@ class Frames:
         expect: str = "",
         rows: RowOptions = ALL_ROWS,
         silent: bool = False,
+        trial: bool = False,
     ) -> FrameWrite:
         """Begins a write into a pool, or of Parquet files of a repository; no task may write before. `overwrite` puts
         the rows in place of all that is there, or of what `rows` says; it is refused if something came there since the
         `origins` that the rows were read at, unless `expect` names the head that may be replaced. `errorifexists` and
         `ignore` write only where nothing is. `silent`: no process stays with the job, and its record is written when it
-        begins and when it ends. Raises NotFound, Refused, Invalid for a place that cannot be written to, QueryError,
-        PreconditionFailed, AlreadyExists."""
+        begins and when it ends. `trial`: it is only tried whether this could be done. Raises NotFound, Refused,
+        Invalid for a place that cannot be written to, QueryError, PreconditionFailed, AlreadyExists."""
         from lochan.jobs.job_commit import LandResult
         from lochan.jobs.table_layout import TableLayout
         from lochan.jobs.write import Replace, WriteRequest, begin, landed_by_key
@@ -360,7 +361,7 @@ class Frames:
             replaced = Replace(origins, expect, rows.replace_where, rows.dynamic, empty=mode != OVERWRITE)
         table = TableLayout(tuple(rows.partition_by), rows.merge_schema, rows.schema)
         request = WriteRequest(
-            prefix_uri(uri), actor, message, replaced, silent=silent, skips=mode == IGNORE, table=table
+            prefix_uri(uri), actor, message, replaced, silent=silent, skips=mode == IGNORE, table=table, trial=trial
         )
         before = await landed_by_key(lake, request) if options.key and not silent else None
         if before is not None:
@@ -459,7 +460,7 @@ class FrameWrite:
 
         where, job = master_of(spark), self.job
         with (
-            recorded(self._session.lake, "write", job.about, actor=job.actor, where=where) as report,
+            recorded(self._session.lake, "write", job.about, actor=job.actor, where=where, id=job.hold) as report,
             watched(spark, report.stages),
         ):
             yield report
@@ -490,6 +491,8 @@ class FrameWrite:
         """Tells the record of the job that a task has failed. What tasks wrote is left to garbage collection."""
         from lochan.jobs.messages import TaskFailed
         from lochan.jobs.record import end_silent
+        from lochan.jobs.write import release
 
+        await release(self._session.lake, self.job)
         if self.job.record is not None:
             await end_silent(self._session.lake, self.job.record, TaskFailed())

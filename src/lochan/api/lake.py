@@ -306,13 +306,17 @@ class Lake:
         missing: bool = False,
         to: str = "",
         engine: str = "",
+        master: str = "",
     ) -> RebuildResult:
         """Makes the derived files of these repositories, or of the whole lake, again from the primary ones, and writes
         those that are missing or damaged. `check`: writes nothing. `missing`: does not compare the rest. `to`: writes
-        all of them there instead. Raises Corrupt where a journal breaks off."""
+        all of them there instead. `engine`: `spark` checks journals on Spark, at that master or where it is configured.
+        Raises Corrupt where a journal breaks off."""
         from lochan.api.recovery import rebuild
 
-        return await rebuild(self._session, repositories, check=check, missing=missing, to=to, engine=engine)
+        return await rebuild(
+            self._session, repositories, check=check, missing=missing, to=to, engine=engine, master=master
+        )
 
     async def scrub(
         self, repositories: Sequence[str] = (), *, rate: int = 50_000_000, seconds: float = 0

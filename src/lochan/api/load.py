@@ -194,7 +194,7 @@ async def _run_on_spark(
 
     about = f"load of {repository.repository.name}"
     listener = listener_of(report, request.stages)
-    where = LoadContext(spark, listener, f"lochan-{report.id}", about, report.wrote)
+    where = LoadContext(spark, listener, f"lochan-{report.id}", about, report.wrote, job=report.id)
     report.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
     at = repository, session.lake.place, branch, files, request.message
     loaded = await load_files(*at, actor=request.actor, where=where, options=request.reading)

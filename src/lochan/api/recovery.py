@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lochan.formats.record import Actor
     from lochan.recovery.backup import BackupManifest
     from lochan.recovery.copy_lake import LakeCopy
+    from lochan.recovery.digests import DigestSource
     from lochan.recovery.rebuild_lake import JournalRebuild
     from lochan.store.protocol import Store
 
@@ -141,16 +142,42 @@ async def rebuild(
     missing: bool = False,
     to: str = "",
     engine: str = "",
+    master: str = "",
 ) -> RebuildResult:
     from lochan.recovery.rebuild_lake import LakeRebuild, RebuildRequest
 
+    if engine not in ("", "auto", "embedded", "spark"):
+        raise Invalid(f"there is no engine {engine!r}", hint="there are auto, embedded and spark")
     if check and (missing or to):
         raise Invalid("a check writes nothing", hint="leave out either it or what says where and what to write")
     lake = session.lake
     elsewhere = open_destination(lake.other_store, to) if to else None
     request = RebuildRequest(tuple(repositories), check, missing, elsewhere)
-    parts = [_rebuilt(each) async for each in LakeRebuild(lake.store, request, scratch_store, lake.clock).run()]
-    return RebuildResult(parts=tuple(parts))
+    digest = await _on_spark(session, master) if engine == "spark" else None
+    work = LakeRebuild(lake.store, request, scratch_store, lake.clock, digest)
+    return RebuildResult(parts=tuple([_rebuilt(each) async for each in work.run()]))
+
+
+async def _on_spark(session: Session, master: str) -> DigestSource:
+    import asyncio
+
+    from lochan.api.options import DEFAULT_ENGINE
+    from lochan.engines.spark.session import session_at
+    from lochan.jobs.journal_digests import digest_wave
+    from lochan.jobs.tasks import on_spark
+    from lochan.recovery.digests import in_waves
+
+    lake = session.lake
+    spark = await asyncio.to_thread(session_at, session.spark(master or None), DEFAULT_ENGINE.limits)
+    tag = f"lochan-{lake.ids.ksuid(lake.clock.wall())}"
+
+    async def wave(journal: str, segments: Sequence[tuple[int, str]], stops: Sequence[int]) -> list[bytes]:
+        def work() -> list[bytes]:
+            return digest_wave(spark, lake.place.for_others(), journal, segments, stops)
+
+        return await on_spark(spark, work, tag=tag, about=f"check the journal {journal}")
+
+    return in_waves(wave)
 
 
 def _rebuilt(part: JournalRebuild) -> RebuildPart:

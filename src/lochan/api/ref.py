@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.api.download import Download
 from lochan.api.download import Progress as DownloadProgress
+from lochan.api.export import ExportResult
+from lochan.api.export import Progress as ExportProgress
 from lochan.api.local_files import Report, ignored
 from lochan.api.object_results import (
     Change,
@@ -23,6 +25,7 @@ from lochan.api.object_results import (
     ObjectTable,
 )
 from lochan.api.open_object import OpenObject
+from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.results import BlameResult, Commit, LogEntry, microseconds
 from lochan.api.session import OpenedRepository, Session
 from lochan.errors import NotFound, Refused
@@ -369,9 +372,35 @@ class Ref:
             objects, size = await work.folder(prefix)
         return DownloadResult(objects=objects, bytes=size, skipped=work.skipped)
 
+    async def export(
+        self,
+        url: str,
+        *,
+        prefix: str = "",
+        since: NamedRef | str | None = None,
+        delete: bool = False,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        progress: ExportProgress | None = None,
+    ) -> ExportResult:
+        """The committed objects under a prefix, as plain files below a folder or a bucket's prefix; with `since`, only
+        those that were added or changed since that ref. `delete` removes files that were removed since. Done again, it
+        goes on where it was. Raises Refused for a place in a lake, and for paths that cannot be files there."""
+        from lochan.api.export import ExportRequest, export
+
+        async with self._opened() as (repository, name):
+            await self._session.note_read(READ_FOLDER, self.repository_name, name, prefix)
+            commit = (await repository.resolve(name, workspaces=True)).commit_id
+            earlier = "" if since is None else (await repository.resolve(full_name(since, repository))).commit_id
+            request = ExportRequest(self.repository_name, commit, earlier, prefix, url, delete)
+            return await export(self._session, repository, request, engine, progress or _silent)
+
     async def read(self, path: str, start: int = 0, stop: int | None = None) -> bytes:
         """All of them at once. Raises as `stream` does."""
         return b"".join([piece async for piece in self.stream(path, start, stop)])
+
+
+def _silent(_: int) -> None:
+    pass
 
 
 def _object_page(page: ViewPage) -> ObjectPage:

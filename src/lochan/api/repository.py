@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from lochan.api.branch import Branch
+from lochan.api.bucket_rules import BucketRules
 from lochan.api.collection import GarbageCollection
 from lochan.api.object_results import UploadInfo
 from lochan.api.ref import NamedRef, Ref, full_name
@@ -56,6 +57,32 @@ class Repository:
     def gc(self) -> GarbageCollection:
         """Its retention rules, and the collection of its garbage."""
         return GarbageCollection(self._session, self.name)
+
+    async def render_lifecycle(
+        self,
+        prefix: str,
+        *,
+        expire_days: int | None = None,
+        transition_days: int | None = None,
+        storage_class: str = "",
+    ) -> BucketRules:
+        """Rules of the lake's bucket for the bytes of objects under a folder, and what they would break. Sets nothing.
+        Raises Refused for a lake whose files are not tagged with their paths, or that is in no bucket; Invalid."""
+        from lochan.api.bucket_rules import lifecycle
+        from lochan.versioning.bucket_rules import LifecycleAction
+
+        action, lake = LifecycleAction(expire_days, transition_days, storage_class), self._session.lake
+        async with self._session.opened(self.name) as repository:
+            return await lifecycle(repository, lake.url, lake.body_settings, prefix, action)
+
+    async def render_policy(self, prefixes: Sequence[str], *, allow: str = "read", principal: str = "") -> BucketRules:
+        """A policy of the store for the bytes of objects under some folders, and what it leaves open. Sets nothing.
+        Raises Refused for a lake whose addresses do not hold the paths, or that is in no bucket; Invalid."""
+        from lochan.api.bucket_rules import policy
+
+        lake = self._session.lake
+        async with self._session.opened(self.name) as repository:
+            return await policy(repository, lake.url, lake.body_settings, tuple(prefixes), allow, principal)
 
     @property
     def storage(self) -> Storage:

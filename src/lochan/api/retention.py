@@ -25,7 +25,6 @@ _DAY_US = 86_400_000_000
 _UNITS = {"d": 1.0, "h": 1 / 24, "m": 1 / 1_440, "s": 1 / 86_400}
 _AGE = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
 _COMMITS = re.compile(r"\d+")
-_TARGET = re.compile(r"(?P<branch>[^:\[]+)(?::(?P<prefix>.*)|\[(?P<low>[^\]]*?)\.\.(?P<high>[^\]]*)\])?")
 _DROP = "such as 'main:tmp/=unwritten 30d', 'main:raw/=unread 90d', 'main[..2020-12-31]=older 30d', 'main:keep/=never'"
 
 
@@ -120,16 +119,28 @@ def parse_keep(text: str) -> KeepRule:
 def parse_drop(text: str) -> LiveRule:
     """Such as `main:tmp/=unwritten 30d`. Raises Invalid."""
     where, _, said = text.rpartition("=")
-    found, words = _TARGET.fullmatch(where), said.split()
-    if found is None or not words:
+    rule, words = _drop_target(where), said.split()
+    if rule is None or not words:
         raise Invalid(f"{text!r} is no drop rule", hint=_DROP)
-    target = found.groupdict(default="")
-    rule = LiveRule(pattern=target["branch"], prefix=target["prefix"], low=target["low"], high=target["high"])
     if words == ["never"]:
         return msgspec.structs.replace(rule, never=True)
     if len(words) != 2 or words[0] not in ("unwritten", "unread", "older"):
         raise Invalid(f"{text!r} is no drop rule: {said!r} is no condition", hint=_DROP)
     return msgspec.structs.replace(rule, **{f"{words[0]}_days": parse_days(words[1])})
+
+
+def _drop_target(where: str) -> LiveRule | None:
+    """`BRANCH`, `BRANCH:PREFIX` or `BRANCH[LOW..HIGH]`; None: it is none of them."""
+    at = min((where.index(mark) for mark in ":[" if mark in where), default=len(where))
+    branch, mark, rest = where[:at], where[at : at + 1], where[at + 1 :]
+    if not branch:
+        return None
+    if mark != "[":
+        return LiveRule(pattern=branch, prefix=rest)
+    low, dots, high = rest.removesuffix("]").partition("..")
+    if not rest.endswith("]") or not dots or "]" in low + high:
+        return None
+    return LiveRule(pattern=branch, low=low, high=high)
 
 
 def parse_days(text: str) -> float:
@@ -350,15 +361,11 @@ async def _older(
 
     from lochan.pools.retention import older_rows
     from lochan.pools.settings import settings_of
-    from lochan.versioning.collection.drops import RuleDrops
 
     found: list[RuleDrop] = []
     rules = [rule for rule in retention.drops if fnmatchcase(branch, rule.pattern)]
     for at, rule in enumerate(rules):
         if not rule.older_days:
-            continue
-        if any(fnmatchcase(branch, pattern) for pattern in retention.holds):
-            found.append(_shown(RuleDrops(branch, rule.name, waits="everything of this branch is held")))
             continue
         where = older_rows(rule, rules[:at], settings_of(repository.repository), request.now)
         delete = _count_rows if dry else _delete_rows

@@ -41,6 +41,17 @@ async def abort_uploads(session: Session, options: UpkeepOptions) -> AsyncIterat
         yield did
 
 
+async def abandon_jobs(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
+    from lochan.api.collection import GarbageCollection
+
+    async def abandon(name: str) -> str:
+        jobs = await GarbageCollection(session, name).abandon_jobs()
+        return f"gave up {len(jobs)} jobs whose process is gone" if jobs else ""
+
+    async for did in _each(session, abandon):
+        yield did
+
+
 async def merge_staged(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
     """Writers merge what they stage. What a writer that is gone has left is merged here."""
     from lochan.versioning.upkeep import compact, cover

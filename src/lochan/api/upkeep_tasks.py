@@ -16,6 +16,7 @@ TASKS: Mapping[str, UpkeepTask] = {
     for each in (
         UpkeepTask("trim", "pack old journal records into segments, delete old checkpoints", "1h", acts.trim),
         UpkeepTask("uploads", "abort old multipart uploads, give up expired address tokens", "1h", acts.abort_uploads),
+        UpkeepTask("jobs", "give up jobs whose process is gone", "1h", acts.abandon_jobs),
         UpkeepTask("staging", "merge staged changes on branches that nobody writes to", "6h", acts.merge_staged),
         UpkeepTask("usage", "merge and age the usage log", "24h", acts.merge_usage),
         UpkeepTask("compact", "merge data objects of pools that overlap or are small", "off", acts.compact_pools),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.argument("destination", metavar="PATH-OR-URL")
 @click.option("--verify", is_flag=True, help="Read the whole backup again, and compare it with its hashes.")
 def backup_command(destination: str, verify: bool, form: str) -> None:
-    """Copy the lake to another folder or store, while others go on writing.
+    """Copy the lake to another folder or store, beside its writers.
 
     The backup is the lake as its journals were at one number each. A second backup to the same place copies what is
     new. If it is interrupted, the last complete backup stays usable. Files outside the lake, which were imported or

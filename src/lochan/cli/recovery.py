@@ -76,9 +76,12 @@ def _finding(each: "FindingInfo") -> str:
     type=click.Choice(["auto", "embedded", "spark"]),
     default="auto",
     show_default=True,
-    help="Where records are checked: in this process, or on Spark for long journals.",
+    help="Where the records of journals are checked: here, by several processes for a long one, or on Spark.",
 )
-def rebuild_command(repositories: tuple[str, ...], check: bool, missing: bool, to: str, engine: str, form: str) -> None:
+@click.option("--master", metavar="URL", default="", help="Spark's master. Default: as configured.")
+def rebuild_command(
+    repositories: tuple[str, ...], check: bool, missing: bool, to: str, engine: str, master: str, form: str
+) -> None:
     """Make the derived files of the lake again from the primary ones.
 
     REPO limits it to some repositories. Derived are checkpoints, compacted runs, and the trees of commits, merges,
@@ -92,7 +95,7 @@ def rebuild_command(repositories: tuple[str, ...], check: bool, missing: bool, t
     names = _names(repositories)
 
     async def work(lake: "Lake") -> "RebuildResult":
-        return await lake.rebuild(names, check=check, missing=missing, to=to, engine=engine)
+        return await lake.rebuild(names, check=check, missing=missing, to=to, engine=engine, master=master)
 
     made = on_lake(work)
     if form == "json":

@@ -33,6 +33,8 @@ VERBS = {
         "backup": "lochan.cli.backup:backup_command",
         "restore": "lochan.cli.backup:restore_command",
         "usage": "lochan.cli.usage:group",
+        "lifecycle": "lochan.cli.bucket_rules:lifecycle_group",
+        "policy": "lochan.cli.bucket_rules:policy_group",
     },
     "Repositories and branches": {
         "repo": "lochan.cli.repo:group",
@@ -44,6 +46,7 @@ VERBS = {
     "Files": {
         "fs": "lochan.cli.fs:group",
         "import": "lochan.cli.ingest.files:import_command",
+        "export": "lochan.cli.export:export_command",
     },
     "Changes": {
         "status": "lochan.cli.changes:status_command",
@@ -90,7 +93,22 @@ VERBS = {
 
 # These say themselves whether a run needs pandas, which Spark takes in.
 MAY_RUN_SPARK = frozenset(
-    ("compact", "diff", "doctor", "explain", "ingest", "load", "manage", "query", "serve", "shell", "sql")
+    (
+        "compact",
+        "diff",
+        "doctor",
+        "explain",
+        "export",
+        "import",
+        "ingest",
+        "load",
+        "manage",
+        "query",
+        "rebuild",
+        "serve",
+        "shell",
+        "sql",
+    )
 )
 
 

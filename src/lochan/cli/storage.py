@@ -76,7 +76,7 @@ def repack_command(repository: str, below: float, dry_run: bool, form: str) -> N
 @verb("dangling", "lochan gc dangling demo")
 @repository_argument
 def dangling_command(repository: str, form: str) -> None:
-    """Find blocks that something names and that the store does not have.
+    """Find blocks that are named and that the store does not have.
 
     Garbage collection never makes one. Somebody has deleted the file, or a lifecycle rule of the bucket has.
     """

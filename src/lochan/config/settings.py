@@ -208,6 +208,9 @@ class UpkeepSettings(Section, frozen=True):
     )
     trim: Annotated[kinds.When, "when journals are trimmed"] = "1h"
     uploads: Annotated[kinds.When, "when uploads older than `gateways.s3.upload_days` are aborted"] = "1h"
+    jobs: Annotated[
+        kinds.When, "when jobs whose process is gone are given up, so that their files can be collected"
+    ] = "1h"
     staging: Annotated[kinds.When, "when staged changes are merged on branches that nobody writes to"] = "6h"
     usage: Annotated[kinds.When, "when the usage log is merged, and what is older than `usage.keep_days` deleted"] = (
         "24h"

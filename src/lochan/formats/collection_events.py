@@ -31,15 +31,27 @@ class Abandoned(Preparing, frozen=True):
     ids: tuple[str, ...]
 
 
+class PlanBegun(Preparing, frozen=True):
+    """A garbage collection is about to mark what is alive. From this number on, a first reference to a file minted
+    before `cut` is refused, and so is whatever was derived from a state before it: what the state at this number does
+    not name, no later state can name."""
+
+    type: ClassVar[str] = "plan-begun"
+
+    cut: int  # the number of the plan before it
+
+
 class Planned(Event, frozen=True):
     """A garbage collection's plan: the files on its list are dead from this number on. `cut` is the number of the plan
-    before it (G2), `marked` the last number whose events were followed: valid only if nothing followed."""
+    before it (G2), `marked` the number of the state whose marks were followed. It is valid only if that is the plan's
+    beginning, or, for a plan without one, if nothing followed."""
 
     type: ClassVar[str] = "planned"
 
     cut: int
     marked: int
     list: str  # the file with the list
+    begun: int = 0  # the number of its `plan-begun`; older plans have none
 
 
 class PlanEnded(Event, frozen=True):

@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 DIGEST_BYTES = 32
 _HEAD = struct.Struct(">8sHQ")
+HEAD_BYTES = _HEAD.size
 
 
 def seal(magic: bytes, version: int, body: bytes) -> bytes:

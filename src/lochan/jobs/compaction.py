@@ -59,6 +59,7 @@ from lochan.pools.facts import from_metadata
 from lochan.store.open import StoreLocation
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once
+from lochan.versioning.job_hold import held_if_long, held_open
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
@@ -109,17 +110,19 @@ async def compact(
     """Raises NothingToDo, ConcurrentCommit, NotFound for an unknown id, and Refused if Spark does not start."""
     plan = await planned(repository, branch, request)
     if engine_for(options.engine, plan.size_bytes, options.spark, options.limits) != SPARK:
-        swap = await merged(plan, partial(_merge_here, repository, at, options.limits))
-        return await landed(repository, branch, swap, message, actor=actor)
+        async with held_if_long(repository, "compact", branch, plan.mint, actor=actor) as hold:
+            swap = await merged(plan, partial(_merge_here, repository, at, options.limits))
+            return await landed(repository, branch, swap, message, actor=actor, closes=await hold.closes())
     about = f"{repository.repository.name}@{branch}"
     where = options.spark.where if options.session is None else master_of(options.session)
     with recorded(repository, "compact", about, actor=actor, where=where) as report:
         await hold_key(repository, actor)
         report.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
         target = _target(repository, at.place, plan)
-        swap = await merged(plan, _merge_on_spark(repository, target, about, options, report))
-        report.rows(_rows(swap.added))
-        return await landed(repository, branch, swap, message, actor=actor)
+        async with held_open(repository, report.id, plan.mint, branch, actor=actor) as closes:
+            swap = await merged(plan, _merge_on_spark(repository, target, about, options, report))
+            report.rows(_rows(swap.added))
+            return await landed(repository, branch, swap, message, actor=actor, closes=closes)
 
 
 async def merged(plan: PoolCompactionPlan, merge: Merge) -> Swap:
@@ -139,10 +142,16 @@ async def merged(plan: PoolCompactionPlan, merge: Merge) -> Swap:
 
 
 async def landed(
-    repository: OpenRepository, branch: str, swap: Swap, message: CommitMessage = NOTHING, *, actor: Actor
+    repository: OpenRepository,
+    branch: str,
+    swap: Swap,
+    message: CommitMessage = NOTHING,
+    *,
+    actor: Actor,
+    closes: tuple[str, ...] = (),
 ) -> PoolCompactionResult:
     """Raises ConcurrentCommit if one of the objects has gone meanwhile."""
-    head = await replace_objects(repository, branch, swap, message, actor=actor)
+    head = await replace_objects(repository, branch, swap, message, actor=actor, closes=closes)
     removed, added = swap.removed, swap.added
     return PoolCompactionResult(head, len(removed), len(added), _rows(added), _size(removed), _size(added))
 

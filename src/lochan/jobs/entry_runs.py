@@ -8,8 +8,9 @@ An entry has some kilobytes, because it holds the statistics of its object's col
 send more than `spark.driver.maxResultSize`, after all of its work is done. So what a job sends must not grow with its
 objects, nor much with its tasks: only the first tasks, by the number of their partition, send entries at all.
 
-A run is a file like any other that a job makes before it lands. Its name carries the job's mint (G1), so garbage
-collection spares it as long as the objects that it lists. A task that runs twice leaves a run that no message names.
+A run is a file like any other that a job makes before it lands. Its name carries the job's mint (G1) and begins with
+it, so that the job holds it open as it holds the objects that it lists. A task that runs twice leaves a run that no
+message names.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from lochan.pools.commit_objects import lowest_mint
 from lochan.pools.facts import unparsed_times
 from lochan.staging.runs import FOLDER
 from lochan.store.open import StoreLocation
+from lochan.versioning.job_hold import run_prefix
 
 INLINE_TASKS = 32  # the first ones of a job, whose entries may be in their messages
 INLINE_BYTES = 16 << 10  # of entries in the messages of one task: half a MiB of all
@@ -100,7 +102,7 @@ async def _put(target: RunTarget, entries: tuple[Entry, ...]) -> tuple[EntryRun,
     """And how many bytes it has."""
     clock, ids = SystemClock(), Ids()
     data = run.encode(run.changes_table(entries))
-    id = ids.ksuid(clock.wall())
+    id = f"{run_prefix(target.mint)}{ids.ksuid(clock.wall())}"
     file = f"{FOLDER}/{id}-{target.mint}.parquet"
     await open_on_executor(target.place, clock, ids).put(f"{target.repository_id}/{file}", data)
     fp("entry_runs.put")

@@ -153,18 +153,19 @@ async def land(
     removal: Removal | None = None,
     guard: ReplaceGuard = NO_GUARD,
     why: str = "load",
+    closes: tuple[str, ...] = (),
 ) -> LandResult:
     """Adds the objects to whatever the head is, or puts them in place of all that it has `under` some paths, if the
     guard lets that head be replaced; with a `removal`, in place of what that takes away on the head; or in place of the
     objects that the tasks have replaced, if all of these are still there. Raises what a move raises,
-    PreconditionFailed, AlreadyExists, ConcurrentCommit, and Gone where garbage was collected twice since the job
-    began."""
+    PreconditionFailed, AlreadyExists, ConcurrentCommit, and Gone where garbage was collected twice since the job began
+    and nothing held its files open. `closes` is what did."""
     async with job_entries(repository, messages) as entries:
         total = entries.total
         _check_replaced_once(total.removed)
         if not entries.objects and not total.removed and not (replace and under):
             return LandResult("", faults=total.faults, first_faults=total.first_faults, changed=total.changed)
-        request = _Landing(branch, message, once, tuple(under) if replace else (), removal, guard, why)
+        request = _Landing(branch, message, once, tuple(under) if replace else (), removal, guard, why, closes)
         return await _landed(repository, request, entries, actor)
 
 
@@ -178,6 +179,7 @@ class _Landing(NamedTuple):
     removal: Removal | None
     guard: ReplaceGuard
     why: str
+    closes: tuple[str, ...]
 
     @property
     def commit_message(self) -> CommitMessage:
@@ -211,11 +213,11 @@ async def _planned(repository: OpenRepository, request: _Landing, entries: JobEn
     message = _default_message(request.why, entries.total)
     if request.removal is None:
         gone = await _paths_gone(repository, on, request.under, entries.total.removed)
-        return MovePlan(await _tree(repository, on, entries, gone), (on.id,), message, new=entries.new)
+        return MovePlan(await _tree(repository, on, entries, gone), (on.id,), message, new=entries.new(request.closes))
     swap = await request.removal(on, await repository.tree(on.head))
     async with job_entries(repository, [entries.total, TaskMessage(tuple(swap.added))]) as every:
         gone = pa.array(sorted(entry.path for entry in swap.removed), pa.string())
-        return MovePlan(await _tree(repository, on, every, gone), (on.id,), message, new=every.new)
+        return MovePlan(await _tree(repository, on, every, gone), (on.id,), message, new=every.new(request.closes))
 
 
 def _default_message(why: str, done: TaskMessage) -> str:

@@ -59,12 +59,11 @@ class JobEntries:
     def objects(self) -> int:
         return self.total.objects
 
-    @property
-    def new(self) -> NewObjects | None:
-        """What an event must record of files that it is the first to name."""
+    def new(self, closes: tuple[str, ...] = ()) -> NewObjects | None:
+        """What an event must record of files that it is the first to name, and that this held open."""
         mints = [each.mint for each in self.total.runs]
         mints += [lowest_mint(self.total.entries)] if self.total.entries else []
-        return NewObjects(min(mints)) if mints else None
+        return NewObjects(min(mints), closes) if mints else None
 
     @property
     def unparsed_times(self) -> dict[str, int]:

@@ -73,8 +73,11 @@ class JobPlace(Protocol):
 
 
 @contextmanager
-def recorded(place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "") -> Iterator[JobReporter]:
-    run = JobReporter(place, kind, about, actor, where)
+def recorded(
+    place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "", id: str = ""
+) -> Iterator[JobReporter]:
+    """`id`: of the job, if it has one already."""
+    run = JobReporter(place, kind, about, actor, where, id)
     try:
         yield run
     except BaseException as error:
@@ -86,11 +89,11 @@ def recorded(place: JobPlace, kind: str, about: str, *, actor: Actor, where: str
 class JobReporter:
     """One job, from its start to its end. May be told from any thread."""
 
-    def __init__(self, place: JobPlace, kind: str, about: str, actor: Actor, where: str) -> None:
+    def __init__(self, place: JobPlace, kind: str, about: str, actor: Actor, where: str, id: str = "") -> None:
         self._place = place
         now = place.clock.wall()
         self._record = JobRecord(
-            FORMAT, place.ids.ksuid(now), kind, about, actor.user, actor.client, actor.source, where, now, now
+            FORMAT, id or place.ids.ksuid(now), kind, about, actor.user, actor.client, actor.source, where, now, now
         )
         self._counts = counts_of(place.store)
         self._before = self._put_so_far()
@@ -183,9 +186,9 @@ async def forget_old(store: Store) -> None:
         await store.delete(path)
 
 
-async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor) -> JobRecord:
+async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor, id: str = "") -> JobRecord:
     now = place.clock.wall()
-    record = await _put_silent(place, _silent_record(place.ids.ksuid(now), kind, about, actor, now))
+    record = await _put_silent(place, _silent_record(id or place.ids.ksuid(now), kind, about, actor, now))
     if record.id.endswith(_ONE_IN_62):
         with suppress(Exception):
             async with asyncio.timeout(_PATIENCE_S):

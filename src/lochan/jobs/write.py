@@ -45,6 +45,7 @@ from lochan.journal.keys import CarriedOut, without_key
 from lochan.store.open import StoreLocation
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import check_first, hold_key
+from lochan.versioning.job_hold import give_up, hold_ids, open_job
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
 from lochan.versioning.state.branch import dirty
@@ -102,6 +103,7 @@ class WriteRequest(NamedTuple):
     skips: bool = False  # where something is there already, nothing is done
     table: TableLayout = NO_LAYOUT  # of files
     change: ChangeRequest | None = None  # single rows change; None: rows come as they are
+    trial: bool = False  # nothing will be written: so nothing is held open
 
 
 class ChangeRequest(NamedTuple):
@@ -126,6 +128,7 @@ class WriteJob:
     skips: bool = False  # where something came there meanwhile, nothing lands
     dynamic: bool = False  # only the partitions that rows come to are replaced
     verb: str = ""  # in the journal, and in a commit that has no message; "": that of the target
+    hold: str = ""  # the job that holds its files open, by the id of its record
 
     @property
     def about(self) -> str:
@@ -173,8 +176,21 @@ async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
         await hold_key(repository, request.actor)
         is_pool = repository.repository.kind == POOL
         job = await (_begin_pool if is_pool else _begin_table)(lake, repository, request)
-        record = await begin_silent(lake, "write", job.about, job.actor) if request.silent else None
-        return replace(job, record=record)
+        if request.trial:
+            return job
+        hold = lake.ids.ksuid(lake.clock.wall())
+        await open_job(repository, hold, job.target.mint, job.ref, actor=job.actor)
+        record = await begin_silent(lake, "write", job.about, job.actor, hold) if request.silent else None
+        return replace(job, record=record, hold=hold)
+    finally:
+        await repository.close()
+
+
+async def release(lake: JobLake, job: WriteJob) -> None:
+    """Nothing that it wrote will be landed."""
+    repository = await lake.open_repository(job.repository)
+    try:
+        await give_up(repository, job.hold, actor=job.actor)
     finally:
         await repository.close()
 
@@ -245,7 +261,7 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
     try:
         if job.workspace:
             return await _stage(repository, job, messages)
-        return await land(
+        landed = await land(
             repository,
             job.ref,
             messages,
@@ -257,7 +273,11 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
             removal=_removal(lake, repository, job),
             guard=job.guard,
             why=job.verb or job.target.verb,
+            closes=hold_ids(job.hold),
         )
+        if landed.again or not landed.commit:  # what this try wrote is not needed
+            await give_up(repository, job.hold, actor=job.actor)
+        return landed
     except AlreadyExists:
         if not job.skips:
             raise
@@ -370,7 +390,9 @@ async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[T
             await workspaces.delete(repository, job.workspace, [path for path in there if path not in own], actor=actor)
         async for table in entries.changes():
             await workspaces.stage(repository, job.workspace, entries_of(table), actor=actor)
-        return await LandResult.of("", entries)
+        result = await LandResult.of("", entries)
+    await give_up(repository, job.hold, actor=job.actor)  # each of its files is named by now
+    return result
 
 
 async def _paths(repository: OpenRepository, ref: str, prefix: str) -> list[str]:

@@ -159,6 +159,8 @@ def _repository(event: Event) -> str:
             return f"opened {event.kind} {event.id}"
         case collection.Abandoned():
             return f"abandoned {', '.join(event.ids)}"
+        case collection.PlanBegun():
+            return f"began a garbage collection of files from before record {event.cut}"
         case collection.Planned():
             return f"planned a garbage collection of files from before record {event.cut}"
         case collection.PlanEnded():

@@ -23,6 +23,11 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 def check_spans(event: RetentionSet, settings: PoolSettings) -> None:
     """Raises Invalid for a span that is empty, or that is no span of this pool's key."""
     for rule in event.drops:
+        if rule.older_days and event.holds:
+            raise Invalid(
+                f"the rule {rule.name!r} drops rows, and what a branch holds is known by data objects alone",
+                hint="leave out one of the two",
+            )
         if (rule.low or rule.high or rule.older_days) and not settings.keys[0].path:
             raise Invalid(
                 f"the rule {rule.name!r}: the key of this pool is the whole record", hint="leave out the span"

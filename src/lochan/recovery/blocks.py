@@ -38,7 +38,7 @@ class BlockDamage(NamedTuple):
     detail: str
 
 
-class BlockCheck:
+class BlockListCheck:
     """`aliases` say where the bytes of an address are today."""
 
     def __init__(self, files: pa.Table, aliases: Aliases) -> None:

@@ -15,8 +15,8 @@ from lochan.formats.entry_table import as_batch, table_of
 from lochan.formats.run import RunRef
 from lochan.recovery.blocks import (
     BLOCKS,
-    BlockCheck,
     BlockDamage,
+    BlockListCheck,
     blocks_of,
     check_bytes,
     moved,
@@ -24,7 +24,7 @@ from lochan.recovery.blocks import (
 )
 from lochan.recovery.check_journal import JournalCheck
 from lochan.recovery.findings import Finding
-from lochan.recovery.lake_files import LakeFiles
+from lochan.recovery.lake_files import ListedFiles
 from lochan.recovery.live_files import FileDamage, LiveCheck
 from lochan.recovery.live_set import read_aliases
 from lochan.recovery.rebuild import FoldedJournal, live_roots
@@ -38,6 +38,7 @@ from lochan.versioning.repositories import Repository
 from lochan.versioning.state.refs import Refs
 
 _SHOWN = 3
+_UNSURE = frozenset(f"{kind}-missing" for kind in ("metarange", "range", "run", "data", "plan", "aliases"))
 _COMMIT_DIGITS = 12
 
 
@@ -64,13 +65,13 @@ class RepositoryCheck:
             return self.findings
         refs = self.folded.state.of(Refs)
         # The state first, then the listing: whatever the state names was written before it was named.
-        listed = await LakeFiles.listed(self._store, f"{id}/")
+        listed = await ListedFiles.listed(self._store, f"{id}/")
         self.files, self.bytes = len(listed), pc.sum(listed.table["size"]).as_py() or 0
         self._aliases, damaged = await read_aliases(self._store, id, refs)
         for table in damaged:
             kind = "aliases-missing" if table.is_missing else "aliases-damaged"
             self._add(kind, f"{id}/{table.file}", "" if table.is_missing else table.what)
-        blocks = BlockCheck(listed.table, self._aliases)
+        blocks = BlockListCheck(listed.table, self._aliases)
         await self._check_live(refs, blocks)
         for damage in await self._confirmed(blocks):
             self._add(damage.kind, damage.address, self._where(damage))
@@ -79,12 +80,16 @@ class RepositoryCheck:
         if self._with_data:
             await self._check_bytes()
         await self._check_plans(refs)
+        if self.folded.damage is not None:
+            # The state is older than the files: what it names may have been collected since.
+            self.findings = [each for each in self.findings if each.kind not in _UNSURE]
+            return self.findings
         self._check_uploads(refs)
         self._check_unnamed(listed, refs)
         return self.findings
 
     # --- metadata -----------------------------------------------------------------------------------------------------
-    async def _check_live(self, refs: Refs, blocks: BlockCheck) -> None:
+    async def _check_live(self, refs: Refs, blocks: BlockListCheck) -> None:
         id = self.repository.id
 
         def entries(file: str, batch: pa.RecordBatch) -> None:
@@ -127,7 +132,7 @@ class RepositoryCheck:
         return _listed(paths, _commits(refs, trees))
 
     # --- data ---------------------------------------------------------------------------------------------------------
-    async def _confirmed(self, blocks: BlockCheck) -> list[BlockDamage]:
+    async def _confirmed(self, blocks: BlockListCheck) -> list[BlockDamage]:
         """A listing may be stale (F-S8), so what it misses is asked for by name."""
         found = []
         for damage in blocks.damaged.values():
@@ -166,7 +171,10 @@ class RepositoryCheck:
         for plan, file in sorted(refs.collection.lists()):
             path = f"{id}/{file}"
             try:
-                await get_decoded(self._store, path, partial(plan_list.decode, file))
+                head = await get_decoded(self._store, path, partial(plan_list.decode_head, file))
+                for part in head.parts:
+                    path = f"{id}/{part.file}"
+                    await get_decoded(self._store, path, partial(plan_list.decode_part, part))
             except NotFound:
                 self._add("plan-missing", path, f"the list of plan {plan}")
             except (Corrupt, FutureFormat) as error:
@@ -184,7 +192,7 @@ class RepositoryCheck:
             path = f"{self.repository.name}@{upload.opened.branch}/{upload.opened.path}"
             self._add("upload-open", path, f"upload {upload.id}")
 
-    def _check_unnamed(self, listed: LakeFiles, refs: Refs) -> None:
+    def _check_unnamed(self, listed: ListedFiles, refs: Refs) -> None:
         """Only files that were minted before the state: others are being written just now."""
         assert self.live is not None
         metadata = pa.array([f"{self.repository.id}/{file}" for file in self.live.files], pa.string())

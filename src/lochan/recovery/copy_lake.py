@@ -22,7 +22,7 @@ from lochan.formats.segment import Segment
 from lochan.journal.slots import GROUP
 from lochan.recovery.blocks import by_address, check_blocks, check_file
 from lochan.recovery.journal_walk import list_journal, segment_path, slot_path
-from lochan.recovery.lake_files import LakeFiles
+from lochan.recovery.lake_files import ListedFiles
 from lochan.recovery.live_set import LiveSet, live_set
 from lochan.store.protocol import Store
 from lochan.versioning.state.refs import Refs
@@ -55,8 +55,8 @@ class LakeCopy:
         files = {f"{repository}/{each}" for each in live.files}
         async for path in self._whole_folders(repository, refs):
             files.add(path)
-        source = await LakeFiles.listed(self._source, f"{repository}/")
-        target = await LakeFiles.listed(self._target, f"{repository}/")
+        source = await ListedFiles.listed(self._source, f"{repository}/")
+        target = await ListedFiles.listed(self._target, f"{repository}/")
         await self._copy_plain(self._missing(pa.array(sorted(files), pa.string()), source, target))
         await self._copy_data(live.blocks, source, target)
         return live
@@ -68,7 +68,7 @@ class LakeCopy:
                 if not stat.path.endswith("/clock"):
                     yield stat.path
 
-    def _missing(self, paths: pa.Array, source: LakeFiles, target: LakeFiles) -> list[str]:
+    def _missing(self, paths: pa.Array, source: ListedFiles, target: ListedFiles) -> list[str]:
         """Those that the target does not have with the same size."""
         same = pc.equal(pc.fill_null(_sizes(paths, source), -1), pc.fill_null(_sizes(paths, target), -2))
         self.totals.kept += pc.sum(same).as_py() or 0
@@ -95,7 +95,7 @@ class LakeCopy:
         self.totals.files += 1
         self.totals.bytes += len(data)
 
-    async def _copy_data(self, blocks: pa.Table, source: LakeFiles, target: LakeFiles) -> None:
+    async def _copy_data(self, blocks: pa.Table, source: ListedFiles, target: ListedFiles) -> None:
         wanted = set(self._missing(blocks["address"].combine_chunks().unique(), source, target))
         parts = [each for each in by_address(blocks) if each["address"][0].as_py() in wanted]
         await map_concurrently(self._copy_body, parts, _AT_ONCE)
@@ -168,7 +168,7 @@ class LakeCopy:
             fp("copy.record")
 
 
-def _sizes(paths: pa.Array, files: LakeFiles) -> pa.Array:
+def _sizes(paths: pa.Array, files: ListedFiles) -> pa.Array:
     """Null for a file that is not there."""
     at = pc.index_in(paths, value_set=files.table["path"].combine_chunks())
     return files.table["size"].combine_chunks().take(at)

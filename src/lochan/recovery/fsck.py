@@ -23,7 +23,7 @@ from lochan.formats.lake_file import LakeFile
 from lochan.recovery.check_journal import JournalCheck
 from lochan.recovery.check_repository import RepositoryCheck
 from lochan.recovery.findings import Finding
-from lochan.recovery.lake_files import QUARANTINE, SCRUB, LakeFiles
+from lochan.recovery.lake_files import QUARANTINE, SCRUB, ListedFiles
 from lochan.recovery.rebuild import FoldedJournal
 from lochan.recovery.rebuild_lake import kept_repositories
 from lochan.recovery.repair import Repair
@@ -161,7 +161,7 @@ class Fsck:
     async def _besides(self, repositories: Repositories) -> AsyncIterator[Finding]:
         known = {each.id: each.name for each in kept_repositories(repositories)}
         async for folder in _folders(self._store):
-            listed = await LakeFiles.listed(self._store, folder)
+            listed = await ListedFiles.listed(self._store, folder)
             if _is_repository(folder) and not repositories.knows(folder[:-1]):
                 total = pc.sum(listed.table["size"]).as_py() or 0
                 yield Finding(kind="repository-unnamed", path=folder, count=len(listed), bytes=total)

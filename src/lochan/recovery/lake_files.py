@@ -69,12 +69,12 @@ class FolderFiles(NamedTuple):
         return found
 
 
-class LakeFiles:
+class ListedFiles:
     def __init__(self, table: pa.Table) -> None:
         self.table = table
 
     @classmethod
-    async def listed(cls, store: Store, prefix: str = "") -> LakeFiles:
+    async def listed(cls, store: Store, prefix: str = "") -> ListedFiles:
         batches = [batch async for batch in _batches(store, prefix)]
         return cls(pa.Table.from_batches(batches, _SCHEMA))
 

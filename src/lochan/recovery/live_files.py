@@ -22,12 +22,12 @@ from lochan.formats.run import RunRef
 from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
+from lochan.versioning.state.refs import Refs
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _Rows = tuple[str, pa.RecordBatch | None]  # of a file
-from lochan.versioning.state.refs import Refs
 
 MISSING = "missing"
 _WIDTH = 4

@@ -12,6 +12,7 @@ scratch folder. What cannot be made again is listed, with the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from lochan.clock import Clock
@@ -22,11 +23,12 @@ from lochan.formats.metarange import TreeRef
 from lochan.formats.run import RunRef
 from lochan.journal.state import State, StatePart
 from lochan.recovery.derive import CannotDerive, Deriver
+from lochan.recovery.digests import SEGMENTS_MIN, DigestSource, digest_pool
 from lochan.recovery.journal_walk import JournalDamage, JournalFiles, JournalWalk, list_journal
 from lochan.recovery.live_files import MISSING, LiveCheck
 from lochan.recovery.overlay_store import OverlayStore
 from lochan.recovery.recipes import WATCHED, PrimaryTree, Recipe, TreeRecipe, mint_of_file, recipes_of
-from lochan.recovery.replay import InvalidEvent, Replay
+from lochan.recovery.replay import InvalidEvent, NotPlain, Replay
 from lochan.store.protocol import Store
 from lochan.store.threads import for_tables
 from lochan.versioning.collection.roots import Roots, RootScan
@@ -100,24 +102,52 @@ async def fold_journal(
     parts: tuple[type[StatePart], ...],
     files: JournalFiles | None = None,
     *,
-    checkpoint_numbers: Iterable[int] | None = None,
+    digest: DigestSource | None = None,
 ) -> FoldedJournal:
-    """Folds it from the first record on, as far as it can be read. Raises FutureFormat."""
+    """Folds it from the first record on, as far as it can be read. `digest` prepares segments elsewhere; without it,
+    other processes do so for a long journal. Raises FutureFormat."""
+    files = files or await list_journal(store, journal)
+    if Refs in parts and (digest is not None or len(files.segments) >= SEGMENTS_MIN):
+        # Where anything is unusual, the journal is read once more, record by record, which says what it is.
+        with suppress(NotPlain, Corrupt):
+            if digest is not None:
+                return await fold_once(store, journal, parts, files, digest)
+            with digest_pool() as pool:
+                return await fold_once(store, journal, parts, files, pool)
+    return await fold_once(store, journal, parts, files, None)
+
+
+async def fold_once(
+    store: Store, journal: str, parts: tuple[type[StatePart], ...], files: JournalFiles, digest: DigestSource | None
+) -> FoldedJournal:
+    """With `digest`, raises NotPlain or Corrupt where only a fold record by record tells what is wrong."""
     notes: list[_Note] = []
     replay = Replay(journal, parts, WATCHED if Refs in parts else frozenset(), recipes_of)
-    walk = JournalWalk(store, journal, files or await list_journal(store, journal))
-    listed = await _listed_checkpoints(store, journal) if checkpoint_numbers is None else set(checkpoint_numbers)
+    walk = JournalWalk(store, journal, files)
+    listed = await _listed_checkpoints(store, journal)
     found: list[RebuiltFile] = []
     made: dict[int, bytes] = {}
     damage: JournalDamage | None = None
+
+    async def compare() -> None:
+        right = checkpoints.encode(replay.settle().checkpoint())
+        found.append(await _compare_checkpoint(store, replay.state, right))
+        if found[-1].outcome not in (SAME, SAME_CONTENT):
+            made[replay.state.number] = right
+
+    if digest is not None:
+        groups = range(_unbroken(files.segments))
+        async for each in digest(store, journal, groups, listed):
+            for number, recipes in replay.fold_digest(each):
+                notes += [_note(recipe) for recipe in recipes]
+                if number in listed:
+                    await compare()
+        walk.number, walk.digest = replay.state.number, replay.state.digest
     try:
         async for sealed in walk.records():
             notes += [_note(each) for each in replay.fold(sealed)]
             if walk.number in listed:
-                right = checkpoints.encode(replay.settle().checkpoint())
-                found.append(await _compare_checkpoint(store, replay.state, right))
-                if found[-1].outcome not in (SAME, SAME_CONTENT):
-                    made[walk.number] = right
+                await compare()
     except JournalDamage as error:
         damage = error
     for number in sorted(each for each in listed if each > walk.number):
@@ -130,10 +160,19 @@ async def fold_journal(
 class Rebuild:
     """Of one repository. `scratch` is a store that nobody else uses, with room for the files that are made."""
 
-    def __init__(self, store: Store, repository: str, kind: str, scratch: Store, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        repository: str,
+        kind: str,
+        scratch: Store,
+        clock: Clock,
+        digest: DigestSource | None = None,
+    ) -> None:
         self._store = store
         self._repository = repository
         self._kind = kind
+        self._digest = digest
         self._overlay = OverlayStore(store, scratch)
         self._clock = clock
         self._threads = for_tables()
@@ -141,7 +180,7 @@ class Rebuild:
         self._parts: tuple[type[StatePart], ...] = (Refs,)
 
     async def fold(self) -> FoldedJournal:
-        return await fold_journal(self._store, self._repository, self._parts)
+        return await fold_journal(self._store, self._repository, self._parts, digest=self._digest)
 
     async def damaged(self, roots: Roots) -> LiveCheck:
         check = LiveCheck(self._store, self._repository, self._threads)
@@ -264,6 +303,11 @@ def _note(recipe: Recipe) -> _Note:
     reason = recipe.reason if isinstance(recipe, PrimaryTree) else ""
     commit = recipe.commit if isinstance(recipe, TreeRecipe) else ""
     return _Note(recipe.number, recipe.files, recipe.trees, recipe.runs, reason, commit)
+
+
+def _unbroken(groups: list[int]) -> int:
+    """How many there are from the first one on, without a gap."""
+    return next((at for at, group in enumerate(groups) if at != group), len(groups))
 
 
 async def _listed_checkpoints(store: Store, journal: str) -> set[int]:

@@ -11,6 +11,7 @@ from lochan.access.state import AccessState
 from lochan.clock import Clock
 from lochan.formats import checkpoint as checkpoints
 from lochan.journal.journal import CHECKPOINT_EVERY
+from lochan.recovery.digests import DigestSource
 from lochan.recovery.live_files import MISSING
 from lochan.recovery.rebuild import (
     DIFFERS,
@@ -60,9 +61,12 @@ class LakeRebuild:
         request: RebuildRequest,
         scratch: Callable[[], AbstractContextManager[Store]],
         clock: Clock,
+        digest: DigestSource | None = None,
     ) -> None:
+        """`digest`: where the segments of journals are checked, if not here."""
         self._store = store
         self._request = request
+        self._digest = digest
         self._scratch = scratch
         self._clock = clock
 
@@ -81,7 +85,7 @@ class LakeRebuild:
 
     async def _repository(self, repository: Repository) -> JournalRebuild:
         with self._scratch() as scratch:
-            rebuild = Rebuild(self._store, repository.id, repository.kind, scratch, self._clock)
+            rebuild = Rebuild(self._store, repository.id, repository.kind, scratch, self._clock, self._digest)
             folded = await rebuild.fold()
             if folded.damage is not None:
                 raise folded.damage

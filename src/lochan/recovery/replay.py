@@ -7,16 +7,20 @@ folded by itself; where a check fails, they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from lochan.errors import Corrupt, FutureFormat, LochanError
+from lochan.formats import record as records
 from lochan.formats.entry import Change, Tombstone
 from lochan.formats.record import RecordChange, RecordEntry, SealedRecord
 from lochan.formats.repository_events import Staged
 from lochan.journal.state import EventPosition, Schema, State, StatePart, check_link
+from lochan.staging.inline import Inline, InlinePiece, Placed, started
+from lochan.staging.layers import Layers
+from lochan.versioning.journal_digest import RecordStretch, SegmentDigest, changes_of
 from lochan.versioning.repositories import FILES
 from lochan.versioning.state.guard import STAGE
 from lochan.versioning.state.refs import Refs
@@ -71,6 +75,22 @@ class Replay:
         self.state.number, self.state.digest = record.number, sealed.digest
         return found
 
+    def fold_digest(self, digest: SegmentDigest) -> Iterator[tuple[int, list[Any]]]:
+        """The records of a segment, which was checked elsewhere. Yields the number of the last record of each step, and
+        what follows from its events. Raises NotPlain if the puts have to be looked at one by one, and Corrupt."""
+        state = self.state
+        if (digest.first, digest.previous) != (state.number + 1, state.digest):
+            raise Corrupt(f"segment {digest.first // 256} of {state.journal} does not continue record {state.number}")
+        for item in digest.items:
+            self.settle()
+            if isinstance(item, bytes):
+                yield state.number + 1, self.fold(records.decode_checked(item))
+                continue
+            _stage(state, item)
+            self.events += item.count
+            state.number, state.digest = item.number, item.digest
+            yield item.number, []
+
     def settle(self) -> State:
         """The state after the last record."""
         puts, self._puts = self._puts, _Puts(self.state)
@@ -115,6 +135,66 @@ class Replay:
             return [*self._observe(state, event, at)]
         except LochanError:
             return []  # it names what is not there, and the fold will ignore it
+
+
+class NotPlain(Exception):
+    """Some event of a stretch may be invalid: each has to be folded by itself."""
+
+
+def _stage(state: State, stretch: RecordStretch) -> None:
+    """All changes of a stretch, still encoded."""
+    refs = state.of(Refs)
+    try:
+        refs.guard.check_writable()
+        refs.guard.check(stretch.branch, STAGE)
+        branch = refs.branch(stretch.branch)
+        if refs.kind != FILES:
+            raise NotPlain
+        if refs.collection.cut:
+            puts = tuple(each for each in changes_of(stretch) if not isinstance(each, Tombstone))
+            refs.collection.check_entries(refs.rules, puts, 0, 0, 0)
+    except LochanError as error:
+        raise NotPlain from error
+    layers = branch.layers
+    newest = layers.items[-1] if layers.items else None
+    if isinstance(newest, Inline) and newest.last == layers.next - 1:
+        before, kept = newest, layers.items[:-1]
+    else:
+        before, kept = started(layers.next), layers.items
+    last = before.last + stretch.count
+    piece: Any = _LazyPiece(stretch, before.last)
+    inline = Inline(before.first, last, (*before.pieces, piece), before.bytes + len(stretch.changes))
+    layers = Layers((*kept, inline), last + 1, layers.over)
+    refs.branch_table.put(branch.name, msgspec.structs.replace(branch, layers=layers))
+    refs.collection.saw(stretch.number)
+
+
+class _LazyPiece:
+    """An `InlinePiece` whose changes are decoded when somebody looks at them."""
+
+    def __init__(self, stretch: RecordStretch, base: int) -> None:
+        self._stretch = stretch
+        self._base = base
+        self._piece: InlinePiece | None = None
+        self.top = base + stretch.count
+        self.memo: object = None
+
+    @property
+    def changes(self) -> Placed:
+        return self._decoded().changes
+
+    @property
+    def keys(self) -> list[bytes]:
+        return self._decoded().keys
+
+    def __len__(self) -> int:
+        return self._stretch.count
+
+    def _decoded(self) -> InlinePiece:
+        if self._piece is None:
+            numbered = enumerate(changes_of(self._stretch), self._base + 1)
+            self._piece = InlinePiece({change.path: (at, change) for at, change in numbered}, self.top)
+        return self._piece
 
 
 class _Puts:

@@ -100,7 +100,7 @@ class SourcePlans:
         """Before any task runs: what is wrong with a write, and whether there is nothing to do."""
         options = request["options"]
         uri, mode, expect, rows = write_request(options, None, overwrite=request["overwrite"])
-        begun = self._lake(options).frames.write(uri, mode=mode, expect=expect, rows=rows)
+        begun = self._lake(options).frames.write(uri, mode=mode, expect=expect, rows=rows, trial=True)
         return {"done": begun.before is not None}
 
     def _scans_of(self, options: Mapping[str, str], schema: str | None, make: Callable[[], SourceScan]) -> SourceScan:

@@ -5,6 +5,7 @@ changes what a store does, so it hides the capabilities of the store inside, exc
 
     local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, TemporaryFiles, WriterProcess
     S3, Azure      Tagging
+    S3, GCS, Azure BulkDelete
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
@@ -40,6 +41,14 @@ class Tagging(Protocol):
 
     def tagged(self, tags: Mapping[str, str]) -> Store:
         """The same store, but objects that are put through the result (`put`, `put_stream`) have these tags."""
+
+
+@runtime_checkable
+class BulkDelete(Protocol):
+    """Use `store.bulk_delete.delete_all`, which does without it where a store has none."""
+
+    async def delete_many(self, paths: Sequence[str]) -> None:
+        """No error for those that are absent. After an error, some of them may be deleted."""
 
 
 @runtime_checkable

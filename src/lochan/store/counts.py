@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lochan.store.capabilities import Stamps, Wrapper
+from lochan.store.capabilities import BulkDelete, Stamps, Wrapper
 from lochan.store.protocol import Stat, Store
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class RequestCounts:
 
 
 class CountingStore(Wrapper):
-    passes_on = (Stamps,)
+    passes_on = (Stamps, BulkDelete)  # how many requests a bulk delete sends, only the client knows
 
     def __init__(self, inner: Store, counts: RequestCounts) -> None:
         super().__init__(inner)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from lochan.clock import Clock
 from lochan.errors import AlreadyExists, LochanError, Transient, Unknown
 from lochan.ids import Ids
-from lochan.store.capabilities import Wrapper
+from lochan.store.capabilities import BulkDelete, Wrapper
 from lochan.store.protocol import Stat, Store
 
 DEADLINE_S = 20.0
@@ -52,6 +52,8 @@ class RetryStore(Wrapper):
     A broken stream is resumed by ranges, but only for paths that are written once, as `immutable` tells: elsewhere the
     rest could be of another version.
     """
+
+    passes_on = (BulkDelete,)  # `delete_all` repeats what fails, object by object
 
     def __init__(
         self,

@@ -228,6 +228,13 @@ class CollectionClient(FilesClient):
             with suppress(LochanError):
                 await self.repository.submit(self.actor(), Expired((id,)))
 
+    async def expire_everything(self) -> None:
+        """Heads and tags too, which is refused."""
+        refs, _ = await self.repository.refs()
+        for id in sorted(refs.commit_table):
+            with suppress(LochanError):
+                await self.repository.submit(self.actor(), Expired((id,)))
+
     async def expire_deleted(self) -> None:
         refs, _ = await self.repository.refs()
         for key, _ in list(refs.deleted_table.items()):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from lochan.errors import AlreadyExists, Gone, NotFound
-from lochan.formats.collection_events import Expired, Planned
+from lochan.formats.collection_events import Expired, Opened, PlanBegun
 from lochan.formats.entry import Entry
 from lochan.formats.range import RangeRef
 from lochan.formats.record import Actor
@@ -26,7 +26,9 @@ from lochan.versioning import branches, copy, objects, transfer
 from lochan.versioning.bodies import aliases, outside_files
 from lochan.versioning.collection import marks, roots, sweep
 from lochan.versioning.collection import plan as plans
-from lochan.versioning.collection.marks import LiveMarks
+from lochan.versioning.collection.embedded import EmbeddedCollection
+from lochan.versioning.collection.engine import SweptFiles
+from lochan.versioning.collection.marks import CollectionLook, LiveMarks
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import DeletedRepository
 from lochan.versioning.state import refs as refs_module
@@ -71,16 +73,13 @@ class _OnceStore:
 
 
 # --- G2 --------------------------------------------------------------------------------------------------------------
-def _every_file(self: Any, repository: Any, lake: str, cut: int, files: pa.Table) -> None:
-    _collector_init(self, repository, lake, cut, files)
-    self.files = files
-
-
-_collector_init = plans.Collector.__init__
+def _every_file(self: CollectionLook, files: pa.Table) -> pa.Table:
+    return files
 
 
 def _unseen(self: Any, refs: Refs) -> Sequence[Any]:
-    return (Planned(self._collector.cut, refs.collection.last, self._file),)
+    """What came between the first look and the beginning is not marked."""
+    return (PlanBegun(self._before.cut),)
 
 
 # --- G3, G4: repairs that look right and are not ----------------------------------------------------------------------
@@ -93,6 +92,22 @@ def _first_while_planned(self: Collection, rules: RefsRules, mints: Any) -> None
 def _derived_while_planned(self: Collection, rules: RefsRules, read_at: int, checked: int) -> None:
     if self.running and read_at < self.running:
         raise Stale("garbage was collected meanwhile")
+
+
+def _open_whenever(self: Collection, rules: RefsRules, event: Opened, at: EventPosition) -> str:
+    """Even if the files may be on the list of a plan already."""
+    return _open(self, type("Planted", (RefsRules,), {"first_references_are_young": lambda _: False})(), event, at)
+
+
+_open = Collection.open
+
+
+def _whoever_closes(self: Collection, ids: tuple[str, ...]) -> None:
+    """Jobs that were given up may be closed, and whatever closes a job may name any file."""
+
+
+def _any_data(self: Collection, rules: RefsRules, mints: Any) -> None:
+    return
 
 
 # --- G7 --------------------------------------------------------------------------------------------------------------
@@ -194,8 +209,8 @@ _reset_staged, _delete, _put, _move = branches.reset_staged, objects.delete, obj
 
 
 # --- a collector that does nothing ------------------------------------------------------------------------------------
-async def _nothing(*_: Any) -> None:
-    return
+async def _nothing(*_: Any) -> SweptFiles:
+    return SweptFiles()
 
 
 def _none_is_dead(self: LiveMarks, files: pa.Table, *_: Any) -> pa.Table:
@@ -204,10 +219,16 @@ def _none_is_dead(self: LiveMarks, files: pa.Table, *_: Any) -> pa.Table:
 
 PLANTS: dict[str, Plant] = {
     "G1: a range is used again because its file is there": _changed((trees, "Ranges", _NamedByContent)),
-    "G2: files that are younger than the cut are listed": _changed((plans.Collector, "__init__", _every_file)),
-    "G2: what came since the marks is not looked at": _changed((plans._Append, "decide", _unseen)),
+    "G2: files that are younger than the cut are listed": _changed(
+        (CollectionLook, "candidates", lambda self, files: files)
+    ),
+    "G2: what came since the marks is not looked at": _changed((plans._Beginning, "decide", _unseen)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G3: only until the plan is reported": _changed((Collection, "check_first", _first_while_planned)),
+    "G3: a job is opened too late": _changed((Collection, "open", _open_whenever)),
+    "G3: a job that was given up comes back": _changed(
+        (Collection, "check_closes", _whoever_closes), (Collection, "check_data", _any_data)
+    ),
     "G4: what was read before a plan lands after it": _without("derived_events_are_fresh"),
     "G4: only until the plan is reported": _changed((Collection, "check_derived", _derived_while_planned)),
     "G5: a plan is swept at once": _changed((sweep, "_check_age", _at_once)),
@@ -230,7 +251,7 @@ PLANTS: dict[str, Plant] = {
     "hard delete: a delete": _changed((objects, "delete", _delete_hard)),
     "hard delete: an overwrite": _changed((objects, "put", _put_hard)),
     "hard delete: a lock": _changed((copy, "move", _move_locked)),
-    "a sweep deletes nothing": _changed((sweep, "_delete", _nothing)),
+    "a sweep deletes nothing": _changed((EmbeddedCollection, "delete", _nothing)),
     "a plan lists nothing": _changed((LiveMarks, "dead", _none_is_dead)),
 }
 
@@ -238,9 +259,11 @@ PLANTS: dict[str, Plant] = {
 CATCHES: dict[str, str] = {
     "G1: a range is used again because its file is there": "commit of what was there before",
     "G2: files that are younger than the cut are listed": "put",
-    "G2: what came since the marks is not looked at": "copy",
+    "G2: what came since the marks is not looked at": "a copy while another overwrites",
     "G3: a first reference to any file": "put",
     "G3: only until the plan is reported": "put",
+    "G3: a job is opened too late": "pool load",
+    "G3: a job that was given up comes back": "a dead job that comes back",
     "G4: what was read before a plan lands after it": "copy",
     "G4: only until the plan is reported": "copy",
     "G5: a plan is swept at once": "a reader within the grace",

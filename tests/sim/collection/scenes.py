@@ -2,6 +2,7 @@
 
 from tests.sim.collection.client import CollectionClient
 from tests.sim.collection.ghosts import leave_ghosts
+from tests.sim.collection.job_scenes import JOBS
 from tests.sim.collection.play import Act, Scene, collects
 from tests.sim.collection.writers import (
     DRAWN,
@@ -54,6 +55,7 @@ RULES: dict[str, Scene] = {
         ((on("copy", "main", "p", "q"), pause, on("copy", "main", "p", "r")), (write("p"), collect_patiently)),
         slow_lists_s=2 * GRACE_S,
     ),
+    "a copy while another overwrites": Scene(DRAWN, ((on("copy", "main", "p", "q"),), (write("p"),), TWICE)),
     "two who alias each other": Scene(
         (*_ALIKE[:2], collect), ((on("alias", "p", "q"),), (on("alias", "q", "p"), *TWICE))
     ),
@@ -136,7 +138,7 @@ CROWDS: dict[str, Scene] = {
     ),
 }
 
-SCENES: dict[str, Scene] = {**WRITERS, **RULES, **RACES, **CROWDS}
+SCENES: dict[str, Scene] = {**WRITERS, **JOBS, **RULES, **RACES, **CROWDS}
 
 # What is refused at its first look has no moment in which a collector could come between.
 NEVER_MEET = frozenset({"import of the lake's own files"})

@@ -78,7 +78,7 @@ WRITERS: dict[str, Scene] = {
         ((on("rebase", "dev", "main"),), (expire_all, on("compact", "main"), *TWICE)),
     ),
     "branch from an old commit": Scene((*TWO, collect), ((on("branch_from_first"),), (expire_all, *TWICE))),
-    "tag of an old commit": Scene((*TWO, collect), ((on("tag", "v1"),), (expire_all, *TWICE))),
+    "tag of an old commit": Scene((*TWO, collect), ((on("tag", "v1"),), (on("expire_everything"), *TWICE))),
     "restore of a deleted branch": Scene(
         (*FORKED, on("write", "dev", "e"), collect, on("drop", "dev")),
         ((on("restore", "dev"),), (collect, expire_deleted, *TWICE)),

@@ -16,7 +16,8 @@ _FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (metarange, "decode"),
     (run, "decode"),
     (run, "head"),
-    (plan_list, "decode"),
+    (plan_list, "decode_head"),
+    (plan_list, "decode_part"),
 )
 _MEMORY = [(where, name, getattr(where, name), lru_cache(8_192)(getattr(where, name))) for where, name in _FUNCTIONS]
 

@@ -181,6 +181,7 @@ PLANTS: dict[str, Plant] = {
     "S5: staged paths are not looked at again": _without("moves_spare_staged_paths"),
     "S5: a merge lands on uncommitted changes": _without("merges_need_a_clean_branch"),
     "S6: a move lands on any head": _without("moves_need_their_head"),
+    "S6: a move lands on a branch made again": _without("moves_need_their_incarnation"),
     "S6: a difference is applied again": _changed((head_moves, "land", _land_again)),
     "S8: a workspace's last write is not waited for": _without("workspace_commits_need_its_last_event"),
     "S8: a file is put while a commit looks": _changed((write, "_check_in_time", _in_any_case)),
@@ -196,6 +197,7 @@ PLANTS: dict[str, Plant] = {
 RARE = frozenset(
     {
         "S2: a tree over deletes outlives its head",
+        "S6: a move lands on a branch made again",
         "S8: a workspace's last write is not waited for",
         "S8: a file is put while a commit looks",
         "S8: a workspace lands on a branch made again",

@@ -259,6 +259,10 @@ SCENES: dict[str, Scene] = {
     "a workspace beside a put": Scene(
         (*_DEV, open_workspace("main"), put_in("q")), ((commit_workspace,), (put("main", "q"), compact("main")))
     ),
+    "an import beside the branch made again": Scene(
+        (*_DEV, put("dev", "x"), reset("dev")),
+        ((bring_in("dev", "p"),), (drop("dev"), create("dev"), put("dev", "p"))),
+    ),
     "two pops": Scene((put("main", "p"), push("main")), ((pop("main"),), (pop("main"), put("main", "r")))),
 }
 
@@ -281,6 +285,7 @@ CATCHES: dict[str, str] = {
     "S5: staged paths are not looked at again": "an import beside a put",
     "S5: a merge lands on uncommitted changes": "a merge beside a commit",
     "S6: a move lands on any head": "a merge beside a commit",
+    "S6: a move lands on a branch made again": "an import beside the branch made again",
     "S6: a difference is applied again": "a merge beside a commit of the same path",
     "S8: a workspace's last write is not waited for": "a workspace committed while it is written to",
     "S8: a file is put while a commit looks": "a workspace committed while a file is put",

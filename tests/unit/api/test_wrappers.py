@@ -26,6 +26,7 @@ from lochan.api.options import CommitOptions
 from lochan.api.session import Session
 from lochan.api.streams import FolderSource
 from lochan.api.verbs import VERBS, Kind
+from lochan.api.watch import WatchOptions
 from lochan.api.wrappers.records import AuditLine, Caller, Use, serve_lake
 from lochan.errors import Dirty, LochanError, NotFound, PreconditionFailed, Refused
 from lochan.formats.record import Actor
@@ -142,6 +143,12 @@ CASES = {
         lambda it: shop(it).merge_bases("main", "dev"), f"fs:ReadCommit {MAIN}\nfs:ReadCommit {DEV}"
     ),
     "Repository.bisect": Case(lambda it: shop(it).bisect(["v1"], "main"), f"fs:ReadCommit {OLD}\nfs:ReadCommit {MAIN}"),
+    "Repository.render_lifecycle": Case(
+        lambda it: shop(it).render_lifecycle("raw/", expire_days=1), f"fs:ReadRepository {SHOP}", fails=Refused
+    ),
+    "Repository.render_policy": Case(
+        lambda it: shop(it).render_policy(["raw/"]), f"fs:ReadRepository {SHOP}", fails=Refused
+    ),
     "Repository.protections": Case(lambda it: shop(it).protections(), f"fs:ReadRepository {SHOP}"),
     "Repository.protect": Case(lambda it: shop(it).protect("m*"), f"fs:ProtectBranch {SHOP}"),
     "Repository.unprotect": Case(lambda it: shop(it).unprotect("release"), f"fs:ProtectBranch {SHOP}"),
@@ -169,6 +176,8 @@ CASES = {
     "GarbageCollection.plan": Case(lambda it: shop(it).gc.plan(), f"fs:CollectGarbage {SHOP}"),
     "GarbageCollection.sweep": Case(lambda it: shop(it).gc.sweep(), f"fs:CollectGarbage {SHOP}", fails=Refused),
     "GarbageCollection.abandon": Case(lambda it: shop(it).gc.abandon(), f"fs:CollectGarbage {SHOP}", fails=Refused),
+    "GarbageCollection.held_jobs": Case(lambda it: shop(it).gc.held_jobs(), f"fs:ReadRepository {SHOP}"),
+    "GarbageCollection.abandon_jobs": Case(lambda it: shop(it).gc.abandon_jobs(), f"fs:CollectGarbage {SHOP}"),
     "GarbageCollection.status": Case(lambda it: shop(it).gc.status(), f"fs:ReadRepository {SHOP}"),
     "GarbageCollection.drop": Case(
         lambda it: shop(it).gc.drop(),
@@ -254,6 +263,9 @@ CASES = {
     "Ref.download_folder": Case(
         lambda it: main(it).download_folder("raw/", "/nowhere"), f"fs:ReadObject {MAIN}/object/raw/*", local=True
     ),
+    "Ref.export": Case(
+        lambda it: main(it).export("file:///nowhere", prefix="raw/"), f"fs:ReadObject {MAIN}/object/raw/*", local=True
+    ),
     "WritableRef.status": Case(
         lambda it: main(it).status(), f"fs:ReadBranch {MAIN}\nfs:ReadObject {MAIN}/object/staged.txt", hides=True
     ),
@@ -332,6 +344,11 @@ CASES = {
         lambda it: main(it).ingest_diff(ImportSource("file:///nothing", "in/")),
         f"fs:Import {MAIN}\nfs:ReadObject {MAIN}/object/in/*",
         fails=Refused,
+    ),
+    "Branch.ingest_watch": Case(
+        lambda it: main(it).ingest_watch(ImportSource("memory://x", "raw/"), WatchOptions(once=True)),
+        f"fs:Import {MAIN}\nfs:WriteObject {MAIN}/object/raw/*\nfs:DeleteObject {MAIN}/object/raw/*",
+        local=True,
     ),
     "Branch.stash": Case(lambda it: main(it).stash("it"), f"fs:StashChanges {MAIN}"),
     "Branch.pop_stash": Case(lambda it: main(it).pop_stash(_STASHED[0]), f"fs:StashChanges {MAIN}", fails=Dirty),

@@ -183,8 +183,9 @@ def test_a_job_that_began_before_two_collections_is_refused(tmp_path: Path) -> N
             later = replace(target, mint=target.mint + 7)
             messages = [*await sent(later, PATHS[:200]), *await sent(target, PATHS[200:])]
             async with job_entries(pool.repository, messages) as entries:
-                assert entries.new is not None
-                assert entries.new.mint == target.mint
+                new = entries.new()
+                assert new is not None
+                assert new.mint == target.mint
 
     run(play())
 

@@ -13,6 +13,8 @@ from lochan.tree.tree import Tree
 from lochan.versioning.branches import protect
 from lochan.versioning.heads.joins import MoveBase
 from lochan.versioning.heads.moves import CommitMessage
+from lochan.versioning.job_hold import hold_ids, open_job
+from lochan.versioning.state.collection import mint_of
 from tests.run import run
 from tests.unit.pools.place import ANN, Pool, once, pool
 
@@ -145,16 +147,19 @@ def test_a_change_that_changes_nothing_is_none() -> None:
 def test_objects_written_before_a_collection_are_refused_unless_a_job_holds_them() -> None:
     async def play() -> None:
         logs = await pool()
-        early, held = await logs.write("a"), await logs.write("b")
-        await logs.repository.submit(ANN, Opened("job-1", "job"))
+        early = await logs.write("a")
+        await add_objects(logs.repository, "main", [await logs.write("c")], actor=ANN)
+        held = await logs.write("b")
+        mint = mint_of(held.blocks[0].address)
+        await open_job(logs.repository, "job-1", mint, actor=ANN)
         await collect(logs)
         await collect(logs)
         with pytest.raises(Gone, match="before the last garbage collection"):
             await add_objects(logs.repository, "main", [early], actor=ANN)
-        await add_objects(logs.repository, "main", [held], actor=ANN, closes=("job-1",))
-        assert await logs.rows("main") == "b"
+        await add_objects(logs.repository, "main", [held], actor=ANN, closes=hold_ids("job-1"))
+        assert await logs.rows("main") == "b c"
         with pytest.raises(Refused, match="not open"):
-            await add_objects(logs.repository, "main", [early], actor=ANN, closes=("job-1",))
+            await add_objects(logs.repository, "main", [early], actor=ANN, closes=hold_ids("job-1"))
 
     run(play())
 

@@ -142,12 +142,14 @@ def test_commits_that_brought_objects_in_are_remembered() -> None:
 
 def test_new_files_are_young_or_held_open() -> None:
     story = PoolStory()
-    story.tell(Opened("job", "job"))
+    story.tell(Opened("job", "job", "pool/data/00000000000000000001-"))
     for _ in range(2):
         plan = story.tell(Planned(story.refs.collection.plan, 99, "list"))
         story.tell(PlanEnded(plan, "reported"))
     with pytest.raises(Gone):
-        story.tell(story.move(after(FIRST), "load", mint=1))
+        story.tell(story.move(after(FIRST), "load", mint=2))
+    with pytest.raises(Gone):
+        story.tell(Opened("late", "job", "pool/data/00000000000000000002-"))
     story.tell(story.move(after(FIRST), "load", mint=1, closes=("job",)))
     with pytest.raises(Refused, match="not open"):
         story.tell(story.move(after(after(FIRST)), "load", mint=1, closes=("job",)))

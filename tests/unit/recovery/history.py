@@ -24,6 +24,8 @@ from lochan.versioning.objects import delete, put
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.stash import push
 from lochan.versioning.upkeep import compact, cover
+from lochan.versioning.workspaces.commit import commit as commit_workspace
+from lochan.versioning.workspaces.write import open_workspace
 
 ANN = Actor("ann", "test", "here")
 JOB = job.JobRecord(1, "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "query", "logs", "ann", "", "", "", 1_000, 2_000, state=job.DONE)
@@ -110,6 +112,9 @@ async def play(files: OpenRepository) -> None:
     await staged_in_bulk(files, "main", "bulk", 300)
     await committed(files, "main", "bulk")
     await _compacted(files)
+    workspace = await open_workspace(files, "topic", actor=ANN)
+    await delete(files, workspace.ref, ["t/1"], actor=ANN)
+    await commit_workspace(files, workspace.id, CommitRequest("workspace"), actor=ANN, everything=True)
     await create_branch(files, "gone", "main", actor=ANN)
     await written(files, "gone", "g/1", "staged on a deleted branch")
     await delete_branch(files, "gone", "main", actor=ANN)
@@ -124,7 +129,7 @@ async def _compacted(files: OpenRepository) -> None:
     limits = CompactionLimits(inline_count=1, runs=1, tombstones=1)
     for number in range(3):
         await written(files, "main", f"d/{number}", "d")
-        await delete(files, "main", f"bulk/{number:03}", actor=ANN)
+        await delete(files, "main", [f"bulk/{number:03}"], actor=ANN)
         while await compact(files, "main", limits):
             pass
     await cover(files, "main", limits)

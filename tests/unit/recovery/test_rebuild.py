@@ -79,11 +79,19 @@ async def _aside(store: MemoryStore) -> list[bytes]:
     return [await store.get(stat.path) async for stat in store.list("_lake/quarantine/")]
 
 
-def test_inputs_that_were_collected_are_named(place: Place) -> None:
+def test_what_a_commit_was_made_from_is_kept_while_the_commit_is(place: Place) -> None:
     collected = asyncio.run(make(collected=True))
     assert not set(collected.paths("runs")) >= set(place.paths("runs"))
-    assert rebuilt(asyncio.run(collected.store()), RebuildRequest(missing=True)).files == ()
     gone = dict.fromkeys((*collected.paths("metaranges"), *collected.paths("ranges")))
+    found = rebuilt(asyncio.run(collected.store(**gone)))
+    assert [each for each in found.files if each.outcome == LOST] == []
+    assert len([each for each in found.files if each.outcome == MADE]) > 10
+
+
+def test_inputs_that_are_gone_are_named(place: Place) -> None:
+    collected = asyncio.run(make(collected=True))
+    assert rebuilt(asyncio.run(collected.store()), RebuildRequest(missing=True)).files == ()
+    gone = dict.fromkeys((*collected.paths("metaranges"), *collected.paths("ranges"), *collected.paths("runs")))
     found = rebuilt(asyncio.run(collected.store(**gone)))
     lost = [each for each in found.files if each.outcome == LOST]
     made = [each for each in found.files if each.outcome == MADE]

@@ -10,6 +10,7 @@ from lochan.formats.collection_events import (
     AliasTablesSet,
     Expired,
     Opened,
+    PlanBegun,
     PlanEnded,
     Planned,
 )
@@ -110,6 +111,40 @@ def test_one_plan_at_a_time_and_each_is_exact() -> None:
     story.refuses(PlanEnded(number, "forgotten"), Invalid)
     story.tell(PlanEnded(number, "abandoned"))
     story.tell(Planned(number, story.number, "list"))
+
+
+def test_from_its_beginning_on_a_plan_is_safe_from_whatever_comes() -> None:
+    story = collected_twice()
+    cut = story.refs.collection.plan
+    old = story.number
+    story.tell(Opened("before", "link", f"repo/data/{cut - 1:020d}-writer/held"))
+    begun = story.tell(PlanBegun(cut))
+    assert (story.refs.collection.cut, story.refs.collection.plan, story.refs.collection.begun) == (cut, cut, begun)
+    story.refuses(Staged("main", (minted("a", cut - 1),)), Gone)
+    story.refuses(Staged("main", (minted("a", cut - 1),), read_at=old), Stale)
+    story.refuses(Staged("main", (minted("a", cut - 1),), read_at=old, checked=cut), Stale)
+    story.refuses(Opened("token", "link", f"repo/data/{cut - 1:020d}-writer/id"), Stale)
+    story.tell(Opened("token", "link", f"repo/data/{cut:020d}-writer/id"))
+    read_at = story.tell(Staged("main", (minted("b", cut),)))
+    story.refuses(Planned(cut, begun + 1, "list", begun), Invalid)
+    story.refuses(Planned(cut, begun - 1, "list", begun - 1), Refused)
+    number = story.tell(Planned(cut, begun, "list", begun))
+    story.tell(Staged("main", (minted("copy", cut - 1),), read_at=read_at))
+    story.refuses(Staged("main", (minted("copy", cut - 1),), read_at=begun - 1), Stale)
+    story.tell(Staged("main", (minted("copy", cut - 1),), read_at=begun - 1, checked=number))
+    story.tell(Staged("main", (minted("held", cut - 1),), closes=("before",)))
+
+
+def test_who_began_last_lands() -> None:
+    story = Story()
+    first = story.tell(PlanBegun(0))
+    second = story.tell(PlanBegun(0))
+    story.refuses(Planned(0, first, "list", first), Refused)
+    number = story.tell(Planned(0, second, "list", second))
+    story.refuses(PlanBegun(number), Refused)
+    story.tell(PlanEnded(number, "abandoned"))
+    story.refuses(PlanBegun(0), Invalid)
+    story.tell(PlanBegun(number))
 
 
 def test_an_alias_leads_straight_to_the_bytes() -> None:

@@ -8,6 +8,7 @@ VERBS = {
     "commit": "lochan.cli.ingest.files:commit_command",
     "diff": "lochan.cli.ingest.files:diff_command",
     "stream": "lochan.cli.ingest.stream:stream_command",
+    "watch": "lochan.cli.ingest.watch:watch_command",
 }
 
 

@@ -144,7 +144,7 @@ def _follow(uri: Uri, request: SimpleNamespace, form: str) -> None:
     async def work(at: Target) -> None:
         branch = uri.ref or (await at.repository.show()).default_branch
         printer = BatchPrinter(uri._replace(ref=branch), form, keeps=request.on_error == "keep")
-        with _stop_requests() as stop:
+        with stop_requests() as stop:
             options = _options(uri.repository, request)
             await at.pool.ingest_stream(source, options, branch=branch, stop=stop, progress=printer)
         printer.end()
@@ -211,7 +211,7 @@ def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
 
 
 @contextmanager
-def _stop_requests() -> "Iterator[threading.Event]":
+def stop_requests() -> "Iterator[threading.Event]":
     """Set when the user stops it. A second Ctrl-C does not wait."""
     import asyncio
     import signal

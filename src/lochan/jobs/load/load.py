@@ -35,6 +35,7 @@ from lochan.pools.json_row import Faults
 from lochan.store.open import StoreLocation
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once
+from lochan.versioning.job_hold import held_open
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ class LoadContext(NamedTuple):
     about: str = "load"
     wrote: Callable[[int], None] | None = None  # is told how many bytes tasks put to the store
     memory_bytes: int | None = None  # of one task; None: as the session is configured
+    job: str = ""  # the id of its record; "": it has none
 
     @property
     def task_memory(self) -> int:
@@ -149,11 +151,13 @@ async def load_files(
     memory = await asyncio.to_thread(lambda: where.task_memory)
     target = await pool_target(repository, place, branch, memory_bytes=memory)
     await hold_key(repository, actor)
-    work = partial(_written, where.spark, target, files, options._replace(advance=STANDARD.advance), sizes)
-    messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
-    if where.wrote is not None:
-        where.wrote(sum(message.put_bytes for message in messages))
-    landed = await land(repository, branch, messages, message, actor=actor)
+    job = where.job or repository.ids.ksuid(repository.clock.wall())
+    async with held_open(repository, job, target.mint, branch, actor=actor) as closes:
+        work = partial(_written, where.spark, target, files, options._replace(advance=STANDARD.advance), sizes)
+        messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
+        if where.wrote is not None:
+            where.wrote(sum(message.put_bytes for message in messages))
+        landed = await land(repository, branch, messages, message, actor=actor, closes=closes)
     return loaded_of(landed, options)
 
 

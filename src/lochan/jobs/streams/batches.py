@@ -29,6 +29,7 @@ from lochan.jobs.tasks import run_tasks
 from lochan.jobs.write import JobLake, WriteJob, WriteRequest, begin, land_job, patiently
 from lochan.pools.json_row import FAIL
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
+from lochan.versioning.job_hold import give_up
 from lochan.versioning.uri import Uri, on_branch
 
 if TYPE_CHECKING:
@@ -169,7 +170,10 @@ async def _begin(lake: JobLake, target: StreamTarget, batch: BatchName) -> tuple
     job = await begin(lake, target.request(batch))
     repository = await lake.open_repository(target.pool)
     try:
-        return job, await landed_before(repository, target.branch, batch)
+        before = await landed_before(repository, target.branch, batch)
+        if before is not None:
+            await give_up(repository, job.hold, actor=job.actor)
+        return job, before
     finally:
         await repository.close()
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from functools import partial
 from typing import NamedTuple
 
 from lochan.engines.duckdb.load.loader import Loader
@@ -21,6 +22,7 @@ from lochan.jobs.streams.compaction import NOWHERE, CompactionSchedule, compact_
 from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
 from lochan.jobs.write import JobLake
 from lochan.versioning.heads.moves import CommitMessage
+from lochan.versioning.job_hold import held_if_long
 from lochan.versioning.open_repository import OpenRepository
 
 _PAUSE_S = 0.2  # how long somebody who wants it to stop may wait
@@ -110,27 +112,32 @@ class _Following:
 
     async def _batch(self, first: TopicChunk, deadline: float) -> LandResult:
         target = await self._target()  # before a byte is written
-        messages = await asyncio.to_thread(self._write, target, first, deadline)
-        once, offsets = self._position.next(self._topics.name), dict(self._next)
-        message = self._options.message
-        message = message._replace(metadata={**message.metadata, OFFSETS: encode_offsets(offsets)})
-        landed = await self._land(messages, message, once)
+        into = self._into
+        async with held_if_long(into.repository, "ingest", into.branch, target.mint, actor=into.actor) as hold:
+            messages = await asyncio.to_thread(self._write, target, first, deadline)
+            once, offsets = self._position.next(self._topics.name), dict(self._next)
+            message = self._options.message
+            message = message._replace(metadata={**message.metadata, OFFSETS: encode_offsets(offsets)})
+            landed = await self._land(messages, message, once, await hold.closes())
         if landed.again:  # by another that follows the same topics, or by a try of ours whose answer was lost
             await self._find()
         elif landed.commit:
             self._position = StreamPosition(once.batch, offsets)
         return landed
 
-    async def _land(self, messages: list[TaskMessage], message: CommitMessage, once: BatchName) -> LandResult:
+    async def _land(
+        self, messages: list[TaskMessage], message: CommitMessage, once: BatchName, closes: tuple[str, ...]
+    ) -> LandResult:
         """Again, where the store does not answer for a while: whether the last try landed is found by the next."""
         into = self._into
+        work = partial(land, into.repository, into.branch, messages, message, actor=into.actor, once=once)
         for pause_s in _PAUSES_S:
             try:
-                return await land(into.repository, into.branch, messages, message, actor=into.actor, once=once)
+                return await work(closes=closes)
             except Retry as error:
                 _log.warning("batch %d could not be committed yet: %s", once.batch, error)
                 await self._clock.sleep(pause_s)
-        return await land(into.repository, into.branch, messages, message, actor=into.actor, once=once)
+        return await work(closes=closes)
 
     def _write(self, target: PoolTarget, first: TopicChunk, deadline: float) -> list[TaskMessage]:
         """The rows of `first`, and all that comes until the time is over."""

@@ -38,11 +38,11 @@ class BranchesQuery(PageQuery, frozen=True):
     show_hidden: bool = False
 
 
-class ForceQuery(msgspec.Struct, frozen=True):
+class RefForceQuery(msgspec.Struct, frozen=True):
     force: bool = False
 
 
-class DiffQuery(PageQuery, frozen=True):
+class StagedQuery(PageQuery, frozen=True):
     delimiter: str = ""
 
 
@@ -74,7 +74,7 @@ async def get_branch(call: RestCall) -> Answer:
     return WireRef(id=found.name, commit_id=found.head)
 
 
-@RESOURCE.operation("DELETE", _BRANCH, {204: None}, query=ForceQuery)
+@RESOURCE.operation("DELETE", _BRANCH, {204: None}, query=RefForceQuery)
 async def delete_branch(call: RestCall) -> Answer:
     """Delete a branch, with what is staged on it."""
     await call.lake.repository(call.name("repository")).delete_branch(call.name("branch"), key=call.key)
@@ -117,10 +117,10 @@ async def cherry_pick(call: RestCall) -> Answer:
     return WireCommit.of(made)
 
 
-@RESOURCE.operation("GET", f"{_BRANCH}/diff", {200: DiffList}, query=DiffQuery)
+@RESOURCE.operation("GET", f"{_BRANCH}/diff", {200: DiffList}, query=StagedQuery)
 async def diff_branch(call: RestCall) -> Answer:
     """List what is staged on a branch."""
-    query: DiffQuery = call.query
+    query: StagedQuery = call.query
 
     async def staged() -> AsyncIterator[WireDiff]:
         async for each in _branch(call).status(query.prefix):
@@ -156,7 +156,7 @@ async def get_tag(call: RestCall) -> Answer:
     raise HttpError(404, f"no tag {name!r}")
 
 
-@TAGS.operation("DELETE", f"{_TAGS}/{{tag}}", {204: None}, query=ForceQuery)
+@TAGS.operation("DELETE", f"{_TAGS}/{{tag}}", {204: None}, query=RefForceQuery)
 async def delete_tag(call: RestCall) -> Answer:
     """Delete a tag."""
     await call.lake.repository(call.name("repository")).delete_tag(call.name("tag"), key=call.key)

@@ -49,7 +49,7 @@ class LogQuery(msgspec.Struct, frozen=True):
     stop_at: str = ""
 
 
-class DiffQuery(PageQuery, frozen=True):
+class RefDiffQuery(PageQuery, frozen=True):
     delimiter: str = ""
     type: Literal["two_dot", "three_dot"] = "three_dot"
 
@@ -101,10 +101,10 @@ async def log_commits(call: RestCall) -> Answer:
     return _log_page(found, "")
 
 
-@REFS.operation("GET", f"{_REPOSITORY}/refs/{{leftRef}}/diff/{{rightRef}}", {200: DiffList}, query=DiffQuery)
+@REFS.operation("GET", f"{_REPOSITORY}/refs/{{leftRef}}/diff/{{rightRef}}", {200: DiffList}, query=RefDiffQuery)
 async def diff_refs(call: RestCall) -> Answer:
     """List what differs between two refs; with a delimiter, folders that hold differences count once."""
-    query: DiffQuery = call.query
+    query: RefDiffQuery = call.query
     left = call.lake.repository(call.name("repository")).ref(call.name("leftRef"))
 
     async def differences() -> AsyncIterator[WireDiff]:

@@ -26,7 +26,7 @@ class CreateQuery(msgspec.Struct, frozen=True):
     bare: bool = False
 
 
-class ForceQuery(msgspec.Struct, frozen=True):
+class RepositoryForceQuery(msgspec.Struct, frozen=True):
     force: bool = False
 
 
@@ -69,7 +69,7 @@ async def get_repository(call: RestCall) -> Answer:
     return WireRepository.of(await found.show(), call.lake.url, await found.is_read_only())
 
 
-@RESOURCE.operation("DELETE", "/repositories/{repository}", {204: None}, query=ForceQuery)
+@RESOURCE.operation("DELETE", "/repositories/{repository}", {204: None}, query=RepositoryForceQuery)
 async def delete_repository(call: RestCall) -> Answer:
     """Delete a repository."""
     await call.lake.repository(call.name("repository")).delete(key=call.key)

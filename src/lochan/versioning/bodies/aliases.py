@@ -7,7 +7,7 @@ A span that lies in an aliased span is read at the target. A span that does not,
 dedupe and every reader agree on where a byte is.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
@@ -95,17 +95,40 @@ class Aliases:
         return pa.ListArray.from_arrays(offsets, placed, type=lists.type)
 
     def _row(self, address: str, offset: int) -> int:
-        """The last alias that begins no later."""
-        addresses, offsets = self._columns[:2]
-        rows = range(len(self.table))
-        return (
-            bisect_right(rows, (address.encode(), offset), key=lambda at: (_bytes(addresses[at]), offsets[at].as_py()))
-            - 1
-        )
+        """The last alias of that file that begins no later; -1: there is none."""
+        files = self._files
+        at = bisect_left(range(files.count), address.encode(), key=files.address)
+        if at == files.count or files.address(at) != address.encode():
+            return -1
+        first, end = files.first[at], files.first[at + 1]
+        row = bisect_right(files.offsets, offset, first, end) - 1
+        return row if row >= first else -1
+
+    @cached_property
+    def _files(self) -> "_AliasedFiles":
+        return _AliasedFiles(self.table)
 
     @cached_property
     def _columns(self) -> tuple[pa.Array, ...]:
         return tuple(_whole(self.table[name]) for name in ALIAS_SCHEMA.names)
+
+
+class _AliasedFiles:
+    """The distinct addresses, sorted, each with the rows of its aliases. Looked at as bytes where they are: a look-up
+    among a million aliases makes no object for each."""
+
+    def __init__(self, table: pa.Table) -> None:
+        codes = _whole(table["address"]).dictionary_encode()
+        _, offsets, data = codes.dictionary.buffers()
+        self.count = len(codes.dictionary)
+        self._ends = memoryview(offsets).cast("i") if self.count else memoryview(b"").cast("i")
+        self._bytes = memoryview(data) if data is not None else memoryview(b"")
+        first = np.searchsorted(np.asarray(codes.indices), np.arange(self.count + 1))
+        self.first: list[int] = first.tolist()
+        self.offsets = np.ascontiguousarray(np.asarray(table["offset"])).data
+
+    def address(self, at: int) -> bytes:
+        return bytes(self._bytes[self._ends[at] : self._ends[at + 1]])
 
 
 def resolve(spans: pa.Table, aliases: pa.Table) -> pa.Table:
@@ -197,11 +220,6 @@ def _of_files(files: Mapping[str, str]) -> pa.Table:
 
 def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _bytes(address: pa.StringScalar) -> bytes:
-    """Arrow sorts text by its bytes."""
-    return bytes(address.as_buffer())
 
 
 NO_ALIASES = Aliases(())

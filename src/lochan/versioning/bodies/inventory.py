@@ -5,6 +5,7 @@ the store.
     manifest ──▶ parts ──▶ one after the other, or each by a task of Spark: fetched, checked, read ──▶ LIST_SCHEMA
 """
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
@@ -19,8 +20,10 @@ from lochan.concurrency import map_concurrently
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats import inventory, lake_file
 from lochan.formats.inventory import PartFormat
+from lochan.runtime import running_loop
 from lochan.store.protocol import Store
 from lochan.store.scratch import place
+from lochan.store.threads import Threads
 from lochan.versioning.bodies.file_list import LIST_SCHEMA, SortedFiles
 from lochan.versioning.bodies.outside_files import OutsideFiles, check_names_and_paths, plain_etag, url_of
 
@@ -105,12 +108,25 @@ def _root(url: str, path: str) -> str:
 async def read_part(store: Store, part: InventoryPart, target: InventoryTarget) -> AsyncIterator[pa.Table]:
     """The files that a part lists, as tables of LIST_SCHEMA in no order. The part is fetched and checked before its
     first row is believed. Raises Invalid, NotFound, Refused."""
+    threads = Threads()
     with TemporaryDirectory(prefix="lochan-inventory-", dir=place()) as folder:
         file = Path(folder, "part")
         await _fetch(store, part, file)
-        for table in _listed(file, part, target):
-            if len(table):
-                yield table
+        tables = _listed(file, part, target)
+        loop = running_loop()
+        ahead = None if loop is None else loop.create_task(_next(tables, threads))
+        try:
+            while (table := await (_next(tables, threads) if ahead is None else ahead)) is not None:
+                ahead = None if loop is None else loop.create_task(_next(tables, threads))  # while this one is used
+                if len(table):
+                    yield table
+        finally:
+            if ahead is not None and not ahead.done():
+                await asyncio.wait([ahead])
+
+
+async def _next(tables: Iterator[pa.Table], threads: Threads) -> pa.Table | None:
+    return await threads.run(next, tables, None)
 
 
 async def _fetch(store: Store, part: InventoryPart, file: Path) -> None:
@@ -148,13 +164,14 @@ def list_table(found: pa.Table, target: InventoryTarget, what: str) -> pa.Table:
     names = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
     if not len(names):
         return LIST_SCHEMA.empty_table()
-    paths = pc.binary_join_element_wise(target.to, pc.utf8_slice_codeunits(names, len(target.prefix)), "")
+    paths = names if target.to == target.prefix else _begun(names, target.prefix, target.to)
     check_names_and_paths(names, paths, target.prefix, target.to)
-    if pc.any(pc.match_substring_regex(names, f"(^|/){lake_file.PATH}$")).as_py():
+    lakes = names.filter(pc.ends_with(names, lake_file.PATH))
+    if pc.any(pc.match_substring_regex(lakes, f"(^|/){lake_file.PATH}$")).as_py():
         raise Refused(f"{what} lists a {lake_file.PATH}: these are files of a lake", hint="only that lake names them")
     escaped = pc.replace_substring(names, "%", "%25") if target.root == "file:///" else names
     start = "file:///" if target.root == "file:///" else f"{target.root}/"
-    addresses = pc.binary_join_element_wise(start, escaped, "")
+    addresses = _begun(escaped, "", start)
     return pa.table([paths, addresses, found["size"], found["etag"], found["mtime"]], schema=LIST_SCHEMA)
 
 
@@ -169,13 +186,19 @@ def _names(found: pa.Table, target: InventoryTarget, what: str) -> pa.Array:
         return keys
     is_url = pc.match_substring(keys, "://")
     if not pc.any(is_url).as_py():
-        return pc.binary_join_element_wise(target.prefix, keys, "")
+        return _begun(keys, "", target.prefix)
     start = f"{target.root.rstrip('/')}/"
     other = pc.filter(keys, pc.invert(pc.starts_with(keys, start)))
     if len(other):
         raise _other_bucket(what, other[0].as_py(), target)
-    names = pc.utf8_slice_codeunits(keys, len(start))
+    names = _begun(keys, start, "")
     return pc.replace_substring(names, "%25", "%") if target.root == "file:///" else names
+
+
+def _begun(texts: pa.Array, old: str, new: str) -> pa.Array:
+    """With another beginning; REQUIRES: all begin with `old`. By bytes: by letters it takes five times as long."""
+    changed = pc.binary_replace_slice(texts.cast(pa.binary()), 0, len(old.encode()), new.encode())
+    return changed.cast(pa.string())
 
 
 def _other_bucket(what: str, found: str, target: InventoryTarget) -> Invalid:

@@ -9,7 +9,6 @@ and for local files the entry's address, in which symbolic links are resolved. A
 at a time, column by column.
 """
 
-import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -191,10 +190,13 @@ class OutsideFolder(NamedTuple):
 
     async def files(self, to: str) -> AsyncIterator[pa.Table]:
         """As `OutsideFiles.files`."""
-        if self.is_local:
-            spans = [ListSpan("", None)]
-        else:
-            spans = await list_spans(self.store, self.prefix, _SPANS)
+        spans = [ListSpan("", None)] if self.is_local else await list_spans(self.store, self.prefix, _SPANS)
+        if len(spans) == 1:
+            async for table in self.span(spans[0], to):
+                yield table
+            return
+        import asyncio  # a command that only reads does without the event loop
+
         queue: asyncio.Queue[pa.Table | None] = asyncio.Queue(2 * _LISTS_AT_ONCE)
 
         async def one(span: ListSpan) -> None:
@@ -207,10 +209,6 @@ class OutsideFolder(NamedTuple):
             finally:
                 await queue.put(None)
 
-        if len(spans) == 1:
-            async for table in self.span(spans[0], to):
-                yield table
-            return
         work = asyncio.ensure_future(every())
         try:
             while (table := await queue.get()) is not None:

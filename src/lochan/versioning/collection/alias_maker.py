@@ -8,14 +8,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.errors import Refused
+from lochan.errors import ConcurrentCommit, Refused
 from lochan.failpoints import fp
 from lochan.formats import alias_table
 from lochan.formats.alias_table import ALIAS_SCHEMA
 from lochan.formats.collection_events import AliasNames, AliasTablesSet
 from lochan.formats.record import Actor
 from lochan.versioning.bodies.aliases import SPAN_SCHEMA, Aliases, overlaps, resolve
-from lochan.versioning.collection.plan import NEVER, Collector
+from lochan.versioning.collection.marks import needed_rows
+from lochan.versioning.collection.plan import NEVER, look_and_scan
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import Stale
 from lochan.versioning.state.refs import Refs
@@ -49,18 +50,22 @@ async def drop_aliases(repository: OpenRepository, lake: str, *, actor: Actor) -
     refs, _ = await repository.refs()
     if not refs.collection.alias_tables:
         return 0
-    collector = await Collector.at(repository, lake, NEVER)
-    names, aliases = collector.names, collector.marks.aliases
-    needed = collector.marks.needed_rows()
+    look, scan = await look_and_scan(repository, NEVER)
+    names = look.aliases
+    try:
+        aliases = await repository.places.load(names)
+        needed = await needed_rows(repository, look)
+    except ConcurrentCommit:  # others have replaced the tables
+        return 0
     dropped = _of_tables(aliases, names, np.invert(needed))
     if not len(dropped):
         return 0
     kept = _of_tables(aliases, names, needed)
-    tables = (await _write(repository, kept, collector.marked),) if len(kept) else ()
+    tables = (await _write(repository, kept, look.marked),) if len(kept) else ()
     fp("aliases.written")
 
     def decide(refs: Refs) -> tuple[AliasTablesSet, ...]:
-        roots = collector.scan.peek(refs)
+        roots = scan.peek(refs)
         spans = [each for each in roots.blocks if aliases.place(each) != each]
         if roots.needs_reading or spans or refs.collection.alias_names != names:
             raise Stale("others wrote meanwhile", hint="the next collection drops the aliases")

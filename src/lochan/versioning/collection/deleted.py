@@ -19,13 +19,15 @@ from lochan.failpoints import fp
 from lochan.formats import json_file, plan_list
 from lochan.formats.lake_events import RepositoryErased, RepositoryExpired
 from lochan.formats.plan_list import FOLDER as PLANS
-from lochan.formats.plan_list import PLAN_SCHEMA, PlanHead
+from lochan.formats.plan_list import LIST_SCHEMA, PLAN_SCHEMA, PlanHead
 from lochan.formats.record import Actor
 from lochan.journal.group import AppendRequest
 from lochan.store.protocol import Store
+from lochan.versioning.collection.engine import PartWriter, read_head, read_part
 from lochan.versioning.collection.foreign_names import check_named_by_none
 from lochan.versioning.collection.listing import KINDS
-from lochan.versioning.collection.plan import STANDARD, CollectionLimits, DeadFiles
+from lochan.versioning.collection.plan import STANDARD, CollectionLimits
+from lochan.versioning.collection.reasons import DELETED, added_totals, as_totals, totals_of
 from lochan.versioning.collection.store_clock import hours, store_time
 from lochan.versioning.deletion import LakeJournals, close, deletion_stamp, put_stamp
 from lochan.versioning.open_repository import OpenRepository
@@ -107,8 +109,15 @@ async def _modified(store: Store, path: str) -> float | None:
         return None
 
 
+class DeadFiles(NamedTuple):
+    """All files of a deleted repository."""
+
+    head: PlanHead
+    files: pa.Table  # LIST_SCHEMA
+
+
 async def files_of(lake: CollectedLake, about: DeletedRepository) -> DeadFiles:
-    """Everything that it has on the store, but for its journal and its lists. PLAN_SCHEMA, sorted by path."""
+    """Everything that it has on the store, but for its journal and its lists. Sorted by path."""
     rows: list[tuple[str, str, int, int, int]] = []
     async for stat in lake.store.list(f"{about.id}/"):
         path = stat.path[len(about.id) + 1 :]
@@ -117,9 +126,21 @@ async def files_of(lake: CollectedLake, about: DeletedRepository) -> DeadFiles:
             rows.append((path, kind, stat.size, mint, round(stat.modified * 1e6)))
     columns = zip(*rows, strict=True) if rows else ([] for _ in PLAN_SCHEMA)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, PLAN_SCHEMA, strict=True)]
-    size = sum(row[2] for row in rows)
-    head = PlanHead(plan_list.VERSION, lake.id, about.id, 0, about.closed, len(rows), size)
-    return DeadFiles(head, pa.table(arrays, PLAN_SCHEMA))
+    arrays += [pa.array([DELETED] * len(rows), pa.string()), pa.nulls(len(rows), pa.string())]
+    files, size = pa.table(arrays, LIST_SCHEMA), sum(row[2] for row in rows)
+    head = PlanHead(
+        plan_list.VERSION,
+        lake.id,
+        about.id,
+        0,
+        about.closed,
+        len(rows),
+        size,
+        dead_files=len(rows),
+        dead_bytes=size,
+        totals=as_totals(added_totals([totals_of(files)])),
+    )
+    return DeadFiles(head, files)
 
 
 def _kind(path: str) -> tuple[str, int]:
@@ -140,7 +161,9 @@ async def expire_deleted(lake: CollectedLake, age: DeletedAge, *, actor: Actor) 
         raise Refused(f"repository {shown_name(about)} can be restored for {left} more", hint="wait until then")
     await _check_closed(lake, about, about.closed)
     dead = await files_of(lake, about)
-    file, data = plan_list.encode(dead.head, dead.files)
+    writer = PartWriter(lake.store, about.id, about.closed)
+    await writer.add(dead.files)
+    file, data = plan_list.encode_head(msgspec.structs.replace(dead.head, parts=await writer.finish()))
     await lake.store.put(f"{about.id}/{file}", data)
     fp("deleted.listed")
     await lake.journals().lake.submit(AppendRequest(actor, lambda _: [RepositoryExpired(about.id, file)]))
@@ -238,7 +261,9 @@ async def open_deleted(lake: CollectedLake, about: DeletedRepository) -> OpenRep
 
 
 async def _check_list(lake: CollectedLake, about: DeletedRepository) -> None:
-    head, _ = plan_list.decode(about.list, await lake.store.get(f"{about.id}/{about.list}"))
+    head = await read_head(lake.store, about.id, about.list)
+    for part in head.parts:
+        await read_part(lake.store, about.id, part)
     if (head.lake, head.repository) != (lake.id, about.id):
         raise Corrupt(f"the list {about.list} is that of another lake or repository", hint="nothing was deleted")
 

@@ -4,13 +4,17 @@ A file whose name it does not understand is never a candidate. A listing may be 
 later: nothing depends on it (G2).
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from lochan.formats.plan_list import PLAN_SCHEMA
-from lochan.store.protocol import Store
+from lochan.store.protocol import Stat, Store
+from lochan.versioning.workspaces.folder import LOCKS
+
+BATCH = 20_000
 
 
 class FileKind(NamedTuple):
@@ -20,8 +24,8 @@ class FileKind(NamedTuple):
 
 
 def _first(rest: str) -> str:
-    """`<mint>-<writer>/…`; a workspace's id begins with its mint too."""
-    return rest.partition("/")[0].partition("-")[0]
+    """`<mint>-<writer>/…`; a workspace's id begins with its mint too, and so does the note that it was committed."""
+    return rest.removeprefix(f"{LOCKS}/").partition("/")[0].partition("-")[0]
 
 
 def _second(rest: str) -> str:
@@ -29,7 +33,7 @@ def _second(rest: str) -> str:
     return rest.removesuffix(".parquet").partition("-")[2].partition("-")[0]
 
 
-KINDS = (
+KINDS = (  # in the order of their folders
     FileKind("aliases/", "aliases", _second),
     FileKind("data/", "data", _first),
     FileKind("metaranges/", "metarange", _second),
@@ -39,17 +43,58 @@ KINDS = (
 )
 
 
-async def list_files(store: Store, repository: str) -> pa.Table:
-    """PLAN_SCHEMA, sorted by path; only files that have a mint number."""
-    rows: list[tuple[str, str, int, int, int]] = []
+class ListingSpan(NamedTuple):
+    """Paths below a repository that are greater than `after` and not greater than `upto`."""
+
+    after: str = ""
+    upto: str | None = None  # None: there is no end
+
+
+EVERYTHING = ListingSpan()
+
+
+async def list_files(store: Store, repository: str, span: ListingSpan = EVERYTHING) -> AsyncIterator[pa.Table]:
+    """PLAN_SCHEMA, in pieces that follow each other in path order; only files that have a mint number."""
     for kind in KINDS:
-        prefix = f"{repository}/{kind.folder}"
-        async for stat in store.list(prefix):
-            mint = kind.mint(stat.path[len(prefix) :])
-            if mint.isdecimal():
-                path = stat.path[len(repository) + 1 :]
-                rows.append((path, kind.name, stat.size, int(mint), round(stat.modified * 1e6)))
-    columns = zip(*rows, strict=True) if rows else ([] for _ in PLAN_SCHEMA)
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, PLAN_SCHEMA, strict=True)], PLAN_SCHEMA
+        stats: list[Stat] = []
+        async with aclosing(_listed(store, repository, kind.folder, span)) as found:
+            async for stat in found:
+                stats.append(stat)
+                if len(stats) == BATCH:
+                    yield _table(kind, repository, stats)
+                    stats = []
+        if stats:
+            yield _table(kind, repository, stats)
+
+
+async def list_all(store: Store, repository: str) -> pa.Table:
+    """The same, as one table."""
+    return pa.concat_tables([PLAN_SCHEMA.empty_table(), *[table async for table in list_files(store, repository)]])
+
+
+async def _listed(store: Store, repository: str, folder: str, span: ListingSpan) -> AsyncGenerator[Stat, None]:
+    if span.upto is not None and span.upto < folder:
+        return
+    after = f"{repository}/{span.after}" if span.after > folder else ""
+    upto = None if span.upto is None else f"{repository}/{span.upto}"
+    async for stat in store.list(f"{repository}/{folder}", after):
+        if upto is not None and stat.path > upto:
+            return
+        yield stat
+
+
+def _table(kind: FileKind, repository: str, stats: list[Stat]) -> pa.Table:
+    skipped, start = len(repository) + 1, len(repository) + 1 + len(kind.folder)
+    mints = [kind.mint(stat.path[start:]) for stat in stats]
+    if not all(map(str.isdecimal, mints)):
+        stats = [stat for stat, mint in zip(stats, mints, strict=True) if mint.isdecimal()]
+        mints = [mint for mint in mints if mint.isdecimal()]
+    columns = (
+        [stat.path[skipped:] for stat in stats],
+        [kind.name] * len(stats),
+        [stat.size for stat in stats],
+        [int(mint) for mint in mints],
+        [round(stat.modified * 1e6) for stat in stats],
     )
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, PLAN_SCHEMA, strict=True)]
+    return pa.table(arrays, PLAN_SCHEMA)

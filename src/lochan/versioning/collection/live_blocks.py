@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lochan.formats.collection_events import AliasNames
 from lochan.formats.entry import ENTRY_SCHEMA, Block
 from lochan.versioning.bodies.aliases import SPAN_SCHEMA, Aliases, resolve
-from lochan.versioning.collection.listing import list_files
+from lochan.versioning.collection.listing import list_all
 from lochan.versioning.collection.marks import entry_batches
 from lochan.versioning.collection.roots import RootScan
 from lochan.versioning.open_repository import OpenRepository
@@ -48,7 +48,7 @@ async def live_blocks(repository: OpenRepository) -> LiveBlocks:
             held.append(block_table(pc.list_flatten(entries.column("blocks"))))
             if sum(map(len, held)) > _TOGETHER:
                 held = [_distinct(held)]
-    files = await list_files(repository.store, repository.repository.id)
+    files = await list_all(repository.store, repository.repository.id)
     return LiveBlocks(read_at, names, await repository.places.load(names), _distinct(held), files)
 
 

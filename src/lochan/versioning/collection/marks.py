@@ -1,23 +1,28 @@
 """The files that are alive: those that roots name, and those that their trees and runs name in turn.
 
-A range that several trees share is read once. Marks are only ever added: a file that was alive at an earlier look stays
-marked, so that a plan errs on keeping.
-
-What has an alias is alive where the alias leads, and no longer where it was (G7): a pack lives while a live span in it
-has no alias. `live_files`, `needed_aliases` and `dead_files` decide this for tables alone, without reading anything.
+A range that several trees share is read once. What has an alias is alive where the alias leads, and no longer where it
+was (G7): a pack lives while a live span in it has no alias. The functions over tables are pure, and the same for both
+engines: the embedded one reads here, tasks of Spark read in their own processes.
 """
 
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing, suppress
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.concurrency import map_ahead
+from lochan.errors import LochanError
+from lochan.formats.collection_events import AliasNames
+from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
-from lochan.versioning.bodies.aliases import NO_ALIASES, SPAN_SCHEMA, Aliases, resolve, spans_of, table_of_spans
+from lochan.versioning.bodies.aliases import SPAN_SCHEMA, resolve, spans_of, table_of_spans
+from lochan.versioning.collection.mark_set import MarkSet, Mask
+from lochan.versioning.collection.reasons import ExpiredNames, folders_of
 from lochan.versioning.collection.roots import Roots
 from lochan.versioning.open_repository import OpenRepository
 
@@ -25,6 +30,36 @@ _WIDTH = 8
 _TOGETHER = 500_000  # spans that are compared with the aliases at once
 
 
+class CollectionLook(NamedTuple):
+    """What a state names, and which files are candidates."""
+
+    repository: str
+    cut: int  # files that were minted before it are candidates
+    marked: int  # the number of the state
+    roots: Roots
+    aliases: AliasNames
+    expired: tuple[TreeRef, ...] = ()  # the trees of expired commits, which only tell reasons
+    until: int | None = None  # microseconds by the store's clock: what was written later is no candidate
+
+    @property
+    def seed(self) -> int:
+        """Of hashes: another for each plan."""
+        return self.marked
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Below the repository: everything in them is held open."""
+        prefix = f"{self.repository}/"
+        return tuple(sorted(each.removeprefix(prefix) for each in self.roots.folders if each.startswith(prefix)))
+
+    def candidates(self, files: pa.Table) -> pa.Table:
+        mask = pc.less(files["mint"], self.cut)
+        if self.until is not None:
+            mask = pc.and_(mask, pc.less_equal(files["modified"], pa.scalar(self.until, pa.timestamp("us", "UTC"))))
+        return files.filter(mask)
+
+
+# --- pure functions over tables --------------------------------------------------------------------------------------
 def block_spans(entries: pa.RecordBatch | pa.Table) -> pa.Table:
     """SPAN_SCHEMA: the spans that these entries name."""
     blocks = entries.column("blocks")
@@ -39,35 +74,89 @@ def live_files(spans: pa.Table, aliases: pa.Table, prefix: str) -> pa.Array:
     return distinct.filter(pc.starts_with(distinct, prefix))
 
 
+def live_below(spans: pa.Table, aliases: pa.Table, repository: str) -> pa.Array:
+    """The same files, as paths below the repository."""
+    prefix = f"{repository}/"
+    return pc.utf8_slice_codeunits(live_files(spans, aliases, prefix), len(prefix))
+
+
 def needed_aliases(spans: pa.Table, aliases: pa.Table) -> pa.Array:
     """The distinct rows of the aliases by which these spans are found."""
     rows = pc.unique(resolve(spans, aliases)["alias"])
     return rows.filter(pc.greater_equal(rows, 0))
 
 
-def dead_files(files: pa.Table, live: pa.Array | pa.ChunkedArray, folders: Iterable[str]) -> pa.Table:
-    """Of these files, those whose path is not among the live ones, nor in a folder that is held open. All paths are
-    below the repository."""
-    paths = files["path"].combine_chunks()
-    named = pc.is_in(paths, value_set=live)
+def folders_named(entries: pa.RecordBatch, repository: str) -> tuple[pa.Array, pl.Series]:
+    """The files that these entries name, and the folders of the logical paths."""
+    addresses = pc.struct_field(pc.list_flatten(entries.column("blocks")), "address")
+    owners = pc.list_parent_indices(entries.column("blocks"))
+    prefix = f"{repository}/"
+    mine = pc.starts_with(addresses, prefix)
+    paths = pc.utf8_slice_codeunits(addresses.filter(mine), len(prefix))
+    return paths, folders_of(entries.column("path").take(owners.filter(mine)))
+
+
+def held_open(paths: pa.ChunkedArray, folders: Sequence[str]) -> Mask:
+    """Which of the paths, which ascend, lie in one of the folders, which ascend too."""
+    mask = np.zeros(len(paths), np.bool_)
+    if not len(paths) or not folders:
+        return mask
+    first, last = paths[0].as_py(), paths[-1].as_py()
     for folder in folders:
-        named = pc.or_(named, pc.starts_with(paths, folder))
-    return files.filter(pc.invert(named))
+        if folder <= last and (folder >= first or first.startswith(folder)):
+            mask |= pc.starts_with(paths, folder).to_numpy(zero_copy_only=False)
+    return mask
+
+
+class LiveMarks(NamedTuple):
+    """What is alive."""
+
+    files: MarkSet
+    folders: tuple[str, ...]
+
+    def named(self, listed: pa.Table) -> Mask:
+        """Which of these files are named, or held open. REQUIRES: paths ascend."""
+        return self.files.has(listed["path"]) | held_open(listed["path"], self.folders)
+
+    def dead(self, listed: pa.Table) -> pa.Table:
+        return listed.filter(pa.array(~self.named(listed)))
+
+
+# --- reading, on the embedded engine ---------------------------------------------------------------------------------
+async def live_marks(repository: OpenRepository, look: CollectionLook) -> LiveMarks:
+    """Raises Corrupt or Gone for a file that cannot be read: then nothing may be deleted."""
+    marks = LiveMarks(MarkSet(look.seed), look.folders)
+    async with aclosing(live_paths(repository, look)) as found:
+        async for paths in found:
+            marks.files.add(paths)
+    return marks
+
+
+async def live_paths(repository: OpenRepository, look: CollectionLook) -> AsyncGenerator[pa.Array, None]:
+    """Files that are named, as paths below the repository; some of them more than once."""
+    roots, seen = look.roots, set[str](look.roots.files)
+    aliases = (await repository.places.load(look.aliases)).table
+    spans = [table_of_spans(roots.blocks)]
+    async with aclosing(entry_batches(repository, roots, seen)) as batches:
+        async for entries in batches:
+            spans.append(block_spans(entries))
+            if not len(aliases) or sum(map(len, spans)) > _TOGETHER:
+                yield live_below(pa.concat_tables(spans).combine_chunks(), aliases, look.repository)
+                spans = []
+    yield live_below(pa.concat_tables([SPAN_SCHEMA.empty_table(), *spans]), aliases, look.repository)
+    yield pa.array(sorted(seen), pa.string())
 
 
 async def entry_batches(
     repository: OpenRepository, roots: Roots, seen: set[str]
 ) -> AsyncGenerator[pa.RecordBatch, None]:
     """The entries of the trees and runs that roots name. Every file that is opened is added to `seen`, and a range that
-    is there already is not read. Raises Corrupt or NotFound."""
-    trees = repository.trees
-    ranges: dict[str, RangeRef] = {}
-    async with aclosing(map_ahead(trees.open, roots.trees, _WIDTH)) as opened:
-        async for tree in opened:
-            seen.add(tree.ref.file)
-            ranges |= {each.file: each for each in tree.ranges if each.file not in seen}
+    is there already is not read. Raises Corrupt or Gone."""
+    ranges = await _ranges(repository, roots.trees)
+    fresh = [each for each in ranges.values() if each.file not in seen]
+    seen.update(tree.file for tree in roots.trees)
     seen.update(ranges)
-    async with aclosing(map_ahead(trees.ranges.load_all, ranges.values(), _WIDTH)) as loaded:
+    async with aclosing(map_ahead(repository.trees.ranges.load_all, fresh, _WIDTH)) as loaded:
         async for rows in loaded:
             yield rows.batch
     for run in roots.runs:
@@ -75,62 +164,41 @@ async def entry_batches(
         yield (await repository.runs.open(run)).batch
 
 
-class LiveMarks:
-    def __init__(self, repository: OpenRepository, aliases: Aliases = NO_ALIASES) -> None:
-        self.aliases = aliases
-        self._needed = np.zeros(len(aliases), bool)
-        self._repository = repository
-        self._prefix = f"{repository.repository.id}/"
-        self._files: set[str] = set()  # of trees, runs and aliases, below the repository
-        self._addresses: list[pa.Array] = []  # of bytes
-        self._spans: list[pa.Table] = []  # that are not compared with the aliases yet
-        self._folders: set[str] = set()
+async def needed_rows(repository: OpenRepository, look: CollectionLook) -> npt.NDArray[np.bool_]:
+    """For each alias of the state, whether something that is alive is found by it."""
+    aliases = (await repository.places.load(look.aliases)).table
+    needed, spans = np.zeros(len(aliases), bool), [table_of_spans(look.roots.blocks)]
+    async with aclosing(entry_batches(repository, look.roots, set())) as batches:
+        async for entries in batches:
+            spans.append(block_spans(entries))
+            if sum(map(len, spans)) > _TOGETHER:
+                needed[np.asarray(needed_aliases(pa.concat_tables(spans).combine_chunks(), aliases))] = True
+                spans = [SPAN_SCHEMA.empty_table()]
+    needed[np.asarray(needed_aliases(pa.concat_tables(spans).combine_chunks(), aliases))] = True
+    return needed
 
-    async def add(self, roots: Roots) -> None:
-        """Raises Corrupt or NotFound for a file that cannot be read: then nothing may be deleted."""
-        self._add_known(roots)
-        async with aclosing(entry_batches(self._repository, roots, self._files)) as batches:
-            async for entries in batches:
-                self._add_spans(block_spans(entries))
 
-    def replace_aliases(self, aliases: Aliases) -> None:
-        """Others have set them since. What was marked stays marked, and so is everything they lead to."""
-        self._settle()
-        self.aliases = aliases
-        self._needed = np.ones(len(aliases), bool)
-        targets = pc.unique(aliases.table["target"])
-        self._addresses.append(targets.filter(pc.starts_with(targets, self._prefix)))
+async def expired_names(repository: OpenRepository, look: CollectionLook) -> ExpiredNames:
+    """What the trees of expired commits name, as far as they can still be read."""
+    names = ExpiredNames(look.seed)
+    if not look.expired:
+        return names
+    alive = await _ranges(repository, look.roots.trees)
+    seen: set[str] = set()
+    for tree in look.expired:
+        with suppress(LochanError):  # it was collected before
+            opened = await repository.trees.open(tree)
+            own = [each for each in opened.ranges if each.file not in alive and each.file not in seen]
+            names.add(pa.array([tree.file, *(each.file for each in own)], pa.string()))
+            for each in own:
+                seen.add(each.file)
+                names.add(*folders_named((await repository.trees.ranges.load_all(each)).batch, look.repository))
+    return names
 
-    def dead(self, files: pa.Table) -> pa.Table:
-        """Of these files (`path` below the repository), those that nothing names."""
-        self._settle()
-        named = [pc.utf8_slice_codeunits(each, len(self._prefix)) for each in self._addresses]
-        live = pa.chunked_array([pa.array(sorted(self._files), pa.string()), *named])
-        mine = (each.removeprefix(self._prefix) for each in self._folders if each.startswith(self._prefix))
-        return dead_files(files, live, mine)
 
-    def needed_rows(self) -> npt.NDArray[np.bool_]:
-        """For each alias, whether something that is alive is found by it."""
-        self._settle()
-        return self._needed
-
-    def _add_known(self, roots: Roots) -> None:
-        """What needs no reading."""
-        if roots.blocks:
-            self._add_spans(table_of_spans(roots.blocks))
-        self._files |= roots.files
-        self._folders |= roots.folders
-
-    def _add_spans(self, spans: pa.Table) -> None:
-        if not len(self.aliases):
-            self._addresses.append(live_files(spans, self.aliases.table, self._prefix))
-            return
-        self._spans.append(spans)
-        if sum(map(len, self._spans)) > _TOGETHER:
-            self._settle()
-
-    def _settle(self) -> None:
-        if self._spans:
-            spans, self._spans = pa.concat_tables(self._spans).combine_chunks(), []
-            self._addresses.append(live_files(spans, self.aliases.table, self._prefix))
-            self._needed[np.asarray(needed_aliases(spans, self.aliases.table))] = True
+async def _ranges(repository: OpenRepository, refs: Iterable[TreeRef]) -> dict[str, RangeRef]:
+    ranges: dict[str, RangeRef] = {}
+    async with aclosing(map_ahead(repository.trees.open, refs, _WIDTH)) as opened:
+        async for tree in opened:
+            ranges |= {each.file: each for each in tree.ranges}
+    return ranges

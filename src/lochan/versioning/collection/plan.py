@@ -1,36 +1,33 @@
 """A plan: the files that were written before the last plan and that nothing names any more (G2).
 
-The list is exact for the state that the plan's event is added to. While others write, what came since is looked at
-again, step by step. What the last step finds is compared with the list inside the append itself, so that a plan lands
-beside any number of writers of single objects.
+It begins with an event. From then on nothing can name a file anew that was minted before the cut, and nothing that was
+read before can land. So what the state at that event does not name stays unnamed, whatever others write meanwhile: the
+list is made once, and lands at the first try (docs/design/0013-collection-on-spark.md).
 
-    list the store ──▶ mark ──▶ write the list ──▶ append, if what came meanwhile names nothing of the list
-                         ▲                           │ else, or if it has to be read first
-                         └───────────────────────────┘
+    append `plan-begun` ──▶ mark what that state names ──▶ list the store, write what is dead ──▶ append `planned`
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from lochan.errors import ConcurrentCommit, Refused
+from lochan.errors import Refused
 from lochan.failpoints import fp
 from lochan.formats import plan_list
-from lochan.formats.collection_events import AliasNames, PlanEnded, Planned
+from lochan.formats.collection_events import PlanBegun, PlanEnded, Planned
 from lochan.formats.events import Event
+from lochan.formats.metarange import TreeRef
 from lochan.formats.plan_list import PlanHead
 from lochan.formats.record import Actor
-from lochan.versioning.collection.listing import list_files
-from lochan.versioning.collection.marks import LiveMarks
+from lochan.versioning.collection.embedded import EmbeddedCollection
+from lochan.versioning.collection.engine import CollectedFiles, CollectionEngine
+from lochan.versioning.collection.marks import CollectionLook
+from lochan.versioning.collection.reasons import as_totals
 from lochan.versioning.collection.roots import Roots, RootScan
 from lochan.versioning.collection.store_clock import age_of, hours, store_time
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.collection import Stale
 from lochan.versioning.state.refs import Refs
 
-_STEPS_MAX = 100
+_EXPIRED_MAX = 2_000  # commits, the newest, whose trees are asked for reasons
 _DAY_S = 86_400.0
 NEVER = 1 << 62
 
@@ -44,65 +41,143 @@ class CollectionLimits(NamedTuple):
 STANDARD = CollectionLimits()
 
 
-class DeadFiles(NamedTuple):
-    """Files that nothing names, and how many there are in all."""
-
-    head: PlanHead
-    files: pa.Table  # PLAN_SCHEMA
-
-    @property
-    def bytes(self) -> int:
-        return pc.sum(self.files["size"]).as_py() or 0
-
-
 class CollectionPlan(NamedTuple):
-    number: int
+    number: int  # 0: it was only tried
     file: str
-    dead: DeadFiles
+    head: PlanHead
 
 
-async def preview(repository: OpenRepository, lake: str, limits: CollectionLimits = STANDARD) -> DeadFiles:
+async def preview(
+    repository: OpenRepository,
+    lake: str,
+    limits: CollectionLimits = STANDARD,
+    *,
+    engine: CollectionEngine | None = None,
+) -> CollectionPlan:
     """What a plan would list if everything that is older than the grace had been written before its cut. Changes
     nothing."""
+    look = await preview_look(repository, limits)
+    found = await (engine or EmbeddedCollection(repository)).collect(look, write=False)
+    return CollectionPlan(0, "", _head(lake, look, found, 0))
+
+
+async def preview_look(repository: OpenRepository, limits: CollectionLimits) -> CollectionLook:
     now = await store_time(repository.store, repository.repository.id)
-    found = await Collector.at(repository, lake, NEVER)
     refs, _ = await repository.refs()
     age_s = max(limits.grace_s, refs.collection.retention.block_days * _DAY_S)
-    return found.dead(written_before(found.files, now - age_s))
-
-
-def written_before(files: pa.Table, moment: float) -> pa.Table:
-    """By the store's clock, in seconds since 1970."""
-    return files.filter(pc.less_equal(files["modified"], pa.scalar(round(moment * 1e6), pa.timestamp("us", "UTC"))))
+    return await look_at(repository, NEVER, until=round((now - age_s) * 1e6))
 
 
 async def plan(
-    repository: OpenRepository, lake: str, limits: CollectionLimits = STANDARD, *, actor: Actor
+    repository: OpenRepository,
+    lake: str,
+    limits: CollectionLimits = STANDARD,
+    *,
+    actor: Actor,
+    engine: CollectionEngine | None = None,
 ) -> CollectionPlan:
-    """Raises Refused if another plan is under way, or the last one is too young to be the cut of this one."""
+    """Raises Refused if another plan is under way, or the last one is too young to be the cut of this one; Corrupt or
+    Gone if something that is alive cannot be read."""
+    cut = await check_next(repository, limits)
+    look = await _begin(repository, cut, actor)
+    fp("plan.begun")
+    look = look._replace(until=await _until(repository))
+    found = await (engine or EmbeddedCollection(repository)).collect(look, write=True)
+    head = _head(lake, look, found, look.marked)
+    file, data = plan_list.encode_head(head)
+    await repository.store.put(f"{repository.repository.id}/{file}", data)
+    fp("plan.listed")
+    number = await repository.submit(actor, Planned(cut, look.marked, file, look.marked))
+    fp("plan.landed")
+    return CollectionPlan(number, file, head)
+
+
+async def _until(repository: OpenRepository) -> int | None:
+    """A rule may say that dangling files wait for longer than a plan."""
+    refs, _ = await repository.refs()
+    days = refs.collection.retention.block_days
+    if not days:
+        return None
+    return round((await store_time(repository.store, repository.repository.id) - days * _DAY_S) * 1e6)
+
+
+async def check_next(repository: OpenRepository, limits: CollectionLimits) -> int:
+    """The cut of the next plan. Raises Refused, as `plan`."""
     refs, _ = await repository.refs()
     if refs.collection.running:
         raise Refused(
             f"the plan {refs.collection.running} is neither swept nor abandoned", hint="sweep it, or abandon it, first"
         )
+    cut = refs.collection.plan
     await _check_cut(repository, refs, limits)
-    collector = await Collector.at(repository, lake, refs.collection.plan)
-    if refs.collection.retention.block_days:  # a rule: dangling files wait for longer
-        now = await store_time(repository.store, repository.repository.id)
-        collector.files = written_before(collector.files, now - refs.collection.retention.block_days * _DAY_S)
-    for _ in range(_STEPS_MAX):
-        dead = collector.dead(collector.files)
-        file, data = plan_list.encode(dead.head, dead.files)
-        await repository.store.put(f"{repository.repository.id}/{file}", data)
-        fp("plan.listed")
-        try:
-            number = await repository.submit_decided(actor, _Append(collector, dead, file).decide)
-        except Stale:
-            await collector.look_again()
-            continue
-        fp("plan.landed")
-        return CollectionPlan(number, file, dead)
-    raise Refused(f"others wrote meanwhile, {_STEPS_MAX} times in a row", hint="plan again when less is written")
+    return cut
+
+
+async def _begin(repository: OpenRepository, cut: int, actor: Actor) -> CollectionLook:
+    """Looks at the very state that the beginning is added to. Most of it is looked at before, so that the append has
+    only to look at what came since."""
+    look, scan = await look_and_scan(repository, cut)
+    beginning = _Beginning(look, scan)
+    number = await repository.submit_decided(actor, beginning.decide)
+    return beginning.look._replace(marked=number)
+
+
+class _Beginning:
+    def __init__(self, before: CollectionLook, scan: RootScan) -> None:
+        self._before = before
+        self._scan = scan
+        self.look = before
+
+    def decide(self, refs: Refs) -> Sequence[Event]:
+        """May be called with states that are never appended; the last call is that of the one that is."""
+        roots, since = self._before.roots, self._scan.peek(refs)
+        self.look = self._before._replace(
+            roots=Roots(
+                (*roots.trees, *since.trees),
+                (*roots.runs, *since.runs),
+                roots.blocks | since.blocks,
+                roots.files | since.files,
+                roots.folders | since.folders,
+            ),
+            aliases=refs.collection.alias_names,
+        )
+        return (PlanBegun(self._before.cut),)
+
+
+async def look_at(repository: OpenRepository, cut: int, *, until: int | None = None) -> CollectionLook:
+    """At the newest state."""
+    return (await look_and_scan(repository, cut))[0]._replace(until=until)
+
+
+async def look_and_scan(repository: OpenRepository, cut: int) -> tuple[CollectionLook, RootScan]:
+    scan = RootScan(repository.repository.id)
+    refs, number = await repository.refs()
+    roots = scan.look(refs)
+    names = refs.collection.alias_names
+    return CollectionLook(repository.repository.id, cut, number, roots, names, _expired(refs)), scan
+
+
+def _expired(refs: Refs) -> tuple[TreeRef, ...]:
+    expired = [refs.recorded(id) for id in refs.collection.expired() if id in refs.commit_table]
+    newest = sorted(expired, key=lambda commit: -commit.date)[:_EXPIRED_MAX]
+    return tuple(TreeRef(commit.tree, commit.tree_file) for commit in newest if commit.tree_file)
+
+
+def _head(lake: str, look: CollectionLook, found: CollectedFiles, begun: int) -> PlanHead:
+    return PlanHead(
+        plan_list.VERSION,
+        lake,
+        look.repository,
+        0 if look.cut == NEVER else look.cut,
+        look.marked,
+        found.files,
+        found.bytes,
+        begun,
+        found.dead_files,
+        found.dead_bytes,
+        found.parts,
+        as_totals(found.totals),
+    )
 
 
 async def abandon(repository: OpenRepository, *, actor: Actor) -> int:
@@ -124,79 +199,3 @@ async def _check_cut(repository: OpenRepository, refs: Refs, limits: CollectionL
             f"the last plan is {hours(age)} old, and the grace between two is {hours(limits.grace_s)}",
             hint=f"plan again in {hours(limits.grace_s - age)}",
         )
-
-
-class Collector:
-    """The files of a repository, and the marks of those that are alive."""
-
-    def __init__(self, repository: OpenRepository, lake: str, cut: int, files: pa.Table) -> None:
-        self.repository = repository
-        self.cut = cut
-        self.files = files.filter(pc.less(files["mint"], cut))
-        self.scan = RootScan(repository.repository.id)
-        self.marks = LiveMarks(repository)
-        self.names = AliasNames()
-        self._lake = lake
-        self._every = files
-        self.marked = 0
-
-    @classmethod
-    async def at(cls, repository: OpenRepository, lake: str, cut: int) -> "Collector":
-        made = cls(repository, lake, cut, await list_files(repository.store, repository.repository.id))
-        await made.look_again()
-        return made
-
-    async def look_again(self) -> None:
-        """Marks what came since the last look."""
-        refs, _ = await self.repository.refs()
-        first = not self.marked
-        self.marked, names, roots = refs.collection.last, refs.collection.alias_names, self.scan.look(refs)
-        while names != self.names:
-            try:
-                aliases = await self.repository.places.load(names)
-            except ConcurrentCommit:
-                refs, _ = await self.repository.refs()
-                names = refs.collection.alias_names
-                continue
-            self.names = names
-            if first:
-                self.marks = LiveMarks(self.repository, aliases)
-            else:
-                self.marks.replace_aliases(aliases)
-        await self.marks.add(roots)
-
-    def dead(self, candidates: pa.Table) -> DeadFiles:
-        sizes = self._every["size"]
-        head = PlanHead(
-            plan_list.VERSION,
-            self._lake,
-            self.repository.repository.id,
-            0 if self.cut == NEVER else self.cut,
-            self.marked,
-            len(sizes),
-            pc.sum(sizes).as_py() or 0,
-        )
-        return DeadFiles(head, self.marks.dead(candidates))
-
-
-class _Append:
-    """The plan's event, as long as nothing that came since the last look names a file of its list."""
-
-    def __init__(self, collector: Collector, dead: DeadFiles, file: str) -> None:
-        self._collector = collector
-        self._file = file
-        self._listed = set(dead.files["path"].to_pylist())
-
-    def decide(self, refs: Refs) -> Sequence[Event]:
-        """May be called with states that are never appended, so it remembers nothing."""
-        roots = self._collector.scan.peek(refs)
-        if roots.needs_reading or self._names(roots) or refs.collection.alias_names != self._collector.names:
-            raise Stale("something came after what the plan has marked")
-        return (Planned(self._collector.cut, refs.collection.last, self._file),)
-
-    def _names(self, roots: Roots) -> bool:
-        prefix = f"{self._collector.repository.repository.id}/"
-        aliases = self._collector.marks.aliases
-        named = {aliases.place(each).address.removeprefix(prefix) for each in roots.blocks}
-        folders = tuple(each.removeprefix(prefix) for each in roots.folders)
-        return not self._listed.isdisjoint(named) or any(path.startswith(folders) for path in self._listed)

@@ -13,6 +13,7 @@ from lochan.formats.run import RunRef
 from lochan.staging.layers import EMPTY, Layers
 from lochan.versioning.state.refs_state import RefsState
 from lochan.versioning.workspaces.folder import FOLDER as WORKSPACES
+from lochan.versioning.workspaces.folder import LOCKS
 
 
 class Roots(NamedTuple):
@@ -40,6 +41,7 @@ class RootScan:
         self._trees: set[str] = set()
         self._runs: set[str] = set()
         self._layers: dict[tuple[str, ...], Layers] = {}
+        self._committed: set[str] = set()  # ids of workspaces
 
     def look(self, refs: RefsState) -> Roots:
         """What the state names beyond what it named at earlier looks. Folders are always complete. REQUIRES: the state
@@ -49,6 +51,7 @@ class RootScan:
         self._trees.update(tree.file for tree in roots.trees)
         self._runs.update(run.file for run in roots.runs)
         self._layers = dict(all_layers(refs))
+        self._committed.update(id for id, _ in refs.workspaces.committed())
         return roots
 
     def peek(self, refs: RefsState) -> Roots:
@@ -65,7 +68,7 @@ class RootScan:
             tuple({tree.file: tree for tree in trees if tree.file and tree.file not in self._trees}.values()),
             tuple({run.file: run for run in runs if run.file not in self._runs}.values()),
             frozenset((*blocks, *_uploaded(refs))),
-            frozenset((*refs.collection.alias_tables, *(run.file for run in self._inputs(refs)))),
+            frozenset((*refs.collection.alias_tables, *self._locks(refs), *self._inputs(refs))),
             frozenset(self._folders(refs)),
         )
 
@@ -75,11 +78,17 @@ class RootScan:
                 commit = refs.recorded(id)
                 yield TreeRef(commit.tree, commit.tree_file)
 
-    def _inputs(self, refs: RefsState) -> Iterator[RunRef]:
+    def _inputs(self, refs: RefsState) -> Iterator[str]:
         """Runs that a commit can be made again from. What their entries name is not kept for their sake."""
         for id, runs in refs.input_table.items():
             if id not in self._commits:
-                yield from runs
+                yield from (run.file for run in runs)
+
+    def _locks(self, refs: RefsState) -> Iterator[str]:
+        """The notes that workspaces were committed, as long as their commits are kept."""
+        for id, commit in refs.workspaces.committed():
+            if id not in self._committed and not refs.collection.has_expired(commit):
+                yield f"{WORKSPACES}/{LOCKS}/{id}"
 
     def _folders(self, refs: RefsState) -> Iterator[str]:
         yield from (held.address for _, held in refs.collection.all_held() if held.address)

@@ -1,5 +1,7 @@
 """What is wrong with retention rules for one repository: a branch that it does not have, or paths where it has rows."""
 
+from math import isfinite
+
 from lochan.errors import Invalid, NotFound
 from lochan.formats.collection_events import RetentionSet
 from lochan.versioning.repositories import POOL
@@ -10,6 +12,8 @@ from lochan.versioning.state.retention_checks import WILD, check_retention
 def check_for(refs: RefsState, event: RetentionSet) -> None:
     """Raises Invalid, and NotFound for a branch that is named without a wildcard and is not there."""
     check_retention(event)
+    if not all(map(isfinite, (event.undo_days, *(rule.days for rule in event.rules)))):
+        raise Invalid("a number of days has no end, or is no number", hint="say forever, or a number")
     named = [*(each.pattern for each in event.rules), *(each.pattern for each in event.drops), *event.holds]
     for pattern in named:
         if not set(pattern) & WILD and refs.find_branch(pattern) is None:

@@ -5,25 +5,20 @@ the list, nothing is deleted. A sweep that was interrupted is done again, and de
 """
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from lochan.concurrency import map_concurrently
-from lochan.errors import Corrupt, Refused
+from lochan.errors import Corrupt, NotFound, Refused
 from lochan.failpoints import fp
-from lochan.formats import json_file, plan_list
+from lochan.formats import json_file
 from lochan.formats.collection_events import PlanEnded
-from lochan.formats.plan_list import FOLDER
+from lochan.formats.plan_list import FOLDER, PlanHead
 from lochan.formats.record import Actor
-from lochan.versioning.collection.listing import list_files
-from lochan.versioning.collection.marks import LiveMarks
-from lochan.versioning.collection.plan import STANDARD, CollectionLimits, DeadFiles
-from lochan.versioning.collection.roots import RootScan
+from lochan.versioning.collection.embedded import EmbeddedCollection
+from lochan.versioning.collection.engine import CollectionEngine, read_head
+from lochan.versioning.collection.plan import NEVER, STANDARD, CollectionLimits, look_at
 from lochan.versioning.collection.store_clock import age_of, hours
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 
-_AT_ONCE = 32
 _REPORT_VERSION = 1
 
 
@@ -37,34 +32,47 @@ class SweepReport(msgspec.Struct, frozen=True):
 
 
 async def sweep(
-    repository: OpenRepository, lake: str, limits: CollectionLimits = STANDARD, *, actor: Actor
+    repository: OpenRepository,
+    lake: str,
+    limits: CollectionLimits = STANDARD,
+    *,
+    actor: Actor,
+    engine: CollectionEngine | None = None,
 ) -> SweepReport:
     """Raises Refused if there is nothing to sweep, it is too early, or too much would go; Corrupt for a list that is
-    damaged, of another lake, or names a file that is alive."""
-    refs, _ = await repository.refs()
-    dead = await planned(repository, refs, lake)
-    await _check_age(repository, refs, limits)
-    _check_share(dead, limits)
-    await _trip(repository, refs, dead)
+    damaged or incomplete, of another lake, or names a file that is alive."""
+    plan, head = await check_next(repository, lake, limits)
+    engine = engine or EmbeddedCollection(repository)
+    await _trip(repository, plan, head, engine)
     fp("sweep.checked")
-    left = await _still_there(repository, dead)
-    await _delete(repository, left["path"].to_pylist())
+    swept = await engine.delete(repository.repository.id, head.parts)
     fp("sweep.deleted")
-    made = SweepReport(refs.collection.running, len(left), DeadFiles(dead.head, left).bytes)
+    made = SweepReport(plan, swept.files, swept.bytes)
     await repository.store.put(report_path(repository, made.plan), json_file.seal(made))
+    fp("sweep.reported")
     await repository.submit(actor, PlanEnded(made.plan, "reported"))
     return made
 
 
-async def planned(repository: OpenRepository, refs: Refs, lake: str) -> DeadFiles:
-    """What the plan that is under way lists."""
-    file = refs.collection.list_of(refs.collection.running)
+async def check_next(repository: OpenRepository, lake: str, limits: CollectionLimits) -> tuple[int, PlanHead]:
+    """The number of the plan that is to be swept, and its list. Raises as `sweep`."""
+    refs, _ = await repository.refs()
+    plan = refs.collection.running
+    head = await planned(repository, refs, lake)
+    await _check_age(repository, refs, limits)
+    _check_share(head, limits)
+    return plan, head
+
+
+async def planned(repository: OpenRepository, refs: Refs, lake: str) -> PlanHead:
+    """What the plan that is under way lists. Raises Refused, Corrupt, and NotFound for a list that is gone."""
+    file = refs.collection.list_of(refs.collection.running)  # before the next await: refs go on
     if not file:
         raise Refused("no plan is under way", hint="`lochan gc plan REPO` makes one")
-    head, files = plan_list.decode(file, await repository.store.get(f"{repository.repository.id}/{file}"))
+    head = await read_head(repository.store, repository.repository.id, file)
     if (head.lake, head.repository) != (lake, repository.repository.id):
         raise Corrupt(f"the list {file} is that of another lake or repository", hint="nothing was deleted")
-    return DeadFiles(head, files)
+    return head
 
 
 async def report_of(repository: OpenRepository, plan: int) -> SweepReport:
@@ -87,8 +95,8 @@ async def _check_age(repository: OpenRepository, refs: Refs, limits: CollectionL
         )
 
 
-def _check_share(dead: DeadFiles, limits: CollectionLimits) -> None:
-    share = dead.bytes / dead.head.bytes if dead.head.bytes else 0.0
+def _check_share(head: PlanHead, limits: CollectionLimits) -> None:
+    share = head.dead_bytes / head.bytes if head.bytes else 0.0
     if share > limits.share_max and not limits.confirmed:
         raise Refused(
             f"{share:.0%} of the repository's bytes would be deleted, and more than {limits.share_max:.0%} is unusual",
@@ -96,23 +104,15 @@ def _check_share(dead: DeadFiles, limits: CollectionLimits) -> None:
         )
 
 
-async def _trip(repository: OpenRepository, refs: Refs, dead: DeadFiles) -> None:
-    """The tripwire: by the rules it never finds anything."""
-    names, roots = refs.collection.alias_names, RootScan(repository.repository.id).look(refs)
-    marks = LiveMarks(repository, await repository.places.load(names))
-    await marks.add(roots)
-    alive = len(dead.files) - len(marks.dead(dead.files))
+async def _trip(repository: OpenRepository, plan: int, head: PlanHead, engine: CollectionEngine) -> None:
+    """Reads the whole list, and marks what is alive. The tripwire: by the rules no mark hits the list."""
+    try:
+        alive = await engine.still_named(await look_at(repository, NEVER), head.parts)
+    except NotFound as error:
+        raise Corrupt(
+            f"a part of the list of plan {plan} is gone: {error.message}", hint="nothing was deleted; restore it"
+        ) from error
     if alive:
-        message = f"{alive} of the files that the plan {refs.collection.running} lists are named again"
+        message = f"{alive} of the files that the plan {plan} lists are named again"
         repository.journal.schema.alarm(message)
         raise Corrupt(message, hint="nothing was deleted; report this, and `lochan gc abandon REPO` gives the plan up")
-
-
-async def _still_there(repository: OpenRepository, dead: DeadFiles) -> pa.Table:
-    there = await list_files(repository.store, repository.repository.id)
-    return dead.files.filter(pc.is_in(dead.files["path"], value_set=there["path"].combine_chunks()))
-
-
-async def _delete(repository: OpenRepository, paths: list[str]) -> None:
-    prefix = f"{repository.repository.id}/"
-    await map_concurrently(lambda path: repository.store.delete(prefix + path), paths, _AT_ONCE)

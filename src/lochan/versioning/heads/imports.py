@@ -13,7 +13,7 @@ repeated if the branch has moved meanwhile. What changes goes into the tree a pi
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +26,8 @@ from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
-from lochan.versioning.bodies.file_list import FileList, FileSpool, MappedTables
+from lochan.tree.tree import Tree
+from lochan.versioning.bodies.file_list import FileList, FileSpool, MappedTables, SortedFiles
 from lochan.versioning.bodies.inventory import InventoryTarget, check_listed, inventory_parts, read_part
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.heads.commit import commit_record
@@ -50,13 +51,18 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: S
     """All files of the sources. Raises NotFound for an empty source, Refused for files of a lake, and Invalid for names
     that cannot be stored, and for an inventory that is not true. That two files have one path shows when the list is
     read."""
-    with FileSpool() as spool:
-        for source in sources:
+    batches: list[pa.RecordBatch] = []
+    for source in sources:
+        with FileSpool() as spool:
             tables = _inventoried(outside, source) if source.inventory else _listed_files(outside, source)
             async for table in tables:
                 spool.add_files(table)
                 seen(len(table))
-        return spool.sorted()
+            found = spool.batches()
+        if source.inventory:
+            await _check(outside, source, SortedFiles(found))
+        batches += found
+    return SortedFiles(batches)
 
 
 async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
@@ -68,19 +74,19 @@ async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIte
 
 
 async def _inventoried(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
-    """All of it is read and checked before the first table is passed on."""
     at = await outside.place(source.url)
     target = InventoryTarget(at.root, at.prefix, source.to)
-    with FileSpool() as spool:
-        for part in await inventory_parts(outside, source.inventory, target):
-            async for table in read_part(outside.find(part.root)[0], part, target):
-                spool.add_files(table)
-        files = spool.sorted()
-        await check_listed(at.store, at.root, files, every=source.verify)
-        if not files.count:
-            raise NotFound(f"{source.inventory} lists nothing under {source.url}", hint="is it of another prefix?")
-        for table in files.files_between():
+    for part in await inventory_parts(outside, source.inventory, target):
+        async for table in read_part(outside.find(part.root)[0], part, target):
             yield table
+
+
+async def _check(outside: OutsideFiles, source: ImportFolder, files: SortedFiles) -> None:
+    """Raises Invalid for an inventory that is not true, NotFound for one that lists nothing."""
+    if not files.count:
+        raise NotFound(f"{source.inventory} lists nothing under {source.url}", hint="is it of another prefix?")
+    at = await outside.place(source.url)
+    await check_listed(at.store, at.root, files, every=source.verify)
 
 
 class ImportCounts(NamedTuple):
@@ -99,6 +105,17 @@ class ImportCounts(NamedTuple):
         )
 
 
+class BringInPlan(Protocol):
+    """What comes in from outside."""
+
+    @property
+    def why(self) -> str: ...
+    @property
+    def sources(self) -> Sequence[ImportFolder]: ...
+    def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
+        """What would have to change in a tree, in path order. No part is empty. May be called again."""
+
+
 class ImportPlan(NamedTuple):
     """The files that were found, and how to bring them in."""
 
@@ -106,6 +123,9 @@ class ImportPlan(NamedTuple):
     sources: Sequence[ImportFolder]
     files: FileList
     request: SubtreeRequest
+
+    def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
+        return compare(base, self.files, self.request)
 
 
 class ImportOutcome(NamedTuple):
@@ -134,11 +154,11 @@ def ingest_plan(source: ImportFolder, files: FileList, *, keep_removed: bool) ->
     return ImportPlan("ingest", [source], files, SubtreeRequest(source.to, same_file, not keep_removed))
 
 
-async def differences(repository: OpenRepository, branch: str, gathered: ImportPlan) -> AsyncIterator[SubtreeChanges]:
+async def differences(repository: OpenRepository, branch: str, gathered: BringInPlan) -> AsyncIterator[SubtreeChanges]:
     """What landing the plan would change now."""
     refs, _ = await repository.refs()
     tree = await repository.tree(refs.commit(refs.branch(branch).head))
-    async for part in compare(tree, gathered.files, gathered.request):
+    async for part in gathered.changes(tree):
         yield part
 
 
@@ -151,7 +171,7 @@ async def _landed_first(repository: OpenRepository, before: CarriedOut) -> Impor
 
 @once(_landed_first)
 async def bring_in(
-    repository: OpenRepository, branch: str, gathered: ImportPlan, message: CommitMessage = NOTHING, *, actor: Actor
+    repository: OpenRepository, branch: str, gathered: BringInPlan, message: CommitMessage = NOTHING, *, actor: Actor
 ) -> ImportOutcome:
     """Raises NothingToDo, and PathsInTheWay for paths with uncommitted changes."""
     counts = ImportCounts()
@@ -166,7 +186,7 @@ async def bring_in(
 
         async def changes() -> AsyncIterator[pa.Table]:
             nonlocal counts
-            async for part in compare(base, gathered.files, gathered.request):
+            async for part in gathered.changes(base):
                 counts = counts.plus(part)
                 paths.add_paths(part.changes["path"])
                 yield part.changes
@@ -238,6 +258,6 @@ async def _test(repository: OpenRepository, branch: str, changed: _ChangedPaths)
     return test
 
 
-def _message(gathered: ImportPlan, message: CommitMessage) -> CommitMessage:
+def _message(gathered: BringInPlan, message: CommitMessage) -> CommitMessage:
     what = ", ".join(source.url for source in gathered.sources)
     return message if message.message else message._replace(message=f"{gathered.why.capitalize()} {what}")

@@ -15,6 +15,7 @@ from lochan.formats.collection_events import (
     AliasNames,
     AliasTablesSet,
     Opened,
+    PlanBegun,
     PlanEnded,
     Planned,
     RetentionSet,
@@ -29,9 +30,11 @@ from lochan.versioning.state.rules import RefsRules
 
 _ON = "on"
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
+_BEGUN, _FENCE = "begun", "fence"
 _DROPPED = "dropped"  # the last event that dropped aliases
 _ENDINGS = ("reported", "abandoned")
 LINK = "link"  # the file that is held open is put by a client itself
+JOB = "job"  # all files with one mint number: `<repository>/data/<mint>-`
 REMOVAL = "removal"  # a deletion of a workspace's files by older versions; nothing makes one any more
 
 
@@ -48,6 +51,7 @@ class HeldFile(msgspec.Struct, frozen=True, array_like=True):
     branch: str
     path: str
     expires: int
+    opened: int = 0  # microseconds since 1970, by the clock of whoever opened it; 0: unknown
 
 
 class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
@@ -93,6 +97,16 @@ class Collection(FoldTables):
     def last(self) -> int:
         """The number of the last record that had an event for this state."""
         return self._numbers.get(_LAST) or 0
+
+    @property
+    def begun(self) -> int:
+        """The number at which the plan began that has not landed yet; 0: there is none."""
+        return self._numbers.get(_BEGUN) or 0
+
+    @property
+    def fence(self) -> int:
+        """What was derived from a state before this number may name files that a plan lists, or is about to list."""
+        return self._numbers.get(_FENCE) or self.plan
 
     def list_of(self, plan: int) -> str:
         """The file with the plan's list, below the repository; "" if no event has named it."""
@@ -152,12 +166,19 @@ class Collection(FoldTables):
         if cut and rules.first_references_are_young() and any(mint < cut for mint in mints):
             raise Gone("these bytes were written before the last garbage collection", hint="write them again")
 
+    def check_data(self, rules: RefsRules, mints: Iterable[int]) -> None:
+        """G3, for files of data: a job may hold those of its mint number open."""
+        old = {mint for mint in mints if mint < self.cut}
+        if old:
+            held = (each for _, each in self._held.items() if each.kind == JOB and each.address.endswith("-"))
+            self.check_first(rules, old.difference(mint_of(each.address) for each in held))
+
     def check_derived(self, rules: RefsRules, read_at: int, checked: int) -> None:
         """G4. What was derived before aliases were dropped may name a span that is found by none any more."""
         if read_at < (self._numbers.get(_DROPPED) or 0) and rules.derived_events_are_fresh():
             raise Stale("aliases that nothing needed were dropped meanwhile", hint="try again")
-        plan = self.plan
-        if plan and read_at < plan and checked != plan and rules.derived_events_are_fresh():
+        listed = checked and checked == self.plan and not self.begun
+        if read_at < self.fence and not listed and rules.derived_events_are_fresh():
             raise Stale("garbage was collected meanwhile", hint="try again")
 
     def check_entries(
@@ -166,7 +187,7 @@ class Collection(FoldTables):
         if read_at:
             self.check_derived(rules, read_at, checked)
         elif self.cut and not closes:
-            self.check_first(rules, (mint_of(block.address) for entry in entries for block in entry.blocks))
+            self.check_data(rules, (mint_of(block.address) for entry in entries for block in entry.blocks))
 
     def check_runs(self, rules: RefsRules, runs: Iterable[RunRef]) -> None:
         self.check_first(rules, (run.mint for run in runs))
@@ -180,11 +201,16 @@ class Collection(FoldTables):
     def saw(self, number: int) -> None:
         self._numbers.put(_LAST, number)
 
-    def open(self, event: Opened, at: EventPosition) -> str:
+    def open(self, rules: RefsRules, event: Opened, at: EventPosition) -> str:
+        """G3: what was minted before the cut cannot be held open any more, for a plan may list it."""
         if event.id in self._held:
             raise AlreadyExists(f"{event.id} is open already")
+        if event.kind == JOB and event.address:  # its files may be there already, and a plan may have listed them
+            self.check_first(rules, (mint_of(event.address),))
+        if self.cut and event.address and _is_older(event.address, self.cut) and rules.first_references_are_young():
+            raise Stale("garbage was collected meanwhile", hint="try again")
         self._held.put(
-            event.id, HeldFile(at.number, event.kind, event.address, event.branch, event.path, event.expires)
+            event.id, HeldFile(at.number, event.kind, event.address, event.branch, event.path, event.expires, at.time)
         )
         return event.id
 
@@ -196,18 +222,34 @@ class Collection(FoldTables):
         self.check_closes(event.ids)
         self.close(event.ids)
 
+    def begin(self, event: PlanBegun, at: EventPosition) -> int:
+        """G2, G8. Whoever began before, and has not landed, has to begin again."""
+        self._check_next(event.cut)
+        for name, number in ((_CUT, event.cut), (_BEGUN, at.number), (_FENCE, at.number)):
+            self._numbers.put(name, number)
+        return at.number
+
     def draw(self, event: Planned, at: EventPosition) -> int:
         """G2, G8."""
-        if self.running:
-            raise Refused("another garbage collection is under way", hint="wait for its report, or abandon it")
-        if event.cut != self.plan:
-            raise Invalid(f"the cut of a plan is the number of the plan before it: {self.plan}, not {event.cut}")
-        if event.marked < self.last:
+        self._check_next(event.cut)
+        if event.begun and event.begun != self.begun:
+            raise Refused("another garbage collection has begun meanwhile", hint="plan again")
+        if event.begun and event.marked != event.begun:
+            raise Invalid("a plan marks the state at which it began")
+        if not event.begun and event.marked < self.last:
             raise Stale("something came after what the plan has marked")
-        for name, number in ((_CUT, event.cut), (_PLAN, at.number), (_RUNNING, at.number)):
+        fence = event.begun or at.number
+        for name, number in ((_CUT, event.cut), (_PLAN, at.number), (_RUNNING, at.number), (_FENCE, fence)):
             self._numbers.put(name, number)
+        self._numbers.put(_BEGUN, 0)
         self._lists.put(at.number, event.list)
         return at.number
+
+    def _check_next(self, cut: int) -> None:
+        if self.running:
+            raise Refused("another garbage collection is under way", hint="wait for its report, or abandon it")
+        if cut != self.plan:
+            raise Invalid(f"the cut of a plan is the number of the plan before it: {self.plan}, not {cut}")
 
     def end(self, event: PlanEnded) -> None:
         if event.how not in _ENDINGS:
@@ -274,6 +316,14 @@ class Collection(FoldTables):
         if dumped.retention is not None:
             self._retention.put(_ON, dumped.retention)
         self._alias_tables.put(_ON, dumped.alias_tables)
+
+
+def _is_older(address: str, cut: int) -> bool:
+    """Addresses without a number are no candidates of any plan."""
+    try:
+        return mint_of(address) < cut
+    except Invalid:
+        return False
 
 
 def mint_of(address: str) -> int:

@@ -8,7 +8,16 @@ from typing import Any, ClassVar
 import msgspec
 
 from lochan.errors import Refused
-from lochan.formats.collection_events import Abandoned, Aliased, AliasTablesSet, Expired, Opened, PlanEnded, Planned
+from lochan.formats.collection_events import (
+    Abandoned,
+    Aliased,
+    AliasTablesSet,
+    Expired,
+    Opened,
+    PlanBegun,
+    PlanEnded,
+    Planned,
+)
 from lochan.formats.commit import Commit
 from lochan.formats.repository_events import (
     Committed,
@@ -111,7 +120,7 @@ _decoder = msgspec.msgpack.Decoder(DumpedRefs)
 _HANDLERS = HEAD_HANDLERS | STAGING_HANDLERS
 # Events that no reader sees, and those that end the state.
 _WHILE_READ_ONLY = {
-    *(ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, Planned, PlanEnded, Expired, Aliased),
+    *(ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, PlanBegun, Planned, PlanEnded, Expired, Aliased),
     *(AliasTablesSet, RepositoryClosed, RepositoryReopened),
 }
 # Events that a pool does not have: only head moves add data objects to its branches (S5).

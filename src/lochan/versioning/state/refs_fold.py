@@ -102,8 +102,8 @@ def _without(refs: RefsState, layers: Layers, event: Committed) -> Layers:
 
 def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
     branch = refs.branch(event.branch)
-    elsewhere = branch.incarnation != event.incarnation or branch.head != event.source
-    if elsewhere and refs.rules.moves_need_their_head():
+    again = branch.incarnation != event.incarnation and refs.rules.moves_need_their_incarnation()
+    if (again or branch.head != event.source) and refs.rules.moves_need_their_head():
         raise moved_underneath(branch.name)
     needs_clean = event.why in CLEAN and not event.discard and refs.rules.merges_need_a_clean_branch()
     if needs_clean and not branch.layers.empty:
@@ -116,8 +116,8 @@ def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
     if event.commits:
         refs.collection.check_derived(refs.rules, event.read_at, event.checked)
     refs.collection.check_closes(event.closes)
-    if event.mint and not event.closes:
-        refs.collection.check_first(refs.rules, (event.mint,))
+    if event.mint:
+        refs.collection.check_data(refs.rules, (event.mint,))
     _check_workspace(refs, event, branch)
     refs.add_commits(event.commits)
     if refs.kind == POOL and event.why in CLEAN:

@@ -13,7 +13,7 @@ WILD = frozenset("*?[")
 
 def check_retention(event: RetentionSet) -> None:
     """Raises Invalid."""
-    if event.undo_days < 0 or not isfinite(event.undo_days):
+    if event.undo_days < 0:
         raise Invalid("a deleted branch cannot be kept for less than no time", hint="say 0 or more days")
     _check_keeps(event.rules)
     for name, days in _ages(event):
@@ -56,7 +56,7 @@ def _check_keeps(rules: Iterable[RetentionRule]) -> None:
 
 
 def _check_keep(rule: RetentionRule) -> None:
-    if rule.days < 0 or rule.commits < 0 or not isfinite(rule.days):
+    if rule.days < 0 or rule.commits < 0:
         raise Invalid(f"the rule for {rule.pattern!r} has a negative number", hint="say how much is kept")
     if rule.forever == bool(rule.days or rule.commits):
         raise Invalid(

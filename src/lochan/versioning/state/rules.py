@@ -41,7 +41,12 @@ class RefsRules:
         return True
 
     def moves_need_their_head(self) -> bool:
-        """S6. They need the incarnation too."""
+        """S6."""
+        return True
+
+    def moves_need_their_incarnation(self) -> bool:
+        """S6. A branch that was made again can have the same head. Its staging counts from the start, so that what is
+        staged there would not look new to a move that has looked at the staging of the branch before."""
         return True
 
     def workspace_commits_need_its_last_event(self) -> bool:

@@ -15,6 +15,7 @@ from lochan.formats.collection_events import (
     AliasTablesSet,
     Expired,
     Opened,
+    PlanBegun,
     PlanEnded,
     Planned,
     RetentionSet,
@@ -70,7 +71,7 @@ def _runs_staged(refs: RefsState, event: RunsStaged, at: EventPosition) -> int:
     if event.read_at:
         refs.collection.check_derived(refs.rules, event.read_at, event.checked)
     elif not event.closes:
-        refs.collection.check_first(refs.rules, (event.mint,))
+        refs.collection.check_data(refs.rules, (event.mint,))
     refs.guard.check(event.branch, STAGE)
     refs.stage(event.branch, lambda layers: layers.append(*primary_runs(event.runs)))
     refs.collection.close(event.closes)
@@ -164,8 +165,9 @@ STAGING_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], An
     UploadOpened: _upload_opened,
     PartPut: _part_put,
     UploadAborted: lambda refs, event, at: refs.uploads.close(event.upload),
-    Opened: lambda refs, event, at: refs.collection.open(event, at),
+    Opened: lambda refs, event, at: refs.collection.open(refs.rules, event, at),
     Abandoned: lambda refs, event, at: refs.collection.abandon(event),
+    PlanBegun: lambda refs, event, at: refs.collection.begin(event, at),
     Planned: lambda refs, event, at: refs.collection.draw(event, at),
     PlanEnded: lambda refs, event, at: refs.collection.end(event),
     Expired: _expired,

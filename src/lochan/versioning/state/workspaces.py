@@ -137,6 +137,10 @@ class Workspaces(FoldTables):
     def all(self) -> list[WorkspaceState]:
         return sorted((each for _, each in self._open.items()), key=lambda each: (each.time, each.id))
 
+    def committed(self) -> Iterator[tuple[str, str]]:
+        """Those that were committed, and the commits that they became."""
+        return ((id, became) for id, became in self._closed.items() if became != DROPPED)
+
     def committed_as(self, id: str) -> str | None:
         closed = self._closed.get(id)
         return None if closed == DROPPED else closed

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository  # which has the folders of its workspaces
 
 FOLDER = "workspaces"
-_LOCKS = "_committed"
+LOCKS = "_committed"
 _BATCH = 1_000  # files listed together: what a store returns for one request
 _HEADS_AT_ONCE = 32
 _LAST = "\U0010ffff"  # no character is greater
@@ -47,7 +47,7 @@ class WorkspaceFolder:
         self._store = store
         self._hidden = hidden
         self.root = f"{repository}/{FOLDER}/{workspace}/"
-        self.lock = f"{repository}/{FOLDER}/{_LOCKS}/{workspace}"
+        self.lock = f"{repository}/{FOLDER}/{LOCKS}/{workspace}"
         self.is_local = store.url.startswith("file://")
 
     def address(self, path: str) -> str:

@@ -26,6 +26,7 @@ from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.settings import settings_of
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
+from lochan.versioning.job_hold import held_if_long
 from lochan.versioning.open_repository import OpenRepository
 
 MEMORY_BYTES = 1 << 30  # of the engine; a load stays below 1.5 GiB in total
@@ -146,12 +147,15 @@ class StagedLoad:
     ) -> LoadCommit:
         refs, mint = await repository.refs()
         refs.branch(branch)  # before anything is written
-        entries = await store_objects(repository, mint, self._loader.objects(), self._on_thread)
-        if not entries:
-            raise NothingToDo("there are no rows to load", hint="nothing was changed")
-        rows = row_count(entries)
-        text = f"Load {rows:,} row{'' if rows == 1 else 's'}"
-        commit = await add_objects(repository, branch, entries, message, actor=actor, default=text)
+        async with held_if_long(repository, "load", branch, mint, actor=actor) as hold:
+            entries = await store_objects(repository, mint, self._loader.objects(), self._on_thread)
+            if not entries:
+                raise NothingToDo("there are no rows to load", hint="nothing was changed")
+            rows = row_count(entries)
+            text = f"Load {rows:,} row{'' if rows == 1 else 's'}"
+            commit = await add_objects(
+                repository, branch, entries, message, actor=actor, default=text, closes=await hold.closes()
+            )
         return LoadCommit.of(commit, entries, self._faults)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import NotFound
-from lochan.formats import plan_list
-from lochan.formats.plan_list import PLAN_SCHEMA
+from lochan.formats.plan_list import PLAN_SCHEMA, PlanHead
 from lochan.journal.feed import lines
 from lochan.pools.keys import Instant
 from lochan.query.sources.meta import MetaRows
-from lochan.versioning.collection.plan import CollectionLimits, preview
+from lochan.versioning.collection.embedded import dead_table
+from lochan.versioning.collection.engine import read_head, read_part
+from lochan.versioning.collection.plan import CollectionLimits, preview_look
 from lochan.versioning.collection.sweep import report_of
 from lochan.versioning.open_repository import OpenRepository
 
@@ -67,8 +68,8 @@ async def planned_rows(repository: OpenRepository) -> MetaRows:
 
 async def unreferenced_rows(repository: OpenRepository) -> MetaRows:
     """What nothing names at this moment, the largest first; also what somebody writes just now and will name."""
-    found = await preview(repository, "", CollectionLimits(grace_s=0))
-    table = found.files.select(PLAN_SCHEMA.names).sort_by([("size", "descending"), ("path", "ascending")])
+    found = await dead_table(repository, await preview_look(repository, CollectionLimits(grace_s=0)))
+    table = found.sort_by([("size", "descending"), ("path", "ascending")])
     return MetaRows(_FILE_FIELDS, table=table) if len(table) else MetaRows(_FILE_FIELDS)
 
 
@@ -81,5 +82,7 @@ async def _events(repository: OpenRepository) -> list[tuple[int, int, str, str, 
     ]
 
 
-async def _listed(repository: OpenRepository, file: str) -> tuple[plan_list.PlanHead, pa.Table]:
-    return plan_list.decode(file, await repository.store.get(f"{repository.repository.id}/{file}"))
+async def _listed(repository: OpenRepository, file: str) -> tuple[PlanHead, pa.Table]:
+    head = await read_head(repository.store, repository.repository.id, file)
+    parts = [await read_part(repository.store, repository.repository.id, part) for part in head.parts]
+    return head, pa.concat_tables([PLAN_SCHEMA.empty_table(), *(part.select(PLAN_SCHEMA.names) for part in parts)])

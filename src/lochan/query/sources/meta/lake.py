@@ -15,7 +15,6 @@ from lochan.pools.keys import Instant
 from lochan.pools.settings import settings_of
 from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.meta import MetaRows
-from lochan.query.sources.meta.collection import PLAN_FIELDS, plan_rows
 from lochan.query.sources.meta.history import BRANCH_FIELDS, TAG_FIELDS, branch_rows, refs_of, state_at, tag_rows
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
@@ -43,8 +42,7 @@ async def of_lake(catalog: Catalog, meta: str, time: int | None, permits: Permit
         case "joblog":
             return await _joblog(catalog, found, permits)
         case "plans":
-            rows = [{"repository": each.name, **row} for each in found for row in await _plans(catalog, each)]
-            return MetaRows(("repository", *PLAN_FIELDS), rows)
+            return await _plans(catalog, found)
         case "pools":
             return MetaRows(_POOL_FIELDS, [pool_row(each) for each in found if each.kind == POOL])
         case "repositories":
@@ -122,12 +120,17 @@ async def _jobs(catalog: Catalog, repository: Repository, time: int | None) -> l
     ]
 
 
-async def _plans(catalog: Catalog, found: Repository) -> list[dict[str, Any]]:
-    repository = await catalog.open_repository(found.name)
-    try:
-        return await plan_rows(repository)
-    finally:
-        await repository.close()
+async def _plans(catalog: Catalog, found: Sequence[Repository]) -> MetaRows:
+    from lochan.query.sources.meta.collection import PLAN_FIELDS, plan_rows
+
+    rows: list[dict[str, Any]] = []
+    for each in found:
+        repository = await catalog.open_repository(each.name)
+        try:
+            rows += [{"repository": each.name, **row} for row in await plan_rows(repository)]
+        finally:
+            await repository.close()
+    return MetaRows(("repository", *PLAN_FIELDS), rows)
 
 
 async def _joblog(catalog: Catalog, found: Sequence[Repository], permits: Permits) -> MetaRows:

@@ -13,12 +13,10 @@ from lochan.pools.snapshot import Snapshots
 from lochan.query import ast
 from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.meta import MetaRows
-from lochan.query.sources.meta import collection as of_plans
 from lochan.query.sources.meta import contents as of_files
 from lochan.query.sources.meta import contents as of_objects
 from lochan.query.sources.meta import history as of_history
 from lochan.query.sources.meta import history as of_refs
-from lochan.query.sources.meta import sizes as of_sizes
 from lochan.query.sources.meta.lake import of_lake, pool_row
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
@@ -63,10 +61,11 @@ async def rows_of(
             return await of_history.raw_log_rows(repository, ref, _readable(repository, ref, permits))
         case "changes":
             return await of_history.change_rows(repository, ref, _readable(repository, ref, permits))
-        case "sizes":
-            return await of_sizes.size_rows(repository, ref, _readable(repository, ref, permits))
-        case "growth":
-            return await of_sizes.growth_rows(repository, ref, _readable(repository, ref, permits))
+        case "sizes" | "growth":
+            from lochan.query.sources.meta import sizes
+
+            rows_over_time = sizes.size_rows if source.meta == "sizes" else sizes.growth_rows
+            return await rows_over_time(repository, ref, _readable(repository, ref, permits))
         case "staged":
             return await _shown(await of_files.staged_rows(repository, ref), repository, ref, permits)
         case "indexes":
@@ -139,12 +138,8 @@ async def _of_repository(repository: OpenRepository, source: ast.Source, now: in
     if time is not None and source.meta in _OF_NOW:
         raise Invalid(f":{source.meta} is read as it is now", hint=f"leave out @{source.ref}, and filter by its times")
     match source.meta:
-        case "plans":
-            return MetaRows(of_plans.PLAN_FIELDS, await of_plans.plan_rows(repository))
-        case "planned":
-            return await of_plans.planned_rows(repository)
-        case "unreferenced":
-            return await of_plans.unreferenced_rows(repository)
+        case "plans" | "planned" | "unreferenced":
+            return await _collection(repository, source.meta)
         case "branches":
             return MetaRows(of_refs.BRANCH_FIELDS, of_refs.branch_rows(await of_refs.refs_of(repository.journal, time)))
         case "tags":
@@ -157,6 +152,18 @@ async def _of_repository(repository: OpenRepository, source: ast.Source, now: in
         case "indexrules":
             return MetaRows(_RULE_FIELDS)
     return MetaRows((), [pool_row(repository.repository)])
+
+
+async def _collection(repository: OpenRepository, meta: str) -> MetaRows:
+    """Imported when it is asked for: a small query should not pay for garbage collection."""
+    from lochan.query.sources.meta import collection
+
+    match meta:
+        case "plans":
+            return MetaRows(collection.PLAN_FIELDS, await collection.plan_rows(repository))
+        case "planned":
+            return await collection.planned_rows(repository)
+    return await collection.unreferenced_rows(repository)
 
 
 def dated(source: ast.Source, ref: str) -> ast.Source:

@@ -1,0 +1,88 @@
+"""The segments of a repository's journal, prepared for the fold by other processes, in order.
+
+    store ──▶ read ──▶ pool of processes: check, take apart ──▶ the fold, in order
+
+Only so many segments are under way at a time, so memory does not grow with the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+from lochan.errors import NotFound
+from lochan.journal.slots import GROUP
+from lochan.recovery.journal_walk import segment_path
+from lochan.store.protocol import Store
+from lochan.versioning.journal_digest import SegmentDigest, decode_digest, digest_segment
+
+SEGMENTS_MIN = 16  # a shorter journal is folded before the processes have started
+_AHEAD = 4  # segments for each process
+_WAVE = 256  # segments that tasks of Spark send at a time; 65,536 records
+
+# Digests of these groups of a journal, in order. A stretch ends with each of the numbers.
+DigestSource = Callable[[Store, str, range, Collection[int]], AsyncIterator[SegmentDigest]]
+Digest = Callable[[bytes, str, int, Collection[int]], "Future[bytes]"]
+
+
+@contextmanager
+def digest_pool(processes: int | None = None) -> Iterator[DigestSource]:
+    """By default one process for each processor: the fold takes a sixth of what they do."""
+    count = processes or os.cpu_count() or 1
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        yield in_parallel(lambda data, journal, group, stops: pool.submit(digest_segment, data, journal, group, stops))
+
+
+def in_parallel(digest: Digest) -> DigestSource:
+    def source(store: Store, journal: str, groups: range, stops: Collection[int]) -> AsyncIterator[SegmentDigest]:
+        return _digests(store, journal, groups, stops, digest)
+
+    return source
+
+
+async def _digests(
+    store: Store, journal: str, groups: range, stops: Collection[int], digest: Digest
+) -> AsyncIterator[SegmentDigest]:
+    """Ends early at a segment that is gone. Raises Corrupt."""
+    ahead = _AHEAD * (os.cpu_count() or 1)
+    waiting: deque[Future[bytes]] = deque()
+    left = iter(groups)
+    more = True
+    while more or waiting:
+        while more and len(waiting) < ahead:
+            group = next(left, None)
+            try:
+                data = None if group is None else await store.get(segment_path(journal, group))
+            except NotFound:
+                data = None
+            if group is None or data is None:
+                more = False
+                break
+            waiting.append(digest(data, journal, group, _within(stops, group, group)))
+        if waiting:
+            yield decode_digest(await asyncio.wrap_future(waiting.popleft()))
+
+
+Wave = Callable[[str, Sequence[tuple[int, str]], Sequence[int]], Awaitable[list[bytes]]]
+
+
+def in_waves(wave: Wave) -> DigestSource:
+    """For Spark: so many segments at a time."""
+
+    async def source(store: Store, journal: str, groups: range, stops: Collection[int]) -> AsyncIterator[SegmentDigest]:
+        for start in range(groups.start, groups.stop, _WAVE):
+            part = range(start, min(groups.stop, start + _WAVE))
+            named = [(group, segment_path(journal, group)) for group in part]
+            for data in await wave(journal, named, _within(stops, part[0], part[-1])):
+                yield decode_digest(data)
+
+    return source
+
+
+def _within(stops: Collection[int], first: int, last: int) -> list[int]:
+    return [each for each in stops if first * GROUP <= each < (last + 1) * GROUP]

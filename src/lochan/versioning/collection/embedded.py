@@ -1,0 +1,72 @@
+"""Garbage collection in this process, for repositories that one machine reads in reasonable time.
+
+It holds eight bytes for each file that is alive, and a piece of the listing.
+"""
+
+from contextlib import aclosing
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.plan_list import PLAN_SCHEMA, ListPart
+from lochan.versioning.collection.engine import (
+    CollectedFiles,
+    SweptFiles,
+    collect_span,
+    delete_part,
+    read_part,
+)
+from lochan.versioning.collection.listing import EVERYTHING, list_files
+from lochan.versioning.collection.marks import (
+    CollectionLook,
+    expired_names,
+    held_open,
+    live_marks,
+    live_paths,
+)
+from lochan.versioning.open_repository import OpenRepository
+
+
+class EmbeddedCollection:
+    name = "duckdb"  # as everywhere: the embedded engine
+
+    def __init__(self, repository: OpenRepository) -> None:
+        self._repository = repository
+
+    async def collect(self, look: CollectionLook, *, write: bool) -> CollectedFiles:
+        marks = await live_marks(self._repository, look)
+        expired = await expired_names(self._repository, look)
+        return await collect_span(self._repository.store, look, marks, expired, EVERYTHING, write=write)
+
+    async def still_named(self, look: CollectionLook, parts: tuple[ListPart, ...]) -> int:
+        if not parts:
+            return 0
+        marks, hits = await live_marks(self._repository, look), []
+        for part in parts:
+            listed = await read_part(self._repository.store, look.repository, part)
+            hits.append(listed["path"].filter(pa.array(marks.named(listed))))
+        found = pa.chunked_array([chunk for each in hits for chunk in each.chunks], pa.string())
+        return await self._exactly(look, found) if len(found) else 0
+
+    async def _exactly(self, look: CollectionLook, paths: pa.ChunkedArray) -> int:
+        """How many of these are named, and not only have the hash of one that is."""
+        named = pa.array(held_open(paths, look.folders))
+        async with aclosing(live_paths(self._repository, look)) as found:
+            async for alive in found:
+                named = pc.or_(named, pc.is_in(paths, value_set=alive).combine_chunks())
+        return pc.sum(named).as_py() or 0
+
+    async def delete(self, repository: str, parts: tuple[ListPart, ...]) -> SweptFiles:
+        done, after = SweptFiles(), ""
+        for part in parts:
+            some = await delete_part(self._repository.store, repository, part, after)
+            done, after = SweptFiles(done.files + some.files, done.bytes + some.bytes), part.last
+        return done
+
+
+async def dead_table(repository: OpenRepository, look: CollectionLook) -> pa.Table:
+    """PLAN_SCHEMA: the dead files themselves, in memory, for whoever wants to see them."""
+    marks = await live_marks(repository, look)
+    files = list_files(repository.store, look.repository)
+    dead = [marks.dead(look.candidates(table)) async for table in files]
+    return pa.concat_tables([PLAN_SCHEMA.empty_table(), *dead])

@@ -1,0 +1,155 @@
+"""A segment of a repository's journal, checked and prepared for the fold by another process or a task of Spark.
+
+    256 records ──▶ stretches of plain puts on one branch, their changes still encoded, and other records as they are
+
+The fold itself goes through a journal in order, in one process. What can be done beside it is done here: checksums, the
+hash chain within the segment, and taking records apart. Changes are decoded only if somebody looks at them, and those
+that a commit or a compaction has replaced nobody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from lochan.errors import Corrupt
+from lochan.formats import frame
+from lochan.formats import record as records
+from lochan.formats import segment as segments
+from lochan.formats.entry import Change, Entry, Tombstone
+from lochan.formats.record import Record
+from lochan.formats.repository_events import Staged
+from lochan.journal.state import check_link
+
+
+class RecordStretch(msgspec.Struct, frozen=True, array_like=True):
+    """Plain puts and deletes of consecutive records."""
+
+    branch: str
+    number: int  # of the last record
+    digest: bytes  # of that record
+    count: int  # changes
+    changes: bytes  # MessagePack: entries, and paths of tombstones, in order
+
+
+class SegmentDigest(msgspec.Struct, frozen=True, array_like=True):
+    """Goes from one process to another, and is never stored."""
+
+    first: int
+    last: int
+    previous: bytes  # the digest that the first record names
+    digest: bytes  # of the last record
+    events: int
+    items: list[RecordStretch | bytes]  # a record is its bytes
+
+
+class _RawPuts(msgspec.Struct):
+    """`Staged`, with its entries as they are stored."""
+
+    branch: str
+    puts: list[msgspec.Raw] = []
+    deletes: list[msgspec.Raw] = []
+    read_at: int = 0
+    checked: int = 0
+    closes: list[str] = []
+    completes: str = ""
+
+
+def digest_segment(data: bytes, journal: str, group: int, stops: Collection[int] = ()) -> bytes:
+    """A SegmentDigest, encoded. A stretch ends with each of `stops`. Raises Corrupt for anything that is wrong: who
+    wants to know more reads the records one by one."""
+    segment = segments.decode(data, f"segment {group} of {journal}")
+    if segment.group != group or not segment.records:
+        raise Corrupt(f"segment {group} of {journal} holds group {segment.group}")
+    items: list[RecordStretch | bytes] = []
+    open_stretch: _Open | None = None
+    number, digest, previous, events = segment.first - 1, None, b"", 0
+    for raw in segment.records:
+        sealed = records.decode(raw, f"record {number + 1} of {journal}")
+        check_link(sealed, journal, number, digest)
+        previous = previous or sealed.record.previous
+        number, digest = sealed.record.number, sealed.digest
+        events += sum(len(entry.changes) for entry in sealed.record.entries)
+        found = _plain(sealed.record)
+        if open_stretch is not None and (found is None or found.branch != open_stretch.branch):
+            items.append(open_stretch.closed())
+            open_stretch = None
+        if found is None:
+            items.append(raw)
+            continue
+        open_stretch = found if open_stretch is None else open_stretch.joined(found)
+        open_stretch.number, open_stretch.digest = number, digest
+        if number in stops:
+            items.append(open_stretch.closed())
+            open_stretch = None
+    if open_stretch is not None:
+        items.append(open_stretch.closed())
+    last = frame.digest(segment.records[-1])
+    return _encoder.encode(SegmentDigest(segment.first, number, previous, last, events, items))
+
+
+def decode_digest(data: bytes) -> SegmentDigest:
+    return _decoder.decode(data)
+
+
+def changes_of(stretch: RecordStretch) -> list[Change]:
+    """Raises Corrupt."""
+    try:
+        found = _changes.decode(stretch.changes)
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"puts up to record {stretch.number} cannot be read: {error}") from error
+    return [Tombstone(each) if isinstance(each, str) else each for each in found]
+
+
+class _Open:
+    def __init__(self, branch: str, parts: list[bytes], count: int) -> None:
+        self.branch = branch
+        self.number = 0
+        self.digest = b""
+        self._parts = parts
+        self._count = count
+
+    def joined(self, other: _Open) -> _Open:
+        self._parts += other._parts
+        self._count += other._count
+        return self
+
+    def closed(self) -> RecordStretch:
+        head = b"\xdd" + self._count.to_bytes(4, "big")  # MessagePack's array of so many
+        return RecordStretch(self.branch, self.number, self.digest, self._count, head + b"".join(self._parts))
+
+
+def _plain(record: Record) -> _Open | None:
+    """The changes of a record that has nothing but plain puts and deletes on one branch."""
+    branch, parts, count = "", [], 0
+    for entry in record.entries:
+        if entry.key or entry.pending or len(entry.changes) != 1:
+            return None
+        change = entry.changes[0]
+        if change.type != _STAGED or change.version != 1:
+            return None
+        event = _raw.decode(change.payload)
+        if event.read_at or event.checked or event.closes or event.completes or (branch and event.branch != branch):
+            return None
+        several = len(event.puts) + len(event.deletes)
+        if several != 1 and not _are_distinct(change.payload, several):
+            return None
+        branch = event.branch
+        parts += event.puts
+        parts += event.deletes
+        count += several
+    return _Open(branch, [bytes(each) for each in parts], count) if count else None
+
+
+def _are_distinct(payload: msgspec.Raw, count: int) -> bool:
+    event = _staged.decode(payload)
+    return count > 0 and len({*(each.path for each in event.puts), *event.deletes}) == count
+
+
+_STAGED = Staged.type
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(SegmentDigest)
+_raw = msgspec.msgpack.Decoder(_RawPuts)
+_staged = msgspec.msgpack.Decoder(Staged)
+_changes = msgspec.msgpack.Decoder(list[Entry | str])

@@ -1,0 +1,28 @@
+"""Deleted repositories in the simulator: no schedule of deletions, restorations and upkeep leaves one half, adds to a
+deleted one, or loses what was written, except with a planted bug."""
+
+import pytest
+
+from tests.sim.deletions.scenes import CATCHES, PLANTS, SCENES, explore_scene, scene
+from tests.sim.explore import replay
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_every_schedule_of_a_small_scene(name: str) -> None:
+    result = explore_scene(name, seconds=1).check()
+    assert result.exhausted, "not even the smallest budget was tried completely"
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", SCENES)
+def test_every_schedule_of_a_small_scene_for_long(name: str) -> None:
+    explore_scene(name, seconds=300).check()
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_bug_is_caught_by_a_scene(name: str) -> None:
+    where = CATCHES[name]
+    found = explore_scene(where, PLANTS[name], seconds=60).violation
+    assert found is not None
+    assert replay(scene(where), found.choices, found.budgets) is None
