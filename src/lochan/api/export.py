@@ -64,7 +64,7 @@ async def export(
     found = await check_names(repository, trees, folds=target.folding() if isinstance(target, FolderTarget) else None)
     if not found and not request.since:
         raise Invalid(
-            f"there are no objects under {request.prefix or '/'!r}", hint="`lochan fs ls` shows what is there"
+            f"there are no objects under {request.prefix or '/'!r}", hint="`lochan fs ls REPO` shows what is there"
         )
     await target.delete(SUCCESS)
     spans = spans_of(trees, _SPANS)
