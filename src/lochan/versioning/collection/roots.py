@@ -85,7 +85,9 @@ class RootScan:
                 yield from (run.file for run in runs)
 
     def _locks(self, refs: RefsState) -> Iterator[str]:
-        """The notes that workspaces were committed, as long as their commits are kept."""
+        """The notes that workspaces were committed, as long as their commits are kept. That of a workspace that is open
+        comes after the event that commits it, and has the workspace's own mint: it may be there before a look knows."""
+        yield from (f"{WORKSPACES}/{LOCKS}/{each.id}" for each in refs.workspaces.all())
         for id, commit in refs.workspaces.committed():
             if id not in self._committed and not refs.collection.has_expired(commit):
                 yield f"{WORKSPACES}/{LOCKS}/{id}"
