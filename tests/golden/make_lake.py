@@ -76,6 +76,7 @@ def make(folder: Path) -> None:
     with lake_server(folder / "lake") as server:
         _make_over_s3(server)
     with alone(folder, {"LOCHAN_LAKE": str(folder / "lake")}):
+        _keep_up(folder)
         _leave_open(folder)
         _make_long_journal(folder)
 
@@ -195,6 +196,31 @@ def _make_over_s3(server: LochanServer) -> None:
 
 def _part(upload: dict[str, Any], number: int, body: bytes) -> dict[str, Any]:
     return {"UploadId": upload["UploadId"], "PartNumber": number, "Body": body}
+
+
+def _keep_up(folder: Path) -> None:
+    """What upkeep leaves behind: rules, bytes behind aliases, plans that were swept and one that was not, expired
+    commits, and repositories that can be restored."""
+    _do("repo", "create", "tidy")
+    for name in ("a", "b", "c"):
+        (folder / "equal" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "equal" / name).write_text("equal bytes\n")
+    (folder / "equal" / "other").write_text("other bytes\n")
+    _do("fs", "upload", "-r", str(folder / "equal"), "tidy@main/equal/")
+    _commit("tidy", "equal files")
+    _do("dedupe", "tidy")
+    _do("gc", "repack", "tidy", "--below", "0.9")
+    for text in ("one", "two", "three"):
+        _put("tidy@main/often.txt", f"{text}\n")
+        _commit("tidy", text)
+    _do("gc", "rules", "set", "tidy", "--keep", "main=2", "--drop", "main:tmp/=unwritten 30d", "--hold", "release-*")
+    for _ in range(3):
+        _do("gc", "run", "tidy", "--grace", "0")
+    _do("repo", "create", "dropped")
+    _put("dropped@main/back.txt", "back again\n")
+    _commit("dropped", "to be restored")
+    _do("repo", "delete", "dropped", "--yes")
+    _do("usage", "compact")
 
 
 def _leave_open(folder: Path) -> None:

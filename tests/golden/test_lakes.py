@@ -85,6 +85,8 @@ def test_work_goes_on_where_it_was_left(place: Path, lake: Path, tmp_path: Path)
         stock = [{"id": 4, "n": 2}, {"id": 1, "n": 6}, {"id": 3, "n": 0}, {"id": 2, "n": 7}]
         assert _rows("from stock | cut id, n") == stock
         assert _do("query", "from numbers | id == 7 | yield x") == "0.30000000000000000001\n"
+        if "tidy" in before["repositories"]:
+            _check_upkeep()
 
     after = read_everything(lake, tmp_path)
     for name, repository in before["repositories"].items():
@@ -114,6 +116,16 @@ def test_what_is_missing_is_found() -> None:
     assert missing({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}) == ["a[1].b: 2, now 3"]
     assert missing({"a": [1]}, {"a": [1, 2]}) == ["a: 1 items, now 2"]
     assert missing({"a": 1, "b": 2}, {"b": 2}) == ["a: 1, now nothing"]
+
+
+def _check_upkeep() -> None:
+    """What moved behind aliases stays readable, deleted repositories come back, and nothing is damaged."""
+    _do("repo", "restore", "dropped")
+    assert _cat("dropped@main/back.txt") == "back again\n"
+    for _ in range(3):
+        _do("gc", "run", "tidy", "--grace", "0")
+    assert [_cat(f"tidy@main/equal/{name}") for name in "abc"] == ["equal bytes\n"] * 3
+    _do("fsck", "--data")
 
 
 def _files(lake: Path) -> dict[str, int]:
