@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
-_PARTS: tuple[type[StatePart], ...] = (Repositories, AccessState, UpkeepTurns)  # of the lake's own journal
+LAKE_PARTS: tuple[type[StatePart], ...] = (Repositories, AccessState, UpkeepTurns)  # of the lake's own journal
 _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
 
 
@@ -149,7 +149,7 @@ class Lake:
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:
-            own = await journals.open(LAKE_JOURNAL, _PARTS)
+            own = await journals.open(LAKE_JOURNAL, LAKE_PARTS)
         except BaseException:
             await journals.close()
             raise
@@ -430,7 +430,7 @@ class Lake:
     @property
     def parts(self) -> tuple[type[StatePart], ...]:
         """The parts of the state of the lake's own journal."""
-        return _PARTS
+        return LAKE_PARTS
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
         """The users that there are, or were at that moment, for queries."""

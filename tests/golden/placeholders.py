@@ -26,9 +26,11 @@ _KINDS: dict[str, tuple[int, str]] = {
 _NUMBERED = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{how})" for name, (_, how) in _KINDS.items()))
 _NAMED = re.compile(r"<([a-z-]+):([0-9]+)>")
 
-# What needs no number: nobody compares it. What a group holds stays. A time of whole seconds was given by the script.
+# What needs no number: nobody compares it. What a group holds stays. A time of whole seconds was given by the script,
+# unless it says until when something can be restored: the stamps of a bucket have no fractions.
 _PLAIN = [
     (re.compile(r"\b20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.(?!000000)[0-9]{6}Z"), "<time>"),
+    (re.compile(r"(\bno {7}|ann {9})20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.000000Z"), "<time>"),
     (re.compile(r"(?<![0-9])1[0-9]{15}-[0-9a-f]{16}\b"), "<request-key>"),
     (re.compile(r"(?<![0-9A-Za-z])1[7-9][0-9]{14}(?![0-9A-Za-z])"), "<microseconds>"),
     (re.compile(r"\b[0-9]+\.[0-9]+(?= s\b)"), "<seconds>"),

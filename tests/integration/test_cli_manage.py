@@ -158,7 +158,7 @@ def test_a_server_keeps_pools_in_order_and_stops(tmp_path: Path) -> None:
     said = wrong(6, "--lake", str(lake), "--set", "manage.policy=wrong.yaml", "serve")
     assert "did you mean 'every'?" in said
     with lochan_server(lake, init=False, env={"LOCHAN_MANAGE__POLICY": str(tmp_path / "policy.yaml")}) as server:
-        until(lambda: "compacted 2 data objects of logs@main into 1, 100 rows" in server.log.read_text())
+        until(lambda: "logs@main: compacted 2 data objects into 1, 100 rows" in server.log.read_text())
         assert fine("--lake", str(lake), "query", "from logs | count()").strip() == '{"count":100}'
         events = records(fine("--lake", str(lake), "events", "logs", "-f", "json"))
         assert [(each["type"], each["client"]) for each in events if each["user"] == "lochan"] == [("moved", "upkeep")]

@@ -31,9 +31,10 @@ PREPARING = {"sealed", "turned", "turn-over", "workspace-sealed", "repository-op
 READS = """
 auth actions, auth can, auth keys list, auth policies list, auth policies show, auth users list, auth users show,
 bisect bad, bisect good, bisect reset, bisect run, bisect skip, bisect start, blame, branch list, branch protection,
-completion, config show, diff, doctor, events, explain, fs cat, fs download, fs ls, fs stat, gc report, gc rules check,
-gc rules show, ingest diff, jobs list, jobs show, log, ls, merge-base, repo list, repo show, show, stash list, status,
-tag list, use, workspace diff, workspace list, workspace path, workspace show
+completion, config show, diff, doctor, events, explain, export, fs cat, fs download, fs ls, fs stat, gc dangling,
+gc jobs, gc report, gc rules check, gc rules show, ingest diff, jobs list, jobs show, lifecycle render, log, ls,
+merge-base, policy render, pool list, repo list, repo show, show, stash list, status, tag list, upkeep status,
+usage show, use, workspace diff, workspace list, workspace path, workspace show
 """
 OTHERWISE = {
     "init": "a second one finds the lake",
@@ -45,6 +46,19 @@ OTHERWISE = {
     "gc sweep": "it goes on where it was",
     "gc abandon": "a second one finds no plan",
     "gc run": "it does what is due",
+    "gc drop": "what was dropped is not there any more",
+    "gc abandon-jobs": "a job is given up once",
+    "gc repack": "what was rewritten is no longer sparse",
+    "dedupe": "equal blocks are kept once already",
+    "fs coalesce": "the object is one file already",
+    "ingest watch": "its offsets say what has landed",
+    "upkeep run": "it does what is due",
+    "usage compact": "a day is compacted once",
+    "fsck": "what was repaired is right",
+    "rebuild": "what was made again is there",
+    "scrub": "it goes on where it was",
+    "backup": "it copies what is new",
+    "restore": "the place must be empty",
 }
 
 

@@ -17,6 +17,7 @@ from tests.servers.postgres import postgres
 
 _AT_ONCE = 2
 _OF_TASKS = "entry_runs."  # on executors: a try that dies there is played in tests/unit/jobs
+_OF_BACKUPS = ("backup.", "copy.", "restore.")  # tests/unit/recovery/test_backup.py
 _OF_POSTGRES = ("postgres.", "mirror.")
 _FULL_SEEDS = range(2, 12)
 
@@ -34,7 +35,7 @@ def test_killed_at_every_failpoint(database: str) -> None:
     outcomes += _all_tried(_every_passing(_of_postgres(passings(1, database)), seed=1), database)
     _judge(outcomes)
     killed_at = {name for outcome in outcomes for name in outcome.deaths}
-    elsewhere = (*PREFIXES, *BROUGHT_IN, *COLLECTED, *DELETED, *RETAINED, _OF_TASKS)
+    elsewhere = (*PREFIXES, *BROUGHT_IN, *COLLECTED, *DELETED, *RETAINED, *_OF_BACKUPS, _OF_TASKS)
     expected = {name for name in failpoints_in_source() if not name.startswith(elsewhere)}
     forgotten = expected - killed_at
     assert not forgotten, f"the child never passes {sorted(forgotten)}: let it do what leads there"

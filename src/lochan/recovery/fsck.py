@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from lochan.access.state import AccessState
 from lochan.clock import Clock
 from lochan.errors import Corrupt, FutureFormat, NotFound
 from lochan.formats import job, key_file, lake_file
 from lochan.formats.lake_file import LakeFile
+from lochan.lake import LAKE_PARTS
 from lochan.recovery.check_journal import JournalCheck
 from lochan.recovery.check_repository import RepositoryCheck
 from lochan.recovery.findings import Finding
@@ -79,7 +79,7 @@ class Fsck:
         if found is not None:
             yield found
         is_mirror = lake is not None and lake.journal != "store"
-        journal = JournalCheck(self._store, LAKE, "", (Repositories, AccessState), is_mirror=is_mirror)
+        journal = JournalCheck(self._store, LAKE, "", LAKE_PARTS, is_mirror=is_mirror)
         folded, findings = await journal.fold()
         if not self._request.repositories:
             async for each in self._repaired(None, folded, findings):

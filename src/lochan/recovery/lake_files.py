@@ -27,7 +27,7 @@ _lake/keys/(secrets|address-tokens)
 _lake/jobs/{_ID}\.json
 _lake/scrub/({_ID})\.json
 _lake/quarantine/.+
-_lake/(usage|upkeep|backup)/.+
+_lake/(usage|upkeep|backup|plans)/.+
 _probe/.+
 """
 _JOURNAL = rf"""

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from lochan.access.state import AccessState
 from lochan.clock import Clock
 from lochan.formats import checkpoint as checkpoints
 from lochan.journal.journal import CHECKPOINT_EVERY
+from lochan.lake import LAKE_PARTS
 from lochan.recovery.digests import DigestSource
 from lochan.recovery.live_files import MISSING
 from lochan.recovery.rebuild import (
@@ -73,7 +73,7 @@ class LakeRebuild:
     async def run(self) -> AsyncIterator[JournalRebuild]:
         """Raises JournalDamage where a journal breaks off: nothing is guessed. Raises NotFound for a repository that
         the lake does not name."""
-        own = await fold_journal(self._store, LAKE, (Repositories, AccessState))
+        own = await fold_journal(self._store, LAKE, LAKE_PARTS)
         if own.damage is not None:
             raise own.damage
         repositories = own.state.of(Repositories)

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from lochan.access.state import AccessState
 from lochan.errors import Corrupt, NotFound, Refused
 from lochan.failpoints import fp
 from lochan.formats import json_file, lake_file
@@ -14,6 +13,7 @@ from lochan.formats.lake_file import LakeFile
 from lochan.formats.record import SealedRecord
 from lochan.journal.slots import Checkpoints
 from lochan.journal.state import State, StatePart
+from lochan.lake import LAKE_PARTS
 from lochan.recovery.backup import KEYS, BackupManifest, JournalEnd, read_manifest
 from lochan.recovery.copy_lake import LakeCopy
 from lochan.recovery.journal_walk import JournalWalk, list_journal
@@ -38,7 +38,7 @@ class RestoredLake:
         manifest = await self._manifest()
         await self._check_target(manifest)
         await self._target.put(MARK, json_file.seal(_Mark(manifest.lake)))
-        state = await state_at(self._backup, LAKE, manifest.journals[LAKE], (Repositories, AccessState))
+        state = await state_at(self._backup, LAKE, manifest.journals[LAKE], LAKE_PARTS)
         for repository in kept_repositories(state.of(Repositories)):
             end = manifest.journals[repository.id]
             own = await state_at(self._backup, repository.id, end, (Refs,))

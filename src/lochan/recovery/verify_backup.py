@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lochan.access.state import AccessState
 from lochan.errors import Corrupt
+from lochan.lake import LAKE_PARTS
 from lochan.recovery.backup import BackupManifest, read_manifest
 from lochan.recovery.blocks import check_bytes
 from lochan.recovery.live_set import live_set
@@ -19,7 +19,7 @@ async def verify_backup(backup: Store) -> BackupManifest:
     lost."""
     manifest = await read_manifest(backup)
     known = {path for path, _ in manifest.lost}
-    state = await state_at(backup, LAKE, manifest.journals[LAKE], (Repositories, AccessState))
+    state = await state_at(backup, LAKE, manifest.journals[LAKE], LAKE_PARTS)
     for repository in kept_repositories(state.of(Repositories)):
         own = await state_at(backup, repository.id, manifest.journals[repository.id], (Refs,))
         live = await live_set(backup, repository.id, own.of(Refs))
