@@ -14,6 +14,7 @@ from lochan.formats.plan_list import FOLDER, PlanHead
 from lochan.formats.record import Actor
 from lochan.versioning.collection.embedded import EmbeddedCollection
 from lochan.versioning.collection.engine import CollectionEngine, read_head
+from lochan.versioning.collection.marks import CollectionLook
 from lochan.versioning.collection.plan import NEVER, STANDARD, CollectionLimits, look_at
 from lochan.versioning.collection.store_clock import age_of, hours
 from lochan.versioning.open_repository import OpenRepository
@@ -104,10 +105,21 @@ def _check_share(head: PlanHead, limits: CollectionLimits) -> None:
         )
 
 
+async def _look_for(repository: OpenRepository, begun: int) -> CollectionLook:
+    """What is alive now. A backup that holds the whole repository open, and began after the plan, names nothing that
+    the plan lists: it copies what a later state names."""
+    look = await look_at(repository, NEVER)
+    refs, _ = await repository.refs()
+    whole = f"{repository.repository.id}/"
+    if any(held.address == whole and held.number <= begun for _, held in refs.collection.all_held()):
+        return look
+    return look._replace(roots=look.roots._replace(folders=look.roots.folders - {whole}))
+
+
 async def _trip(repository: OpenRepository, plan: int, head: PlanHead, engine: CollectionEngine) -> None:
     """Reads the whole list, and marks what is alive. The tripwire: by the rules no mark hits the list."""
     try:
-        alive = await engine.still_named(await look_at(repository, NEVER), head.parts)
+        alive = await engine.still_named(await _look_for(repository, head.begun or plan), head.parts)
     except NotFound as error:
         raise Corrupt(
             f"a part of the list of plan {plan} is gone: {error.message}", hint="nothing was deleted; restore it"
