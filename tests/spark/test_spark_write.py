@@ -418,7 +418,8 @@ def test_writes_are_jobs_that_count_what_is_put(spark: SparkSession, lake: str) 
         others = ("/data/", "_lake/jobs/", "_lake/usage/")
         rest = sum(size for path, size in new.items() if not any(each in path for each in others))
         assert job.driver_bytes is not None
-        assert rest <= job.driver_bytes < rest + 4_000
+        opened = 600  # the event that holds the job's files open may come before the driver begins to count
+        assert rest - opened <= job.driver_bytes < rest + 4_000
     assert (one.where, one.silent, other.silent) == (RETRYING.master, False, True)
     assert one.stages and one.done == one.total > 0
 
