@@ -32,7 +32,7 @@ def play(
     folder: Path, *, show: bool, page: Path = ROOT / "README.md"
 ) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
     """Run each command in `folder`, as a person would in a shell there."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("LOCHAN_")}
+    environment = {k: v for k, v in os.environ.items() if k == "LOCHAN_COMPANION" or not k.startswith("LOCHAN_")}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     for command in commands(page):
         if show:
@@ -80,13 +80,17 @@ def serve(lake: Path, s3: str, api: str) -> int:
         for line in server.stdout:
             print(line, end="", flush=True)
             if line.startswith("ready"):
-                print(hints(lake, s3, key, secret), flush=True)
+                print(hints(lake, s3, api, key, secret), flush=True)
     return server.returncode
 
 
-def hints(lake: Path, s3: str, key: str, secret: str) -> str:
+def hints(lake: Path, s3: str, api: str, key: str, secret: str) -> str:
     lochan = shlex.quote(os.path.relpath(LOCHAN))
     return f"""
+The web page is at http://{api}/
+   access key {key}
+   secret     {secret}
+
 Three things to try, in another terminal:
 
 1. with boto3 (it is in .venv)

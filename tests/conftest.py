@@ -5,10 +5,19 @@ import os
 import pytest
 from hypothesis import settings
 
+from lochan.config.origin import VARIABLES
+
 # A busy machine is not a bug. And the quick lanes play the same examples each time, so that what fails is what was
 # changed; the long forms look for new ones.
 settings.register_profile("lochan", deadline=None, derandomize=not os.environ.get("FULL"))
 settings.load_profile("lochan")
+
+
+# No test runs in the companion of whoever tests, or leaves one behind; those of the companion say so themselves.
+os.environ["LOCHAN_COMPANION"] = "0"
+# And no commit of a test says which run of a CI it is from.
+for _name in VARIABLES:
+    os.environ.pop(_name, None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,17 +1,25 @@
-"""`make test` and its lanes: python -m tests.lanes unit|thorough|integration|sim|spark|all [--full]
+"""`make test` and its lanes: python -m tests.lanes unit|thorough|integration|sim|browser|spark|all [--full]
 
 Each lane is one run of pytest over its folders, so each prints its own closing lines; a summary stands at the end.
+Where a lane starts servers, a few tests that failed are run once more, one at a time: what passes then is named as
+unsteady in the summary. The other lanes have no such excuse.
 """
 
 import argparse
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from tests.servers import azurite, client_env, gcs, kafka, minio, postgres
+from tests.servers import azurite, chromium, client_env, gcs, kafka, minio, postgres
 from tests.spark import java, s3a
 
 ROOT = Path(__file__).parent.parent
@@ -21,18 +29,28 @@ LANES = {
     "thorough": _QUICK,  # of the same folders, those that are marked so
     "integration": ["tests/kill", "tests/model", "tests/docs", "tests/integration"],  # the long files first
     "sim": ["tests/sim"],
+    "browser": ["tests/browser"],
     "spark": ["tests/spark"],
 }
 # Tests of one file may share a server, or a lake.
-_BY_FILE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+_BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 OPTIONS = {
     "unit": ["-n", "2", "-m", "not thorough"],
     "thorough": ["-n", "2", "-m", "thorough"],
-    "integration": _BY_FILE,
+    "integration": ["-n", "3", *_BY_FILE],  # one more than processors: they often wait for servers to start and stop
     "sim": ["-n", "2"],
-    "spark": _BY_FILE,
+    "browser": ["-n", "1", *_BY_FILE],
+    "spark": ["-n", "2", *_BY_FILE],
 }
-COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
+# Their servers share two processors with whatever else runs, and may be slow to start. More failures than these at once
+# are no accident.
+_RUN_AGAIN = {"integration", "browser", "spark"}
+_RUN_AGAIN_MOST = 10
+# Where tests put their lakes: a disk would sync each of their many small files. Servers that are not ours choose their
+# own place.
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES_LEAST = 4 << 30
+COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
 
 
 def main() -> int:
@@ -46,41 +64,83 @@ def main() -> int:
     names = list(LANES) if chosen.lane == "all" else [chosen.lane]
     if chosen.lane == "all" and subprocess.call(["make", "--no-print-directory", "lint"], cwd=ROOT):
         return 1
-    counts = {"passed": 0, "failed": 0, "error": 0, "skipped": 0}
+    counts: Counter[str] = Counter()
+    unsteady: list[str] = []
     for name in names:
-        _run(name, counts)
-    failed = counts["failed"] + counts["error"]
-    print(f"{counts['passed']} passed, {failed} failed, {counts['skipped']} skipped")
-    return int(failed > 0 or counts["passed"] == 0)
+        _run(name, counts, unsteady)
+    for test in unsteady:
+        print(f"unsteady: {test} failed, and passed when it was run again")
+    print(f"{counts['passed']} passed, {failures(counts)} failed, {counts['skipped']} skipped")
+    return int(failures(counts) > 0 or counts["passed"] == 0)
 
 
-def _run(name: str, counts: dict[str, int]) -> None:
+def failures(counts: Counter[str]) -> int:
+    return counts["failed"] + counts["error"] + counts["errors"]
+
+
+def _run(name: str, counts: Counter[str], unsteady: list[str]) -> None:
     folders = [folder for folder in LANES[name] if any((ROOT / folder).rglob("test_*.py"))]
     if not folders:
         print(f"--- {name}: no tests yet", flush=True)
         return
     print(f"--- {name}: {' '.join(folders)}", flush=True)
-    if name == "integration":  # here, where nothing times it: on a new machine MinIO is built from source
+    _install(name)  # here, where nothing times it: on a new machine MinIO is built from source
+    begun = time.monotonic()
+    counts.update(play(OPTIONS[name], folders, ROOT / ".cache" / "pytest" / name, unsteady, name in _RUN_AGAIN))
+    print(f"--- {name}: {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def _install(name: str) -> None:
+    if name == "integration":
         minio.binary()
         azurite.install()
         gcs.binary()
         postgres.install()
         kafka.jars()
         client_env.make_all()
+    if name == "browser":
+        chromium.install()
     if name == "spark":
         s3a.jars()
         java.prepare()
-    begun = time.monotonic()
-    code, last = _pytest([*OPTIONS[name], *folders])
-    for number, what in COUNTS.findall(last):
-        counts[what] += int(number)
-    if code not in (0, 1) or (code and not COUNTS.search(last)):
+
+
+def play(options: list[str], folders: list[str], cache: Path, unsteady: list[str], run_again: bool) -> Counter[str]:
+    """What was counted. Tests that fail at first and pass when they are run again are added to `unsteady`."""
+    with _lakes() as place:
+        words = [*place, "-o", f"cache_dir={cache}", *folders]
+        code, counts = _pytest([*options, "--durations=10", "--durations-min=5", *words])
+        if code == 1 and run_again and 0 < failures(counts) <= _RUN_AGAIN_MOST:
+            before = _failed(cache)
+            print("--- once more, what failed", flush=True)
+            code, again = _pytest(["--last-failed", "--last-failed-no-failures", "none", *words])
+            unsteady += sorted(before - _failed(cache))
+            counts = Counter(
+                passed=counts["passed"] + again["passed"], failed=failures(again), skipped=counts["skipped"]
+            )
+    if code not in (0, 1) or (code and not failures(counts)):
         counts["failed"] += 1  # it did not get so far as to count
-    print(f"--- {name}: {time.monotonic() - begun:.0f} s", flush=True)
+    return counts
 
 
-def _pytest(words: list[str]) -> tuple[int, str]:
-    """Its exit code, and the line in which it counts."""
+@contextmanager
+def _lakes() -> Iterator[list[str]]:
+    """The option for pytest that says where temporary folders are; none if there is little memory."""
+    if not os.access(_MEMORY, os.W_OK) or shutil.disk_usage(_MEMORY).free < _MEMORY_BYTES_LEAST:
+        yield []
+        return
+    with TemporaryDirectory(prefix="lochan-tests-", dir=_MEMORY, ignore_cleanup_errors=True) as folder:
+        yield ["--basetemp", f"{folder}/lakes"]
+
+
+def _failed(cache: Path) -> set[str]:
+    """The names of the tests that failed when they were last run."""
+    file = cache / "v" / "cache" / "lastfailed"
+    return set(json.loads(file.read_text())) if file.exists() else set()
+
+
+def _pytest(words: list[str]) -> tuple[int, Counter[str]]:
+    """Its exit code, and what it counted in its last line."""
     command = [sys.executable, "-m", "pytest", *words]
     last = ""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
@@ -88,7 +148,7 @@ def _pytest(words: list[str]) -> tuple[int, str]:
         for line in process.stdout:
             print(line, end="", flush=True)
             last = line if COUNTS.search(line) else last
-    return process.returncode, last
+    return process.returncode, Counter({what: int(number) for number, what in COUNTS.findall(last)})
 
 
 if __name__ == "__main__":

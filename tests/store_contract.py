@@ -16,6 +16,7 @@ import pytest
 from lochan.errors import AlreadyExists, Invalid, NotFound
 from lochan.store.capabilities import tagged
 from lochan.store.protocol import Stat, Store
+from lochan.store.stat_tables import STAT_SCHEMA, stat_tables
 from tests.run import run
 
 MIB = 1 << 20
@@ -248,6 +249,10 @@ class StoreContract:
             assert await paths(store, "a/", "a/b-c") == ["a/c/d"]
             assert await paths(store, "a/", "b") == []
             assert await paths(store, "z", "a") == ["z/é", "z/日", "z/🦆"]
+            for prefix in ("", *PREFIXES):
+                for after in ("", *AFTER):
+                    listed = [_in_microseconds(stat) for stat in await stats(store, prefix, after)]
+                    assert await tabled(store, prefix, after) == listed, (prefix, after)
 
         run(play())
 
@@ -279,6 +284,7 @@ class StoreContract:
                 await asyncio.gather(*(store.put(name, b"") for name in names[start : start + 50]))
             assert await paths(store, "many/") == names
             assert await paths(store, "many/", "many/0999") == names[1000:]
+            assert [stat.path for stat in await tabled(store, "many/", "many/0050")] == names[51:]
             async for stat in store.list("many/"):
                 assert stat.path == names[0]
                 break
@@ -332,6 +338,18 @@ async def digested(stream: AsyncIterator[bytes]) -> str:
     async for chunk in stream:
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def _in_microseconds(stat: Stat) -> Stat:
+    return stat._replace(modified=int(stat.modified * 1e6) / 1e6)
+
+
+async def tabled(store: Store, prefix: str = "", after: str = "") -> list[Stat]:
+    """What the listing says as tables."""
+    tables = [table async for table in stat_tables(store, prefix, after)]
+    assert all(table.schema.equals(STAT_SCHEMA) and len(table) for table in tables)
+    rows = [row for table in tables for row in table.to_pylist()]
+    return [Stat(row["path"], row["size"], row["mtime"] / 1e6, row["etag"]) for row in rows]
 
 
 async def stats(store: Store, prefix: str = "", after: str = "") -> list[Stat]:

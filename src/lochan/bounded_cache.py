@@ -28,6 +28,10 @@ class BoundedCache(Generic[K, V]):
         self._items.move_to_end(key)
         return found[0]
 
+    def keys(self) -> list[K]:
+        """The one used longest ago first."""
+        return list(self._items)
+
     def put(self, key: K, item: V, weight: int = 1) -> V:
         """Replaces the item, and drops those that were used longest ago until the rest is light enough."""
         self.drop(key)

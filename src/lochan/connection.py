@@ -11,32 +11,48 @@ at it. Imports are made where they are needed: a command that lists repositories
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lochan.config.find import FOLDER, MARK, LakeLocation, cache_folder, configured_lake, find_lake, state_folder
+from lochan.config.find import (
+    FOLDER,
+    MARK,
+    LakeLocation,
+    cache_folder,
+    config_folder,
+    configured_lake,
+    find_lake,
+    is_server,
+    state_folder,
+)
 from lochan.config.load import Config, Flag, load, without_password
-from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
+from lochan.config.profiles import at, named, read_profiles
+from lochan.errors import AlreadyExists, Invalid, NotFound, Refused, Transient
+from lochan.remote.address import RemoteAddress
 
 if TYPE_CHECKING:
     from lochan.api.blocking import Lake
-    from lochan.api.doctor import DoctorCheck, DoctorTarget
+    from lochan.api.doctor import DoctorTarget
     from lochan.api.lake import Lake as AsyncLake
-    from lochan.api.recovery import BackupResult, FsckResult
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor as Actor
+    from lochan.hooks.run_hook import HookOptions
     from lochan.lake import Lake as EngineLake
     from lochan.lake import LakeOptions
     from lochan.runtime import Runtime
     from lochan.store.open import StoreLocation
     from lochan.store.protocol import Store
+    from lochan.store.routed import StorageName
     from lochan.usage.notes import ReadNotes
+    from lochan.warm import WarmLakes
 
     OpenLake = EngineLake
+
+warm: WarmLakes | None = None  # set by a process that opens the same lakes again and again, such as the companion
 
 RETRY_S = 5.0  # somebody waits for the answer, and can try again; a server is more patient
 
@@ -49,14 +65,43 @@ def connect(
     *,
     user: str | None = None,
     journal_url: str | None = None,
+    access_key: str = "",
+    secret_key: str = "",
+    profile: str | None = None,
 ) -> Lake:
     """The lake in a folder or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
     endpoint, region) or, without any, with those that are configured. Without a place, the one that the command line
     finds. `user` is the author of commits; the journal and the committer name the system's user.
-    `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound if there is no lake."""
-    config = configuration()
+    `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound if there is no lake.
+
+    At `https://host` or `http://host:port` it is the lake of that server, in the name of the user of the access key.
+    `profile` is what `lochan login` has noted, with its address and its keys. Raises Transient where it cannot be
+    reached, Denied for a wrong key."""
+    keys = access_key, secret_key
+    return python_lake(place, options, *keys, profile=profile, user=user, journal_url=journal_url).connect()
+
+
+def python_lake(
+    place: str | os.PathLike[str] | None = None,
+    options: Mapping[str, str] | None = None,
+    access_key: str = "",
+    secret_key: str = "",
+    *,
+    profile: str | None = None,
+    user: str | None = None,
+    journal_url: str | None = None,
+) -> LakeAddress | RemoteAddress:
+    """What `connect` opens, without opening it."""
+    flags = [
+        *([Flag("access_key", "remote.access_key_id", access_key)] if access_key else []),
+        *([Flag("secret_key", "remote.secret_access_key", secret_key)] if secret_key else []),
+        *([Flag("profile", "profile", profile)] if profile else []),
+    ]
+    config = configuration(flags)
     found = lake_place(config) if place is None else LakeLocation(os.fspath(place), "the place that was given")
-    return LakeAddress(config, found, options, journal_url or "", "lochan-python", user or "").connect()
+    if is_server(found.url):
+        return remote_address(config, found, user or "")
+    return LakeAddress(config, found, options, journal_url or "", "lochan-python", user or "")
 
 
 @dataclass(frozen=True)
@@ -79,15 +124,29 @@ class LakeAddress:
         from lochan.api.blocking import Lake
         from lochan.runtime import Runtime
 
-        runtime = Runtime()
+        runtime = Runtime(self)
         try:
-            lake = runtime.wait(self._open(counted=counted))
+            verbs = runtime.wait(self.open_verbs(counted=counted))
         except BaseException:
             runtime.stop()
             raise
-        verbs = lake_verbs(self.config, lake, self.actor, self._doctor_target)
         _close_notes_at_exit(verbs, runtime)
         return Lake(verbs, runtime)
+
+    async def open_verbs(self, *, counted: bool = False) -> AsyncLake:
+        """The same for a caller with an event loop."""
+        lake = await self._open(counted=counted)
+        return lake_verbs(self.config, lake, self.actor, self._doctor_target)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process, perhaps in another folder: with what opens the store, and without other secrets."""
+        found = self.location
+        if found.folder is not None:
+            found = found._replace(url=str(found.folder.absolute()))
+        options = _options(self.config, found.url) if self.options is None else self.options
+        journal_url = self.journal_url or self.config.settings.journal.postgres.url or ""
+        config = self.config.without_secrets()
+        return LakeAddress, (config, found, dict(options), journal_url, self.client, self.author)
 
     def run(self, work: Callable[[OpenLake], Awaitable[T]]) -> T:
         """Opens the lake for one piece of work of a job, on a thread with a loop of its own."""
@@ -103,7 +162,7 @@ class LakeAddress:
         return run_in_thread(whole)
 
     def _doctor_target(self) -> DoctorTarget:
-        return doctor_target(self.config, self.location, self.options, self.journal_url)
+        return _doctor_target(self.config, self.location, self.options, self.journal_url)
 
     async def _open(self, *, counted: bool) -> OpenLake:
         return await open_lake(
@@ -157,7 +216,8 @@ def lake_verbs(
     from lochan.api.lake import Lake as AsyncLake
     from lochan.api.session import Session
 
-    target = doctor or (lambda: doctor_target(config, lake_place(config)))
+    target = doctor or (lambda: _doctor_target(config, lake_place(config)))
+    _tell_origin(config)
 
     def notes() -> ReadNotes:
         return read_notes(config, lake, actor, lasting=not one_request)
@@ -165,6 +225,14 @@ def lake_verbs(
     return AsyncLake(
         Session(lake, actor, lambda master: spark_place(config, master), target, one_request=one_request, notes=notes)
     )
+
+
+def _doctor_target(
+    config: Config, found: LakeLocation, options: Mapping[str, str] | None = None, journal_url: str | None = None
+) -> DoctorTarget:
+    from lochan.lake_check import doctor_target
+
+    return doctor_target(config, found, options, journal_url)
 
 
 def read_notes(config: Config, lake: OpenLake, actor: Actor, *, lasting: bool) -> ReadNotes:
@@ -190,7 +258,48 @@ def configuration(flags: Iterable[Flag] = (), file: str | None = None) -> Config
 
 
 def lake_place(config: Config) -> LakeLocation:
-    return find_lake(config, cwd=_working_folder(), env=os.environ, home=_home())
+    """Raises NotFound for a profile that there is not."""
+    name = config.settings.profile
+    if name is None or (config.is_set("lake") and config.source("lake").layer >= config.source("profile").layer):
+        return find_lake(config, cwd=_working_folder(), env=os.environ, home=_home())
+    return LakeLocation(named(read_profiles(profiles_file()), name).url, f"the profile {name}")
+
+
+def profiles_file() -> Path:
+    return config_folder(env=os.environ, home=_home()) / "profiles.json"
+
+
+def _tell_origin(config: Config) -> None:
+    """What commits of this process say of the program that makes them."""
+    from lochan.versioning.lineage import set_origin
+
+    def find() -> Mapping[str, str]:
+        from lochan.config.origin import find_origin
+
+        return find_origin(os.environ, sys.modules, sys.prefix)
+
+    set_origin(find if config.settings.lineage.enabled else None)
+
+
+def remote_address(config: Config, found: LakeLocation, author: str = "", key: str = "") -> RemoteAddress:
+    """A lake behind a server, with the keys that are configured, or else those of its profile. `key` is the idempotency
+    key of what is done there."""
+    from lochan import __version__
+
+    _tell_origin(config)
+    settings = config.settings.remote
+    if settings.access_key_id is not None and settings.secret_access_key is not None:
+        keys = settings.access_key_id, settings.secret_access_key
+    else:
+        profiles, name = read_profiles(profiles_file()), config.settings.profile
+        profile = at(profiles, found.url) if name is None else named(profiles, name)
+        if profile is not None and profile.url.rstrip("/") != found.url.rstrip("/"):
+            raise Refused(
+                f"the profile {name!r} is for {profile.url}, and the lake is {found.url}",
+                hint="its secret is not sent elsewhere: name one of the two",
+            )
+        keys = ("", "") if profile is None else (profile.access_key_id, profile.secret_access_key)
+    return RemoteAddress(found.url, __version__, *keys, author, key)
 
 
 def new_lake_place(config: Config) -> LakeLocation:
@@ -262,7 +371,12 @@ async def open_lake(
     from lochan.lake import Lake
 
     at = found or lake_place(config)
-    store = _patient(_open_existing(config, at, options), at)
+    if is_server(at.url):
+        raise Invalid(
+            f"{at.url} is a server: this is done where the lake is, and not through it",
+            hint="run it on a machine that reaches the lake's folder or bucket, with --lake",
+        )
+    store = patient(open_existing(config, at, options), at)
     if counted:
         from lochan.store.counts import CountingStore, RequestCounts
 
@@ -296,7 +410,7 @@ async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
         await reach(store)
         await probe(store, Ids(), SystemClock())
         return await Lake.create(
-            _patient(store, found),
+            patient(store, found),
             journal=config.settings.journal.type,
             journal_url=config.settings.journal.postgres.url or "",
         )
@@ -311,7 +425,7 @@ async def probe_store(config: Config) -> None:
     from lochan.ids import Ids
     from lochan.store.probe import probe
 
-    await probe(_open_existing(config, lake_place(config), None), Ids(), SystemClock())
+    await probe(open_existing(config, lake_place(config), None), Ids(), SystemClock())
 
 
 def open_store(
@@ -340,101 +454,7 @@ def no_lake(found: LakeLocation) -> NotFound:
     return NotFound(f"no lake at {url} (from {found.source})", hint=f"{make}, or name another with --lake")
 
 
-# --- the doctor ------------------------------------------------------------------------------------------------------
-async def doctor(config: Config, *, spark: bool = False) -> list[DoctorCheck]:
-    """`Lake.doctor`, also for a lake that does not exist yet or cannot be opened."""
-    from lochan.api.doctor import examine
-
-    return await examine(doctor_target(config, lake_place(config)), spark=spark)
-
-
-async def fsck(config: Config, repositories: Sequence[str] = (), *, data: bool, repair: bool) -> FsckResult:
-    """`Lake.fsck`, also for a lake that cannot be opened. Raises NotFound if there is nothing at its place."""
-    from lochan.api.recovery import fsck as check
-    from lochan.clock import SystemClock
-
-    at = lake_place(config)
-    store = _patient(_open_existing(config, at, None), at)
-    if await anext(aiter(store.list("")), None) is None:
-        raise no_lake(at)
-    return await check(store, SystemClock(), repositories, data=data, repair=repair)
-
-
-async def restore(config: Config, source: str, destination: str, *, check: bool) -> tuple[BackupResult, int]:
-    """Makes a lake from a backup. Returns how many damaged files a check has found in it. Raises NotFound, Refused."""
-    from lochan.api.recovery import fsck as check_lake
-    from lochan.api.recovery import let_go, open_destination
-    from lochan.api.recovery import restore as restored
-    from lochan.clock import SystemClock
-
-    def opened(url: str) -> Store:
-        place = LakeLocation(url, "the command line")
-        return _patient(open_store(config, place), place)
-
-    backup = opened(source)
-    target = open_destination(opened, destination)
-    made = await restored(backup, target)
-    await let_go(target, actor_of("lochan-cli", config.settings.user or ""))
-    if not check:
-        return made, 0
-    found = await check_lake(target, SystemClock())
-    return made, found.damaged
-
-
-def doctor_target(
-    config: Config,
-    found: LakeLocation,
-    options: Mapping[str, str] | None = None,
-    journal_url: str | None = None,
-) -> DoctorTarget:
-    """`options` and `journal_url` as in `open_lake`."""
-    from lochan import __version__
-    from lochan.api.doctor import DoctorTarget
-
-    needed = frozenset({"psycopg"} if config.settings.journal.type == "postgres" else ())
-    return DoctorTarget(
-        __version__,
-        os.environ,
-        needed,
-        cache_place(config),
-        found.folder,
-        lambda: _tested_store(config, found, options),
-        lambda: _tested_lake(config, found, options, journal_url),
-        no_lake(found),
-    )
-
-
-@asynccontextmanager
-async def _tested_store(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> AsyncIterator[Store]:
-    """The store itself, without retries. A lake's folder that does not exist yet is tested beside where it will be,
-    and does not exist afterwards either."""
-    from tempfile import TemporaryDirectory
-
-    from lochan.api.doctor import nearest_existing
-
-    with ExitStack() as stack:
-        place = found
-        if found.folder is not None and not found.folder.exists():
-            beside = TemporaryDirectory(prefix=".lochan-doctor-", dir=nearest_existing(found.folder))
-            place = LakeLocation(stack.enter_context(beside), found.source)
-        store = open_store(config, place, options)
-        with suppress(AlreadyExists):  # a lake, which the next check looks at
-            await reach(store)
-        yield store
-
-
-@asynccontextmanager
-async def _tested_lake(
-    config: Config, found: LakeLocation, options: Mapping[str, str] | None, journal_url: str | None
-) -> AsyncIterator[OpenLake]:
-    lake = await open_lake(config, found, options=options, journal_url=journal_url)
-    try:
-        yield lake
-    finally:
-        await lake.close()
-
-
-def _open_existing(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> Store:
+def open_existing(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> Store:
     try:
         return open_store(config, found, options)
     except NotFound:
@@ -453,7 +473,7 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
         other = LakeLocation(url, "the address of an object")
         if url.startswith("file://"):
             return open_store(config, other)
-        return _patient(open_store(config, other, options if same_kind(url) else None), other)
+        return patient(open_store(config, other, options if same_kind(url) else None), other)
 
     def same_kind(url: str) -> bool:
         return url.partition("://")[0] == found.url.partition("://")[0]
@@ -475,7 +495,39 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
         options=_options(config, found.url) if options is None else options,
         verified=str(cache_place(config) / "verified"),
         locate=locate,
+        storage=lambda name: _storage_place(config, name),
+        hooks=_hook_options(config),
+        warm=warm if found.folder is not None else None,
     )
+
+
+def _hook_options(config: Config) -> HookOptions | None:
+    """None: nothing is configured, and what hooks need is not imported."""
+    names = ("allowed_hosts", "python_folder", "python_memory", "keep_days")
+    if not any(config.is_set(f"hooks.{name}") for name in names):
+        return None
+    from lochan.hooks.python_hook import PythonLimits
+    from lochan.hooks.run_hook import HookOptions
+
+    hooks = config.settings.hooks
+    python = PythonLimits(str(hooks.python_folder or ""), hooks.python_memory)
+    return HookOptions(tuple((hooks.allowed_hosts or "").split()), python, hooks.keep_days)
+
+
+def _storage_place(config: Config, name: StorageName) -> StoreLocation:
+    """The storage of a repository, with credentials that the lake's journal only names; the profile may say its region
+    and endpoint too. Raises NotFound, Invalid."""
+    from lochan.config.credentials import storage_options
+    from lochan.store.open import StoreLocation
+
+    if name.url.startswith("file://"):
+        return StoreLocation(name.url)
+    options = storage_options(config, name.url, name.credentials, os.environ)
+    if name.credentials:
+        from lochan.store.profile import profile_place
+
+        options |= profile_place(options["credentials_file"], name.credentials)
+    return StoreLocation(name.url, options)
 
 
 def _options(config: Config, url: str) -> Mapping[str, str]:
@@ -484,7 +536,7 @@ def _options(config: Config, url: str) -> Mapping[str, str]:
     return store_options(config, url, os.environ)
 
 
-def _patient(store: Store, found: LakeLocation) -> Store:
+def patient(store: Store, found: LakeLocation) -> Store:
     """Requests are retried on a network; a local disk that fails once fails again."""
     if found.folder is not None or store.url.startswith("file://"):
         return store

@@ -14,12 +14,13 @@
     │   │   ├── BadPartOrder        parts of an upload that do not ascend
     │   │   ├── PartTooSmall        a part of an upload that only the last may be
     │   │   ├── Ambiguous           a name that could mean several things
-    │   │   ├── QueryError          a query that is wrong at a place in its text (query/errors.py; kind invalid)
+    │   │   ├── QueryError          a query that is wrong at a place in its text (kind invalid)
     │   │   ├── NothingToDo         it would change nothing
     │   │   └── SameRef             source and destination are one and the same
     │   ├── Refused               the rules of the lake or the store forbid it
     │   │   ├── Dirty               there are uncommitted changes
     │   │   ├── Protected           the branch is protected against it
+    │   │   │   └── RulesUnmet        a pull request that may not be merged yet, for these reasons (kind protected)
     │   │   ├── ReadOnly            nothing in the repository may change
     │   │   └── Unavailable         the store does not let us in, takes no writes, or is gone: its operator must act
     │   └── FutureFormat          written by a newer Lochan than this one
@@ -28,6 +29,7 @@
     │   ├── KeyReused             an idempotency key came back with another request
     │   ├── ConcurrentCommit      the branch was moved meanwhile, and the changes do not apply to where it is now
     │   ├── PreconditionFailed    the object is not as the request says it must be
+    │   │   └── HookRefused         a hook of the repository has refused the change (kind hook-refused)
     │   └── PathsInTheWay         others changed the same paths: committed, or staged and not yet committed
     └── Corrupt                 bytes on the store are not what was written; report it
 
@@ -42,6 +44,7 @@ from typing import Any, ClassVar
 
 _COMMAND = re.compile("`lochan [^`]*`")
 _REPO = re.compile(r"(?<= )REPO\b")
+_WIDTH = 100  # of the line of a query that is shown; a longer one is cut around the place
 
 
 class LochanError(Exception):
@@ -56,6 +59,10 @@ class LochanError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, whatever its class needs to be made. Other processes cannot be asked for the names there are."""
+        return _arrive, (type(self), self.args, {key: each for key, each in vars(self).items() if key != "among"})
 
     def hint_about(self, repository: str) -> str:
         """The hint, with the repository's name in its commands."""
@@ -127,6 +134,34 @@ class Ambiguous(Invalid):
     kind = "ambiguous"
 
 
+class QueryError(Invalid):
+    """`line` and `column` count from 1, `length` in characters; the place may be one behind the last character."""
+
+    def __init__(self, message: str, text: str, span: tuple[int, int], *, hint: str = "") -> None:
+        """`span`: from where up to where, in characters of the query's text."""
+        super().__init__(message, hint=hint)
+        start = max(0, min(span[0], len(text)))
+        self.text = text
+        self.start = start
+        self.line = text.count("\n", 0, start) + 1
+        self.column = start - (text.rfind("\n", 0, start) + 1) + 1
+        self.length = max(1, min(span[1], len(text)) - start)
+
+    @property
+    def place(self) -> str:
+        """The line and carets under the place, ready to print."""
+        line = self.text.split("\n")[self.line - 1]
+        at, length = self.column - 1, max(1, min(self.length, len(line) - self.column + 1))
+        cut = max(0, min(at - _WIDTH // 2, len(line) - _WIDTH))
+        shown = "".join(each if each.isprintable() else " " for each in line[cut : cut + _WIDTH])
+        shown, at = ("…" + shown[1:], at - cut) if cut else (shown, at)
+        return f"{shown}\n{' ' * at}{'^' * min(length, _WIDTH - at + 1)}"
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, column {self.column}"
+        return f"{self.message} ({where})\n{self.place}" + (f"\n{self.hint}" if self.hint else "")
+
+
 class NothingToDo(Invalid):
     kind = "nothing-to-do"
 
@@ -145,6 +180,14 @@ class Dirty(Refused):
 
 class Protected(Refused):
     kind = "protected"
+
+
+class RulesUnmet(Protected):
+    """`reasons`: every rule that is not met, a text each."""
+
+    def __init__(self, message: str, *, hint: str = "", reasons: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.reasons = tuple(reasons)
 
 
 class ReadOnly(Refused):
@@ -179,6 +222,10 @@ class PreconditionFailed(Conflict):
     kind = "precondition-failed"
 
 
+class HookRefused(PreconditionFailed):
+    kind = "hook-refused"
+
+
 class PathsInTheWay(Conflict):
     kind = "paths-in-the-way"
 
@@ -199,6 +246,14 @@ class PathsInTheWay(Conflict):
 
 class Corrupt(LochanError):
     kind = "corrupt"
+
+
+def _arrive(kind: type[LochanError], args: tuple[Any, ...], state: dict[str, Any]) -> LochanError:
+    """Of an error that was pickled."""
+    made = kind.__new__(kind, *args)
+    made.args = args
+    made.__dict__.update(state)
+    return made
 
 
 def from_os_error(error: OSError) -> LochanError:

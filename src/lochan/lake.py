@@ -4,6 +4,7 @@ done with it is in `lochan.api`."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from shlex import quote
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lochan.access.state import AccessState
 from lochan.clock import Clock, SystemClock
-from lochan.errors import AlreadyExists, NotFound
+from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Refused
 from lochan.formats import lake_file
 from lochan.formats.lake_file import LakeFile
 from lochan.formats.record import Actor
@@ -23,17 +24,27 @@ from lochan.store.capabilities import PrivateRoot, capability
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 from lochan.store.retry import settle
-from lochan.versioning.repositories import POOL, DeletedRepository, Repositories, Repository
+from lochan.store.routed import StorageName
+from lochan.versioning.repositories import POOL, DeletedRepository, Repositories, Repository, check_new
+from lochan.versioning.state.damage import Damage
+from lochan.versioning.state.default_rules import DefaultRetention
+from lochan.versioning.state.saved_queries import SavedQueries
+from lochan.versioning.state.subscriptions import Subscriptions
 from lochan.versioning.upkeep_turns import UpkeepTurns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lochan.access.open_access import OpenAccess
+    from lochan.engines.duckdb.files import Files
     from lochan.engines.query_context import QueryContext
     from lochan.formats.entry import Entry
+    from lochan.formats.events import Event
     from lochan.formats.pool_settings import PoolSettings
+    from lochan.hooks.gate import HookGate
+    from lochan.hooks.run_hook import HookOptions
     from lochan.jobs.record import JobReporter
+    from lochan.journal.state import State
     from lochan.journal.trim import JournalTrim, TrimResult
     from lochan.pools.merge import RowMerge
     from lochan.store.open import StoreLocation
@@ -43,9 +54,19 @@ if TYPE_CHECKING:
     from lochan.versioning.bodies.outside_files import OutsideFiles
     from lochan.versioning.deletion import LakeJournals
     from lochan.versioning.open_repository import OpenRepository
+    from lochan.warm import WarmLake, WarmLakes
 
 LAKE_JOURNAL = "_lake"
-LAKE_PARTS: tuple[type[StatePart], ...] = (Repositories, AccessState, UpkeepTurns)  # of the lake's own journal
+# Of the lake's own journal.
+LAKE_PARTS: tuple[type[StatePart], ...] = (
+    Repositories,
+    AccessState,
+    UpkeepTurns,
+    DefaultRetention,
+    Damage,
+    SavedQueries,
+    Subscriptions,
+)
 _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
 
 
@@ -69,6 +90,9 @@ class LakeOptions:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
     verified: str = ""  # a folder that tells which files were checked; "": each process checks them itself
     locate: Callable[[str], StoreLocation] | None = None  # a store that `open_store` opens, for other processes
+    storage: Callable[[StorageName], StoreLocation] | None = None  # of a repository's own; None: folders alone
+    hooks: HookOptions | None = None  # what hooks may do here; None: queries, and webhooks of public hosts
+    warm: WarmLakes | None = None  # what this process has read of lakes before
 
 
 ALONE = LakeOptions()
@@ -94,6 +118,7 @@ class Lake:
         self.clock = clock
         self.ids = ids
         self._world = world
+        self._storages: dict[StorageName, Store] = {}
         self._outside: OutsideFiles | None = None
         self._access: OpenAccess | None = None
         self._queries: QueryContext | None = None
@@ -147,7 +172,10 @@ class Lake:
         if folder is not None:  # on a disk, where earlier versions left it open to every user of the machine
             folder.keep_private()
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
-        journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
+        warm = None if world.warm is None else world.warm.at(store.url, file.lake)
+        journals = Journals(
+            store, file, journal_url, clock, ids, settings, alarm, known=None if warm is None else warm.states
+        )
         try:
             own = await journals.open(LAKE_JOURNAL, LAKE_PARTS)
         except BaseException:
@@ -156,11 +184,62 @@ class Lake:
         return cls(store, file, journals, own, clock, ids, world)
 
     @property
+    def warm(self) -> WarmLake | None:
+        return None if self._world.warm is None else self._world.warm.at(self.url, self.id)
+
+    @property
     def place(self) -> StoreLocation:
-        """Opens its store in another process."""
+        """Opens its store in another process, and those of repositories that do not lie in it."""
         from lochan.store.open import StoreLocation
 
-        return StoreLocation(self.url, self._world.options)
+        routes = {}
+        for each in self._own.tail.state.of(Repositories).with_storage():
+            with suppress(LochanError):  # whoever reads it here is told what is wrong
+                routes[each.id] = self.storage_place(StorageName(each.storage, each.credentials))
+        return StoreLocation(self.url, self._world.options, routes=routes)
+
+    @cached_property
+    def files(self) -> Store:
+        """All of its files, wherever its repositories lie. A lake whose repositories all lie in it has them in its
+        store."""
+        from lochan.store.routed import RoutedStore
+
+        return RoutedStore(self.store, self._own_store, self._routed)
+
+    async def current_files(self) -> Store:
+        """`files`, as the lake is now: what was just opened may not have seen all of its journal."""
+        await self._own.fresh()
+        return self.files
+
+    def _routed(self) -> list[str]:
+        """The ids of repositories that do not lie in the lake."""
+        return [each.id for each in self._own.tail.state.of(Repositories).with_storage()]
+
+    def store_of(self, repository: Repository) -> Store:
+        """Where its files are: in the lake, or in a storage of its own. Raises Refused, NotFound for credentials that
+        nobody has configured here."""
+        return self._storage(StorageName(repository.storage, repository.credentials)) or self.store
+
+    def _own_store(self, id: str) -> Store | None:
+        found = self._own.tail.state.of(Repositories).by_id(id)
+        return None if found is None else self._storage(StorageName(found.storage, found.credentials))
+
+    def _storage(self, name: StorageName) -> Store | None:
+        if not name.url:
+            return None
+        if name not in self._storages:
+            self._storages[name] = self.storage_place(name).open(clock=self.clock, ids=self.ids)
+        return self._storages[name]
+
+    def storage_place(self, name: StorageName) -> StoreLocation:
+        """Opens the storage of a repository, in any process. Raises NotFound, Invalid, Refused."""
+        from lochan.store.open import StoreLocation
+
+        if self._world.storage is not None:
+            return self._world.storage(name)
+        if name.credentials or not name.url.startswith("file://"):
+            raise Refused(f"{name.url} cannot be reached from here", hint="open the lake from a configuration")
+        return StoreLocation(name.url)
 
     @property
     def body_settings(self) -> BodySettings:
@@ -207,17 +286,18 @@ class Lake:
         metadata: Mapping[str, str] | None = None,
         dotted: bool = False,
         pool: PoolSettings | None = None,
+        storage: StorageName | None = None,
         actor: Actor,
         key: str = "",
     ) -> Repository:
-        """`dotted`: its name may have dots, as that of a bucket may."""
+        """`dotted`: its name may have dots, as that of a bucket may. `storage`: its files do not lie in the lake."""
         from lochan.versioning.catalog import create_repository
 
-        return await create_repository(
+        create = partial(
+            create_repository,
             self._own,
-            self.journal,
-            self.clock,
-            self.ids,
+            clock=self.clock,
+            ids=self.ids,
             name=name,
             kind=kind,
             default_branch=default_branch,
@@ -227,6 +307,42 @@ class Lake:
             actor=actor,
             key=key,
         )
+        if storage is None:
+            return await create(self.journal)
+        check_new(name, kind, default_branch, metadata or {}, dotted=dotted)
+        return await self._create_elsewhere(create, name, storage)
+
+    async def _create_elsewhere(
+        self, create: Callable[..., Awaitable[Repository]], name: str, storage: StorageName
+    ) -> Repository:
+        from lochan.versioning import own_storage
+        from lochan.versioning.state.refs import Refs
+
+        repositories = (await self._own.fresh()).of(Repositories)
+        if repositories.find(name) is not None:  # the lake's journal says what is wrong, or that it is the same request
+            return await create(self.journal, storage=storage)
+        if self.file.journal != "store":
+            raise Refused(
+                "the journals of this lake are in PostgreSQL, so a repository cannot have a storage of its own",
+                hint="leave out the storage; nothing was made",
+            )
+        own_storage.check_place(storage.url, self.url, repositories.with_storage())
+        store = own_storage.opened(lambda: self.storage_place(storage), self.clock, self.ids)
+        await own_storage.check_free(store, self.clock, self.ids)
+        id = self.ids.ksuid(self.clock.wall())
+        await own_storage.claim(store, self.id, id, self.clock, self.ids)
+
+        async def journal(id: str) -> Journal:
+            return await self._journals.open(id, (Refs,), store)
+
+        try:
+            made = await create(journal, storage=storage, id=id)
+        except (AlreadyExists, Invalid, Refused):  # which say for certain that it was not made
+            await own_storage.release(store, self.id, id)
+            raise
+        if made.id != id:  # the same request, sent twice at once
+            await own_storage.release(store, self.id, id)
+        return made
 
     async def create_pool(
         self,
@@ -235,13 +351,37 @@ class Lake:
         *,
         default_branch: str = "main",
         metadata: Mapping[str, str] | None = None,
+        storage: StorageName | None = None,
         actor: Actor,
         key: str = "",
     ) -> Repository:
         """Without settings, one whose key is the whole record."""
         return await self.create_repository(
-            name, kind=POOL, default_branch=default_branch, metadata=metadata, pool=settings, actor=actor, key=key
+            name,
+            kind=POOL,
+            default_branch=default_branch,
+            metadata=metadata,
+            pool=settings,
+            storage=storage,
+            actor=actor,
+            key=key,
         )
+
+    async def take_in(self, *, actor: Actor) -> None:
+        """After a restore, which has put all files into the lake: repositories lie there from now on."""
+        from lochan.formats.lake_events import RepositoryMoved
+        from lochan.journal.group import AppendRequest
+
+        for each in (await self._own.fresh()).of(Repositories).with_storage():
+            moved: list[Event] = [RepositoryMoved(each.id)]
+            await self._own.submit(AppendRequest(actor, partial(_same, moved)))
+
+    async def release_storage(self, repository: Repository) -> None:
+        """Of a repository whose files are gone: another one may have it."""
+        from lochan.versioning.own_storage import release
+
+        if repository.storage:
+            await release(self.store_of(repository), self.id, repository.id)
 
     async def prepare_pool(
         self, name: str, settings: PoolSettings, *, default_branch: str = "main", actor: Actor
@@ -274,6 +414,13 @@ class Lake:
 
         await self._taken_away(rename_repository(self._own, name=name, to=to, actor=actor, key=key))
 
+    async def describe_repository(
+        self, name: str, values: Mapping[str, str], removed: Sequence[str], *, actor: Actor, key: str = ""
+    ) -> dict[str, str]:
+        from lochan.versioning.catalog import describe_repository
+
+        return await describe_repository(self._own, name=name, values=values, removed=removed, actor=actor, key=key)
+
     async def delete_repository(self, name: str, *, actor: Actor, key: str = "") -> None:
         """When it returns, nobody writes to it any more, nor into it in place of one that gets its name next (A1)."""
         from lochan.versioning.deletion import delete_repository
@@ -290,7 +437,7 @@ class Lake:
     def journals(self) -> LakeJournals:
         from lochan.versioning.deletion import LakeJournals
 
-        return LakeJournals(self._own, self.journal, self.store, self.clock)
+        return LakeJournals(self._own, self.journal, self.files, self.clock)
 
     async def deleted_repositories(self) -> list[DeletedRepository]:
         """Those whose files are there still, the last one first."""
@@ -311,7 +458,7 @@ class Lake:
             return self._own
         from lochan.versioning.state.refs import Refs  # with Arrow behind it: a list of repositories needs neither
 
-        return await self._journals.open(repository_id, (Refs,))
+        return await self._journals.open(repository_id, (Refs,), self._own_store(repository_id))
 
     async def open_repository(self, name: str) -> OpenRepository:
         """Its objects and history; see the functions of `lochan.versioning`. Raises NotFound."""
@@ -320,13 +467,19 @@ class Lake:
     async def open_known(self, found: Repository) -> OpenRepository:
         """One that the caller has just found by its name."""
         from lochan.versioning.bodies.address import STANDARD
+        from lochan.versioning.lazy_gate import LazyGate
         from lochan.versioning.open_repository import OpenRepository
         from lochan.versioning.upkeep import attach
 
+        store = self.store_of(found)
+        if found.storage:
+            from lochan.versioning.own_storage import check_claim
+
+            await check_claim(store, self.id, found)
         opened = OpenRepository(
             found,
             await self.journal(found.id),
-            self.store,
+            store,
             self.clock,
             self.ids,
             writer=self.ids.ksuid(self.clock.wall()),
@@ -334,13 +487,36 @@ class Lake:
             settings=self._world.bodies or STANDARD,
             cache=self._cache(found.id),
             verified=self.verified,
+            warm=self.warm,
         )
         opened.settle_closed = partial(self._settle_closed, found.id)
+        opened.gate = LazyGate(opened, lambda: self.hooks_of(opened))
         if found.kind == POOL:
             from lochan.pools.merge import PoolJoins
 
             opened.joins = PoolJoins(opened, self._compute_rows)
         return attach(opened)
+
+    def hooks_of(self, repository: OpenRepository) -> HookGate:
+        """What judges changes of the repository."""
+        from lochan.hooks.gate import HookGate
+        from lochan.hooks.run_hook import HookLake, HookOptions
+
+        key = self.webhook_key
+        return HookGate(
+            repository, HookLake(self.queries, self.open_repository, key, self._world.hooks or HookOptions())
+        )
+
+    @property
+    def allowed_hosts(self) -> tuple[str, ...]:
+        """Hosts at private addresses that may be sent requests."""
+        return self._world.hooks.allowed_hosts if self._world.hooks is not None else ()
+
+    async def webhook_key(self) -> bytes:
+        """What the signing secrets of webhooks are derived from."""
+        from lochan.access.encryption import EncryptionKey
+
+        return await EncryptionKey(self.store, self.clock, self.ids, lake=self.id, given=self._world.secret).get()
 
     async def _settle_closed(self, id: str, number: int, undo_days: float) -> None:
         """A deletion or a restoration was interrupted, or is under way."""
@@ -384,8 +560,6 @@ class Lake:
     def other_store(self, url: str) -> Store:
         """A store outside the lake, opened with the same credentials. Raises Refused where the opener of the lake gave
         no way to reach others."""
-        from lochan.errors import Refused
-
         if self._world.open_store is None:
             raise Refused("other stores cannot be reached from here", hint="open the lake from a configuration")
         return self._world.open_store(url)
@@ -405,22 +579,34 @@ class Lake:
     async def _trim_repository(self, repository: Repository) -> TrimResult:
         from lochan.versioning.state.refs import Refs
 
-        return await self._journals.trim(repository.id, (Refs,))
+        return await self._journals.trim(repository.id, (Refs,), self._own_store(repository.id))
 
     def queries(self) -> QueryContext:
         if self._queries is None:
             from lochan.engines.duckdb.files import files_of
             from lochan.engines.duckdb.instances import Instances
+            from lochan.engines.duckdb.routed_files import RoutedFiles
             from lochan.engines.query_context import QueryContext
             from lochan.pools.snapshot import Snapshots
 
             cache = self._world.cache
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
-            files = files_of(self.store, *kept, verified=self.verified)
+            files = RoutedFiles(files_of(self.store, *kept, verified=self.verified), self._own_files, self._routed)
             self._queries = QueryContext(
-                self, files, Snapshots(), self.clock, self.store, self.place, self.verified, Instances(), self._tell
+                self, files, Snapshots(), self.clock, self.files, self.place, self.verified, Instances(), self._tell
             )
         return self._queries
+
+    def _own_files(self, id: str) -> Files | None:
+        """For queries, of a repository that does not lie in the lake."""
+        from lochan.engines.duckdb.files import files_of
+
+        store = self._own_store(id)
+        if store is None:
+            return None
+        cache = self._world.cache
+        kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
+        return files_of(store, *kept, verified=self.verified)
 
     def _tell(self, kind: str, about: str, actor: Actor, where: str) -> JobReporter:
         from lochan.jobs.record import JobReporter
@@ -454,3 +640,7 @@ class Lake:
         if self._queries is not None:
             self._queries.instances.close()
         await self._journals.close()
+
+
+def _same(events: list[Event], state: State) -> list[Event]:
+    return events

@@ -4,24 +4,31 @@
     run_in_thread    runs one coroutine on a loop of its own, for callers that may have a loop already
     ByteQueue        hands pieces of bytes from a thread to the loop, a few ahead of their reader
     running_loop     the running loop, if there is one
+    read_piece       reads from a file or a pipe, on the loop
+    PipeReader       reads from a file or a pipe on a thread, until the task that wants it is cancelled
 
 asyncio is imported when it is needed. A command that reads a local lake never needs it.
 """
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 T = TypeVar("T")
+_LOOK_MS = 100  # how often a thread that waits for a pipe looks whether anybody still wants it
 
 
 class Runtime:
-    def __init__(self) -> None:
+    def __init__(self, opener: Any = None) -> None:
+        """`opener` is what opens the same lake in another process; None: nothing does."""
         import asyncio
 
+        self.opener = opener
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="lochan", daemon=True)
         self._thread.start()
@@ -83,6 +90,77 @@ def running_loop() -> Any:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+async def read_piece(stream: BinaryIO, size: int) -> bytes:
+    """The next bytes, at most so many; none at the end. Nobody can end a thread that waits for a pipe, and a process
+    waits for its threads. So the loop waits for what can be waited for: a pipe, a socket, a terminal."""
+    import asyncio
+
+    read, file = getattr(stream, "read1", None), _pipe_of(stream)
+    if read is None or file is None:
+        return await asyncio.to_thread(stream.read, size)
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(file, ready.set)
+    except PermissionError:  # such as /dev/null, which never waits
+        return await asyncio.to_thread(stream.read, size)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(file)
+    piece: bytes = read(size)
+    return piece
+
+
+class PipeReader:
+    """Reads for the task that makes it, if there is one. If that is cancelled or has ended and there is nothing to be
+    read, it raises InterruptedError."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._pipe = _pipe_of(stream) if hasattr(stream, "read1") else None
+        self._task = _running_task()
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes; fewer only at the end."""
+        if self._pipe is None or self._task is None:
+            return self._stream.read(size)
+        pieces: list[bytes] = []
+        while size:
+            self._wait(self._pipe)
+            piece: bytes = self._stream.read1(size)  # type: ignore[attr-defined]
+            if not piece:
+                break
+            pieces.append(piece)
+            size -= len(piece) if size > 0 else 0
+        return b"".join(pieces)
+
+    def _wait(self, pipe: int) -> None:
+        import select
+
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        while not poll.poll(_LOOK_MS):
+            if self._task.cancelling() or self._task.done():
+                raise InterruptedError("nobody waits for it any more")
+
+
+def _running_task() -> Any:
+    if running_loop() is None:
+        return None
+    import asyncio
+
+    return asyncio.current_task()
+
+
+def _pipe_of(stream: IO[bytes]) -> int | None:
+    try:
+        file = stream.fileno()
+        mode = os.fstat(file).st_mode
+    except (AttributeError, OSError, ValueError):
+        return None
+    return file if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode) else None
 
 
 class QueueRefused(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lochan.query import ast
@@ -17,6 +17,18 @@ def used(query: str) -> set[str]:
 
 def counted(queries: list[str]) -> Counter[str]:
     return Counter(name for query in queries for name in used(query))
+
+
+def covering(queries: Iterable[str], times: int) -> set[str]:
+    """The first of them that use everything at least so often; or as often as all of them do."""
+    seen: Counter[str] = Counter()
+    chosen = set()
+    for query in queries:
+        names = used(query)
+        if any(seen[name] < times for name in names):
+            chosen.add(query)
+            seen.update(names)
+    return chosen
 
 
 def _of(node: Any) -> Iterator[str]:

@@ -56,7 +56,11 @@ def answers(folder: Path, spark: SparkPlace = STANDARD) -> Iterator[Ask]:
 
 
 async def make(folder: Path) -> None:
-    lake = await Lake.create(LocalStore(str(folder / "lake"), create=True))
+    await fill(await Lake.create(LocalStore(str(folder / "lake"), create=True)))
+
+
+async def fill(lake: Lake) -> None:
+    """And close it."""
     try:
         for pool in pools():
             await lake.create_pool(pool.name, parse(pool.keys), actor=ANN)

@@ -12,7 +12,8 @@ def test_the_commands_work(tmp_path: Path) -> None:
     for command, done in play(tmp_path, show=False, page=PAGE):
         assert done.returncode == 0, (command, done.stdout)
         printed[command] = done.stdout
-    for command in ("lochan dedupe demo --report", "lochan gc repack demo --dry-run"):
+    assert printed["lochan query 'from logs@dev | count()'"] == '{"count":2000}\n'
+    for command in ("lochan dedupe demo --report", "lochan dedupe logs", "lochan gc repack demo --dry-run"):
         assert printed[command] in PAGE.read_text(), printed[command]
     numbers = "".join(f"{number}\n" for number in range(1, 1_001))
     assert printed["lochan fs cat demo/copies/b.csv"] == numbers

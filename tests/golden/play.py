@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -21,8 +21,21 @@ from tests.golden.script import Script, Step, output_lines
 USER = "ann"  # the user of the scripts, independent of the user of the tests
 
 
-def play(script: Script, folder: Path, lake: str, env: Mapping[str, str]) -> Script:
-    """The same script with what its commands print now. `lake` is the URL of the lake that `lochan init` makes."""
+Run = Callable[[Sequence[str], bytes], tuple[str, str, int]]
+Made = Callable[[], Mapping[str, str]]
+
+
+def play(
+    script: Script,
+    folder: Path,
+    lake: str,
+    env: Mapping[str, str],
+    run: Run | None = None,
+    made: Made | None = None,
+) -> Script:
+    """The same script with what its commands print now. `lake` is the URL of the lake that `lochan init` makes. `run`
+    runs the commands in another way than in this process. When the lake is there, `made` is called, and gives what else
+    the environment has from then on."""
     folder = folder.resolve()
     words = Placeholders(
         {
@@ -37,20 +50,22 @@ def play(script: Script, folder: Path, lake: str, env: Mapping[str, str]) -> Scr
     parts: list[str | Step] = []
     with alone(folder, env):
         for part in script.parts:
-            parts.append(part if isinstance(part, str) else _run(part, words))
+            parts.append(part if isinstance(part, str) else _run(part, words, run or lochan))
+            if made is not None and isinstance(part, Step) and part.command == "lochan init":
+                os.environ |= made()
     return Script(parts)
 
 
-def _run(step: Step, words: Placeholders) -> Step:
+def _run(step: Step, words: Placeholders, run: Run) -> Step:
     try:
-        stdout, stderr, code = _output(shlex.split(words.fill(step.command)), step.given)
+        stdout, stderr, code = _output(shlex.split(words.fill(step.command)), step.given, run)
         printed = output_lines(words.hide(stdout), words.hide(stderr), code)
     except ValueError as error:
         raise ValueError(f"line {step.line}: {error}") from error
     return Step(step.command, step.line, step.given, printed)
 
 
-def _output(command: list[str], given: list[str]) -> tuple[str, str, int]:
+def _output(command: list[str], given: list[str], run: Run) -> tuple[str, str, int]:
     """The output of a command, on stdout and stderr, and its exit code."""
     match command:
         case ["write", file]:
@@ -62,11 +77,14 @@ def _output(command: list[str], given: list[str]) -> tuple[str, str, int]:
         case ["ls", place]:
             files = [each for each in Path(place).rglob("*") if each.is_file()]
             return "".join(f"{file.relative_to(place)}\n" for file in sorted(files)), "", 0
+        case ["cd", place]:
+            os.chdir(place)
+            return "", "", 0
         case ["lochan", *words, "<", file]:
-            return lochan(words, Path(file).read_bytes())
+            return run(words, Path(file).read_bytes())
         case ["lochan", *words]:
-            return lochan(words, b"")
-    raise ValueError(f"a script knows lochan, write, cat and ls, not {shlex.join(command)}")
+            return run(words, b"")
+    raise ValueError(f"a script knows lochan, write, cat, ls and cd, not {shlex.join(command)}")
 
 
 def lochan(words: Sequence[str], stdin: bytes = b"") -> tuple[str, str, int]:

@@ -34,11 +34,17 @@ COMMIT, OTHER = "0123456789abcdef" * 4, "fedcba9876543210" * 4
 
 # Verbs without a script, and why.
 NOT_PLAYED = {
+    "companion start": "leaves a process behind; tests/integration/companion tries these",
+    "companion status": "prints processes of this machine",
+    "companion stop": "ends processes of this machine",
     "completion": "prints click's own script for a shell",
     "doctor": "prints the versions and disks of the machine",
     "fs address": "prints a signed token; tests/integration/test_cli_objects.py tries it",
     "ingest stream": "needs Spark",
+    "login": "needs a server; tests/integration/test_cli_login.py tries it",
+    "logout": "needs a server; tests/integration/test_cli_login.py tries it",
     "serve": "goes on until it is stopped",
+    "mcp": "is spoken to by programs; tests/integration/rest/test_mcp.py does",
 }
 
 
@@ -109,7 +115,7 @@ def test_a_script_fails_where_the_output_is_another(tmp_path: Path) -> None:
 
 
 def test_only_a_few_commands_besides_lochan_are_known(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="line 3: a script knows lochan, write, cat and ls, not rm -r /"):
+    with pytest.raises(ValueError, match="line 3: a script knows lochan, write, cat, ls and cd, not rm -r /"):
         play(parse("Prose.\n\n  $ rm -r /\n"), tmp_path, "file:///nowhere", {})
 
 

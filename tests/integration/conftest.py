@@ -1,6 +1,7 @@
 """Servers shared by the whole run."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,16 @@ from tests.servers.azurite import AzuriteServer, azurite
 from tests.servers.gcs import GcsServer, gcs
 from tests.servers.minio import MinioServer, minio
 from tests.servers.postgres import PostgresServer, postgres
+
+# Clients that are not ours leave connections to the collector, which finds them in whatever test runs then.
+_FOLDER = Path(__file__).parent
+_LEFT_OPEN = "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_FOLDER):
+            item.add_marker(pytest.mark.filterwarnings(_LEFT_OPEN))
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from lochan.recovery.restore import RestoredLake
 from lochan.store.memory import MemoryStore
 from tests.servers.postgres import PostgresServer
 from tests.unit.recovery.history import ANN, play, written
-from tests.unit.recovery.test_fsck import shown
+from tests.unit.recovery.plants import shown
 
 
 def test_a_lake_in_postgres(postgres_server: PostgresServer) -> None:

@@ -18,7 +18,7 @@ PLAIN = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
 
 
 def lochan(*words: str, through: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("LOCHAN_")}
+    environment = {k: v for k, v in os.environ.items() if k == "LOCHAN_COMPANION" or not k.startswith("LOCHAN_")}
     return subprocess.run(
         [*through, LOCHAN, *words], capture_output=True, text=True, timeout=60, env=environment, cwd="/"
     )

@@ -16,7 +16,7 @@ from lochan.ids import Ids
 from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.bodies.file_list import as_entries
+from lochan.versioning.bodies.listed_files import as_entries
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.write import BLOCK_BYTES, Bodies
@@ -117,7 +117,8 @@ def test_import_of_what_another_client_wrote(minio_server: MinioServer) -> None:
 
         async def play() -> None:
             outside = OutsideFiles(_opener(minio_server))
-            tables = [table async for table in outside.files(f"s3://{bucket}/d", "in/")]
+            place = await outside.place(f"s3://{bucket}/d")
+            tables = [place.addresses("in/").located(table) async for table in place.files("in/")]
             found = {entry.path: entry for table in tables for entry in entries_of(as_entries(table))}
             assert sorted(found) == ["in/parts", "in/sub-z", "in/sub/y y+%41", "in/x"]
             assert found["in/x"].checksum == found["in/x"].etag == hashlib.md5(b"1234").hexdigest()
@@ -149,7 +150,7 @@ def test_the_lake_itself_cannot_be_a_source(minio_server: MinioServer, place: st
         with pytest.raises(Refused, match=r"lake\.json is there"):
             await outside.link("b", f"s3://{place}/{entry.blocks[0].address}")
         with pytest.raises(Refused, match=r"lake\.json is there"):
-            await anext(outside.files(f"s3://{place}/repo/data", ""))
+            await outside.place(f"s3://{place}/repo/data")
 
     run(play())
 

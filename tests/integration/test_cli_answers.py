@@ -24,7 +24,8 @@ OF_ROWS = {"query", "sql", "diff", "status"}  # whose values are shown as they w
 _TIME_LIKE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
-# All verbs, in an order in which each has something to do. $0 is what the last `workspace create` has opened.
+# All verbs, in an order in which each has something to do. $0 is what the last `workspace create`, `pr create` or
+# `subscription create` has made.
 STORY = """
 config show
 repo create demo
@@ -71,6 +72,31 @@ branch restore demo@new
 branch protect demo ma*
 branch protection demo
 branch unprotect demo ma*
+branch create demo@pears
+fs upload rows.ndjson demo@pears/rows.ndjson
+hooks check demo hook.yaml
+hooks list demo@pears
+hooks run demo@pears --dry-run
+commit demo@pears -m pears
+pr create demo --from pears --title pears
+pr list demo
+pr edit demo $0 --description why
+pr comment demo $0 -m fine
+pr check demo $0 quality success
+pr checks demo $0
+pr diff demo $0
+pr close demo $0
+pr reopen demo $0
+pr resolve demo $0
+pr show demo $0
+pr merge demo $0
+hooks runs demo
+hooks secret demo https://example.org/hook
+subscription create https://example.org/events
+subscription list
+subscription dead-letters $0
+subscription redeliver $0
+subscription delete $0
 tag create demo@v1
 tag list demo
 tag delete demo@v1
@@ -127,10 +153,21 @@ auth detach ann p
 auth policies delete p
 auth keys create ann --access-key-id LKIAAAAAAAAAAAAAAAAA
 auth keys list ann
+auth tokens create LKIAAAAAAAAAAAAAAAAA
+auth keys rotate LKIAAAAAAAAAAAAAAAAA --grace 1d
+auth groups create team
+auth groups add team ann
+auth groups list
+auth groups show team
+auth groups remove team ann
+auth groups delete team --yes
+auth users disable ann
+auth users enable ann
 auth keys revoke LKIAAAAAAAAAAAAAAAAA --yes
 auth users delete ann --yes
 auth actions
 jobs list
+repo describe demo --metadata team=search
 gc rules set demo --keep *=90d
 gc rules show demo
 gc rules check demo
@@ -162,14 +199,23 @@ restore copy restored
 events
 doctor
 """
-# Below; what needs Spark or a bucket; and what never ends.
-ELSEWHERE = {"init", "shell", "ingest stream", "jobs show", "lifecycle render", "policy render", "ingest watch"}
+# Below; what needs a server, Spark or a bucket; and what never ends.
+ELSEWHERE = {
+    *("init", "shell", "ingest stream", "jobs show", "lifecycle render", "policy render", "ingest watch"),
+    *("companion start", "companion status", "companion stop", "checkout", "pull", "login", "logout", "fs presign"),
+    *("pr review", "hooks show", "mcp", "top"),
+}
+MAKING = {
+    "workspace": ["workspace", "list", "demo"],
+    "pr": ["pr", "list", "demo"],
+    "subscription": ["subscription", "list"],
+}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in os.environ:
-        if name.startswith("LOCHAN_"):
+        if name != "LOCHAN_COMPANION" and name.startswith("LOCHAN_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -179,6 +225,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "rows.ndjson").write_text('{"ts":"2026-11-01T10:00:00Z","v":1}\n{"ts":"2026-11-01T10:01:00Z","v":2}\n')
     policy = {"statements": [{"effect": "allow", "actions": ["fs:ReadObject"], "resources": ["*"]}]}
     (tmp_path / "policy.json").write_text(json.dumps(policy))
+    (tmp_path / "hook.yaml").write_text(
+        "on: pre-commit\nhooks:\n  - {id: q, kind: query, query: from demo/data/*.csv}\n"
+    )
     return tmp_path
 
 
@@ -252,16 +301,17 @@ def test_every_table_has_times_of_the_same_form(folder: Path) -> None:
 def played_story(*options: str) -> Iterator[tuple[list[str], Result]]:
     """The story, and what each of its commands has answered."""
     assert lochan("init").exit_code == 0
-    workspace = ""
+    made = ""
     for words in story():
         if verb_of(words) in ELSEWHERE:
             continue
-        if words[:2] == ["workspace", "create"]:
-            words = [*words, "--quiet"] if not options else words
-        given = [word.replace("$0", workspace) for word in words]
+        if words[:2] == ["workspace", "create"] and not options:
+            words = [*words, "--quiet"]
+        given = [word.replace("$0", made) for word in words]
         split = given.index("--") if "--" in given else len(given)
         result = lochan(*given[:split], *options, *given[split:])
         assert result.exit_code == 0, (words, result.output)
-        if words[:2] == ["workspace", "create"]:
-            workspace = json.loads(result.stdout)["id"] if options else result.stdout.strip()
+        if words[0] in MAKING and words[1] == "create":
+            (only,) = json.loads(lochan(*MAKING[words[0]], "-f", "json").stdout)
+            made = only["id"]
         yield words, result

@@ -59,7 +59,9 @@ def test_a_stash_is_dropped_after_confirmation() -> None:
 
 def test_a_protected_branch_takes_merges_only() -> None:
     fine("branch", "create", "demo@dev")
-    assert answer("branch", "protect", "demo", "ma*") == [{"pattern": "ma*", "blocked": ["stage", "commit", "rewrite"]}]
+    blocked = ["stage", "commit", "revert", "rewrite"]
+    none = {"mergers": [], "linear": False, "pull": False, "approvals": 0, "checks": [], "keep_stale": False}
+    assert answer("branch", "protect", "demo", "ma*") == [{"pattern": "ma*", "blocked": blocked, **none}]
     refused = lochan("fs", "upload", "-", "demo@main/x", stdin=b"x")
     assert refused.exit_code == REFUSED
     assert "protected" in refused.stderr

@@ -24,7 +24,7 @@ ROWS = [{"ts": f"2026-11-01T10:00:{n:02}Z", "n": n, "host": f"h{n % 3}"} for n i
 @pytest.fixture(autouse=True)
 def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in os.environ:
-        if name.startswith(("LOCHAN_", "AWS_", "XDG_")):
+        if name != "LOCHAN_COMPANION" and name.startswith(("LOCHAN_", "AWS_", "XDG_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)

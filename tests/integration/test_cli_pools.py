@@ -21,7 +21,7 @@ T = TypeVar("T")
 @pytest.fixture(autouse=True)
 def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in os.environ:
-        if name.startswith(("LOCHAN_", "AWS_", "XDG_")):
+        if name != "LOCHAN_COMPANION" and name.startswith(("LOCHAN_", "AWS_", "XDG_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -16,7 +16,9 @@ LOCHAN = Path(sys.executable).parent / "lochan"
 
 
 def lochan(*words: str, config: Path) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LOCHAN_", "AWS_"))}
+    environment = {
+        k: v for k, v in os.environ.items() if k == "LOCHAN_COMPANION" or not k.startswith(("LOCHAN_", "AWS_"))
+    }
     return subprocess.run(
         [LOCHAN, "--config", str(config), *words], capture_output=True, text=True, timeout=120, env=environment
     )

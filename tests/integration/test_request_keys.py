@@ -29,16 +29,28 @@ KEY = "first-try"
 # What only prepares a change, or tidies up: not counted.
 PREPARING = {"sealed", "turned", "turn-over", "workspace-sealed", "repository-opened", "abandoned", "compacted"}
 READS = """
-auth actions, auth can, auth keys list, auth policies list, auth policies show, auth users list, auth users show,
+auth actions, auth can, auth groups list, auth groups show, auth keys list, auth policies list, auth policies show,
+auth tokens create,
+auth users list, auth users show,
 bisect bad, bisect good, bisect reset, bisect run, bisect skip, bisect start, blame, branch list, branch protection,
-completion, config show, diff, doctor, events, explain, export, fs cat, fs download, fs ls, fs stat, gc dangling,
-gc jobs, gc report, gc rules check, gc rules show, ingest diff, jobs list, jobs show, lifecycle render, log, ls,
-merge-base, policy render, pool list, repo list, repo show, show, stash list, status, tag list, upkeep status,
+companion start, companion status, companion stop,
+completion, config show, diff, doctor, events, explain, export, fs cat, fs download, fs ls, fs presign, fs stat,
+gc dangling,
+gc jobs, gc report, gc rules check, gc rules show, hooks check, hooks list, hooks runs, hooks secret, hooks show,
+ingest diff, jobs list, jobs show, lifecycle render, log, ls,
+merge-base, policy render, pool list, pr checks, pr diff, pr list, pr show, repo list, repo show, show,
+stash list, status,
+subscription dead-letters, subscription list, tag list, top, upkeep status,
 usage show, use, workspace diff, workspace list, workspace path, workspace show
 """
 OTHERWISE = {
+    "checkout": "it goes on where it was",
+    "pull": "a second one finds nothing new",
+    "login": "it notes the same again",
+    "logout": "a second one finds no profile",
     "init": "a second one finds the lake",
     "serve": "it is no request",
+    "mcp": "each call of a tool is a request of its own",
     "shell": "each query is a request of its own",
     "ingest stream": "its offsets say what has landed",
     "gc expire": "what has expired does not expire again",
@@ -151,6 +163,15 @@ CASES = [
     Case("auth keys create ann", ("auth users create ann",)),
     Case("auth keys revoke LKIAAAAAAAAAAAAAAAAA --yes", (
         "auth users create ann", "auth keys create ann --access-key-id LKIAAAAAAAAAAAAAAAAA")),
+    Case("auth keys rotate LKIAAAAAAAAAAAAAAAAA", (
+        "auth users create ann", "auth keys create ann --access-key-id LKIAAAAAAAAAAAAAAAAA")),
+    Case("auth users disable ann", ("auth users create ann",)),
+    Case("auth users enable ann", ("auth users create ann", "auth users disable ann")),
+    Case("auth groups create team"),
+    Case("auth groups delete team --yes", ("auth groups create team",)),
+    Case("auth groups add team ann", ("auth groups create team", "auth users create ann")),
+    Case("auth groups remove team ann", (
+        "auth groups create team", "auth users create ann", "auth groups add team ann")),
     Case("auth policies put p policy.json"),
     Case("auth policies delete p", ("auth policies put p policy.json",)),
     Case("auth attach ann p", ("auth users create ann", "auth policies put p policy.json")),

@@ -73,6 +73,22 @@ def test_no_verb_takes_pandas_in_by_the_way(command: str, tmp_path: Path) -> Non
     assert "pandas" not in found
 
 
+@pytest.mark.parametrize("command", ["branch create demo@new", "commit demo -m x", "merge demo@dev demo@main"])
+def test_a_change_that_no_hook_judges_needs_nothing_of_hooks(command: str, tmp_path: Path) -> None:
+    lake = ("--lake", f"{tmp_path}/lake")
+    for words in ("init", "repo create demo"):
+        assert lochan(*lake, *words.split()).exit_code == 0
+    assert lochan(*lake, "branch", "create", "demo@dev").exit_code == 0
+    for branch in ("main", "dev"):
+        assert lochan(*lake, "fs", "upload", "-", f"demo@{branch}/{branch}", stdin="a").exit_code == 0
+    assert lochan(*lake, "commit", "demo@dev", "-m", "y").exit_code == 0
+    if "merge" in command:
+        assert lochan(*lake, "commit", "demo@main", "-m", "x").exit_code == 0
+    found = modules_at_the_end(*lake, *command.split())
+    assert "lochan.hooks.gate" in found
+    assert not found & {"yaml", "duckdb", "sqlglot", "lochan.engines.duckdb.session", "lochan.hooks.webhook"}
+
+
 def test_a_command_that_used_obstore_leaves_before_python_is_taken_down() -> None:
     """Its threads abort the process otherwise, now and then; so nothing of Python's own ending may be seen."""
     settings = ("endpoint=http://127.0.0.1:1", "credentials.access_key_id=a", "credentials.access_secret_key=b")

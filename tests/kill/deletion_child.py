@@ -32,7 +32,7 @@ async def work(order: Order) -> None:
     gone = ApiLake(Session(lake, ANN)).deleted
     await gone.plan()
     with suppress(Refused, Gone):  # nothing is left to be swept
-        await gone.sweep(grace_hours=-1e6, confirmed=True)
+        await gone.sweep(grace_hours=0, confirmed=True)
     await lake.close()
 
 

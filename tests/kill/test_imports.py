@@ -1,21 +1,19 @@
 """Imports, copies of folders and links survive the end of a process at every step: complete, or not there at all."""
 
 import asyncio
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from lochan.versioning import objects
 from lochan.versioning.revisions.graph import log
 from tests.kill.child import Order
-from tests.kill.harness import ROOT, failpoints_in_source
+from tests.kill.harness import failpoints_in_source
 from tests.kill.import_child import COUNT, opened
+from tests.kill.life import live
 
 PREFIXES = ("bulk.", "import.", "link.")
 
@@ -52,12 +50,7 @@ def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None
         if not (folder / "source" / f"{number}").exists():
             (folder / "source" / f"{number}").write_text(f"{number}")
     order = Order(str(folder / "lake"), "", seed=1, life=0, at=at, passing=passing)
-    command = [sys.executable, "-m", "tests.kill.import_child", msgspec.json.encode(order).decode()]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    if done.returncode == -9 and at:
-        return None
-    assert done.returncode == 0, done.stderr
-    return msgspec.json.decode(done.stdout, type=dict[str, int])
+    return live("import_child", order)
 
 
 async def _judge(folder: Path, *, finished: bool) -> None:

@@ -1,19 +1,17 @@
 """Changes of a pool survive the end of its process at every step: no row is lost, duplicated or restored."""
 
 import asyncio
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from lochan.errors import NotFound
 from tests.kill.child import Order
-from tests.kill.harness import ROOT, failpoints_in_source
+from tests.kill.harness import failpoints_in_source
+from tests.kill.life import live
 from tests.kill.pool_child import STATES, done, opened, rows
 
 PREFIXES = ("body.", "move.", "append.before_put", "append.after_put")
@@ -50,12 +48,7 @@ def _try(folder: Path, at: str, passing: int) -> None:
 def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None:
     """How often each failpoint was passed, or None if the process was killed there."""
     order = Order(str(folder / "lake"), "", seed=1, life=0, at=at, passing=passing)
-    command = [sys.executable, "-m", "tests.kill.pool_child", msgspec.json.encode(order).decode()]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    if done.returncode == -9 and at:
-        return None
-    assert done.returncode == 0, done.stderr
-    return msgspec.json.decode(done.stdout, type=dict[str, int])
+    return live("pool_child", order)
 
 
 async def _judge(folder: Path, *, finished: bool) -> None:

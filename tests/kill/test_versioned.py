@@ -5,8 +5,6 @@ branch can be written to and committed at once. Dictionaries that were told the 
 """
 
 import asyncio
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ from lochan.versioning.open_repository import OpenRepository
 from tests.kill import versioned_child
 from tests.kill.child import Order
 from tests.kill.harness import ROOT, choose, failpoints_in_source
+from tests.kill.life import live
 from tests.kill.test_collection import PREFIXES as COLLECTED
 from tests.kill.test_deletion import PREFIXES as DELETED
 from tests.kill.test_imports import PREFIXES as BROUGHT_IN
@@ -33,9 +32,8 @@ from tests.model.versioned.requests import Request
 from tests.model.versioned.state import Branch, State, same
 from tests.model.versioned.verbs import UNKNOWN, Answer, play
 
-PREFIXES = ("body.", "commit.", "compact.", "cover.", "land.", "move.", "stash.", "workspace.")
+PREFIXES = ("body.", "commit.", "compact.", "cover.", "land.", "move.", "stash.", "unstage.", "workspace.")
 _AT_ONCE = 2
-_PATIENCE_S = 120
 
 
 @pytest.fixture
@@ -121,12 +119,7 @@ def _live(folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None
     """How often each failpoint was passed, or None if the process was killed there."""
     folder.mkdir(exist_ok=True)
     order = Order(str(folder), str(folder / "reports"), seed=1, life=0, at=at, passing=passing)
-    command = [sys.executable, "-m", "tests.kill.versioned_child", msgspec.json.encode(order).decode()]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_PATIENCE_S)
-    if done.returncode == -9 and at:
-        return None
-    assert done.returncode == 0, done.stderr
-    return msgspec.json.decode(done.stdout, type=dict[str, int])
+    return live("versioned_child", order)
 
 
 def _judge(folder: Path) -> None:

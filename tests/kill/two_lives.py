@@ -1,16 +1,13 @@
 """Kills a child at every passing of every failpoint, judges what it has left, and lets a second life go on."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Collection, Coroutine
 from pathlib import Path
 from typing import Any, Protocol
 
-import msgspec
-
 from tests.kill.child import Order
-from tests.kill.harness import ROOT, failpoints_in_source
+from tests.kill.harness import failpoints_in_source
+from tests.kill.life import live
 
 
 class Judge(Protocol):
@@ -38,10 +35,4 @@ def kill_everywhere(
 def _live(child: str, folder: Path, at: str = "", passing: int = 1) -> dict[str, int] | None:
     """How often each failpoint was passed, or None if the process was killed there."""
     folder.mkdir(exist_ok=True)
-    order = Order(str(folder / "lake"), "", seed=1, life=0, at=at, passing=passing)
-    command = [sys.executable, "-m", f"tests.kill.{child}", msgspec.json.encode(order).decode()]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    if done.returncode == -9 and at:
-        return None
-    assert done.returncode == 0, done.stderr
-    return msgspec.json.decode(done.stdout, type=dict[str, int])
+    return live(child, Order(str(folder / "lake"), "", seed=1, life=0, at=at, passing=passing))

@@ -48,6 +48,8 @@ def _moves(life: int) -> list[Step]:
             Request("merge", ("dev", "main", "source-wins", False, True, ("b",))),
             Request("put", ("main", "z", "beside")),
         ],
+        [Request("put", ("main", "a", f"{life} dropped"))],
+        [Request("unstage", ("main", ("a",), None))],
         [Request("reset_staged", ("main",))],
         [Request("revert", ("main", "main", None)), Request("revert", ("main", "main", None))],
         [Request("cherry_pick", ("dev", "main", None))],

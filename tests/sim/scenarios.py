@@ -106,6 +106,12 @@ def read(client: Client) -> Awaitable[object]:
 SCENES: dict[str, Scene] = {
     "two writers want one name": Scene((create("x"), create("x"))),
     "two writers, one asks again by its key": Scene((by_key("x"), create("y"))),
+    "two writers take turns": Scene(
+        (twice(create("x"), create("y")), twice(create("y"), create("x"))), budgets=(("preempt", 2), ("fault", 1))
+    ),
+    "a bucket: two writers take turns": Scene(
+        (twice(create("x"), create("y")), twice(create("y"), create("z"))), bucket=True
+    ),
     "a writer beside the trimmer": Scene((create("x"), tidy), old=2),
     "two writers beside the trimmer": Scene((create("x"), twice(create("y"), create("z"), tidy)), old=1),
     "a cold reader beside the trimmer": Scene((read, tidy), old=3, budgets=(("preempt", 3),)),

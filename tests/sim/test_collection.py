@@ -33,12 +33,16 @@ def test_no_schedule_of_many_loses_what_is_named(name: str, record_property: Rec
 
 
 def _explore(name: str, seeds: range, record_property: Record) -> Tally:
-    result, tally = explore_schedules(SCENES[name], seeds)
-    record_property("schedules", [name, tally.schedules, tally.met, tally.deleted, tally.live_deleted])
-    result.check()
-    assert result.runs == len(seeds)
-    assert result.pruned <= len(seeds) // 10, "too many schedules are cut short to say anything"
-    return tally
+    """Every other schedule with patches of ranges."""
+    total = Tally()
+    for patched, own in ((False, seeds[::2]), (True, seeds[1::2])):
+        result, tally = explore_schedules(SCENES[name], own, patched=patched)
+        record_property("schedules", [name, tally.schedules, tally.met, tally.deleted, tally.live_deleted])
+        result.check()
+        assert result.runs == len(own)
+        assert result.pruned <= len(seeds) // 10, "too many schedules are cut short to say anything"
+        total.join(tally)
+    return total
 
 
 @pytest.mark.parametrize("name", PLANTS)

@@ -37,7 +37,7 @@ def test_a_violation_replays_exactly() -> None:
 
 @pytest.mark.parametrize("name", SCENES)
 def test_every_schedule_of_a_small_scene(name: str) -> None:
-    result = explore_scene(name, seconds=2).check()
+    result = explore_scene(name, seconds=1).check()
     assert result.exhausted, "not even the smallest budget was tried completely"
 
 
@@ -56,6 +56,8 @@ def test_every_schedule_of_a_small_scene_for_long(name: str) -> None:
         ("J3: a lost race is not checked again", "two writers want one name"),
         ("J4: slots go before their segment is durable", "a cold reader beside the trimmer"),
         ("J5: segments are not consulted", "a cold reader beside the trimmer"),
+        ("J3: a batch is checked before its pause", "two writers take turns"),
+        ("J2: a turn is taken for the number", "two writers take turns"),
         ("acknowledged before the append", "two writers want one name"),
     ],
 )

@@ -18,7 +18,7 @@ def test_a_planted_bug_is_caught_by_a_scene(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENES)
 def test_every_schedule_of_a_small_scene(name: str) -> None:
-    result = explore_scene(name, seconds=2).check()
+    result = explore_scene(name, seconds=1).check()
     assert result.exhausted, "not even the smallest budget was tried completely"
 
 

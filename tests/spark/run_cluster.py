@@ -41,7 +41,9 @@ def main(master: str, folder: str, bucket: str) -> None:
     day = Day(builder.getOrCreate(), master, Path(folder), bucket)
     lochan.spark.register(day.spark)
     fine("init")
-    seen = {part.__name__: played(part, day) for part in (shipped, loaded, died, framed, compacted, streamed)}
+    seen = {
+        part.__name__: played(part, day) for part in (shipped, loaded, died, framed, compacted, streamed, collected)
+    }
     print(json.dumps({**seen, "jobs": answer("jobs")}))
     day.spark.stop()
 
@@ -172,18 +174,54 @@ def streamed(day: Day) -> Any:
     return {**seen, "found": rows("from events"), "bytes": stored("events")}
 
 
+def collected(day: Day) -> Any:
+    """A plan and a sweep: in each an executor dies, and a task is slow."""
+    from lochan.jobs.collection import tasks
+
+    grace = ("--grace", "0")
+    fine("repo", "create", "trash")
+    for number in range(12):
+        for name in ("lost", "left"):
+            (day.folder / "body").write_text(f"{name} {number}")
+            fine("fs", "upload", str(day.folder / "body"), f"trash/{number % 6}")
+        if number == 5:
+            fine("commit", "trash", "-m", "all")
+    fine("gc", "plan", "trash", *grace)
+    fine("gc", "sweep", "trash", *grace)
+    planned, swept = day.flags("plan"), day.flags("sweep")
+    with (
+        patched(tasks, "mark_files", dying(tasks.mark_files, planned, part=None)),
+        patched(tasks, "collect_shard", slow(tasks.collect_shard, planned)),
+    ):
+        plan = answer("gc", "plan", "trash", *grace, *day.engine)
+    with (
+        patched(tasks, "check_part", slow(tasks.check_part, swept)),
+        patched(tasks, "delete_parts", dying(tasks.delete_parts, swept)),
+    ):
+        sweep = answer("gc", "sweep", "trash", *grace, "--confirm", *day.engine)
+    return {
+        "flags": [flag_names(planned), flag_names(swept)],
+        "plan": plan,
+        "sweep": sweep,
+        "staged": [fine("fs", "cat", f"trash/{number}") for number in range(6)],
+        "committed": [fine("fs", "cat", f"trash@main~0/{number}") for number in range(6)],
+        "damage": call("fsck", "trash", "--data").output,
+        "again": answer("gc", "plan", "trash", "--dry-run", *grace),
+    }
+
+
 def same(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-def dying(work: Callable[..., Iterator[Any]], flags: str, *, times: int = 1, part: int = 0) -> Any:
-    """The executor of one part is killed when its first result is there, so often."""
+def dying(work: Callable[..., Iterator[Any]], flags: str, *, times: int = 1, part: int | None = 0) -> Any:
+    """The executor of one part, or of any, is killed when its first result is there, so often."""
 
     def killed(*given: Any) -> Iterator[Any]:
         context = TaskContext.get()
         assert context is not None
         for each in work(*given):
-            if context.partitionId() == part and len(list(Path(flags).glob("died-*"))) < times:
+            if part in (None, context.partitionId()) and len(list(Path(flags).glob("died-*"))) < times:
                 Path(flags, f"died-{context.taskAttemptId()}").touch()
                 parent = Path(f"/proc/{os.getppid()}/stat").read_text()  # of all workers; the executor is its parent
                 os.kill(int(parent.rpartition(")")[2].split()[1]), signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -10,6 +11,7 @@ import pytest
 
 import lochan
 import lochan.spark
+from lochan.api.options import EngineOptions
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.engines.spark.frames.table_files import table_files
@@ -26,10 +28,11 @@ from tests.run import run
 from tests.spark.local_spark import HERE, LEFT_SOCKETS
 from tests.spark.test_spark_tables import once, parquet
 from tests.unit.collection.mover import move_everything
+from tests.unit.collection.test_pool_dedupe import make_lake
 from tests.unit.engines.lake import ANN
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = LEFT_SOCKETS
 T = TypeVar("T")
@@ -117,3 +120,35 @@ def test_a_file_of_many_blocks_is_read_by_spark_itself_once_it_is_coalesced(spar
     assert on_repository(lake, "sales", scanned)["t/b.parquet"]
     frame = lochan.spark.read(spark, "sales@main/t/", lake=lake)
     assert sorted(row.n for row in frame.collect()) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_objects_of_a_pool_that_share_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    lake = make_lake(str(tmp_path / "lake"))
+    with lochan.connect(lake) as opened:
+        assert opened.pool("logs").storage.dedupe().duplicates == 2
+        opened.pool("logs").branch("main").merge("dev")
+        plain = [Path(lake) / row["address"] for row in opened.query("from logs:objects").rows()]
+    assert (len(plain), len(set(plain))) == (4, 2), "three objects of one file"
+
+    def counts(frame: DataFrame) -> dict[int, int]:
+        return Counter(row.n for row in frame.where("n < 100").collect())
+
+    def now() -> list[dict[int, int]]:
+        """As each reader finds them."""
+        source = spark.read.format("lochan").option("lake", lake).load("logs")
+        with lochan.connect(lake) as found:
+            on_spark = found.query("from logs | n < 100", EngineOptions(engine="spark"))
+            queried = Counter(row["n"] for row in on_spark.rows())
+        return [counts(lochan.spark.read(spark, "logs", lake=lake)), counts(source), queried]
+
+    assert now() == [dict.fromkeys(range(6), 3)] * 3
+    identified = lochan.spark.read(spark, "logs", lake=lake, metadata=True).where("n < 100")
+    assert identified.count() == identified.select("_object", "_row").distinct().count() == 18, "whatever its file is"
+    lochan.spark.delete(spark, "logs", "n = 5", lake=lake)
+    assert now() == [dict.fromkeys(range(5), 3)] * 3
+    with lochan.connect(lake) as opened:
+        opened.pool("logs").branch("main").revert("main")
+        assert now() == [dict.fromkeys(range(6), 3)] * 3
+        opened.pool("logs").compact(engine=EngineOptions(engine="spark"))
+        assert now() == [dict.fromkeys(range(6), 3)] * 3
+        assert opened.fsck(data=True).damaged == 0

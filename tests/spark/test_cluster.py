@@ -203,7 +203,7 @@ def day(there: Cluster, store: MinioServer, tmp_path_factory: pytest.TempPathFac
     }
     folder = tmp_path_factory.mktemp("day")
     command = [sys.executable, "-m", "tests.spark.run_cluster", there.master, str(folder), bucket]
-    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, check=False, timeout=280)
+    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, check=False, timeout=800)
     assert ran.returncode == 0, ran.stderr[-4_000:]
     assert store.secret_key not in ran.stdout + ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
@@ -256,9 +256,26 @@ def test_a_stream_whose_executors_die(day: dict[str, Any]) -> None:
     assert found["batches"] == ["1", "0", None]
 
 
+def test_a_collection_whose_executors_die(day: dict[str, Any]) -> None:
+    found = day["collected"]
+    assert found["flags"] == [HURT, HURT], found
+    dead = sum(body.startswith("lost") for body in found["staged"] + found["committed"])
+    assert (dead, found["plan"]["files"], found["again"]["files"]) == (0, 12, 0), found
+    assert found["plan"]["all_files"] - found["again"]["all_files"] == 12
+    assert found["staged"] == [f"left {number}" for number in range(6, 12)]
+    assert found["committed"] == [f"left {number}" for number in range(6)]
+    assert "nothing is damaged" in found["damage"]
+    assert 0 < found["sweep"]["files"] <= 12  # what the dead executor deleted is counted by nobody
+
+
 def test_all_of_them_are_jobs(day: dict[str, Any], there: Cluster) -> None:
     """Tasks that were run twice count once."""
     jobs = list(reversed(day["jobs"]))
+    assert [(each["kind"], each["about"], each["state"]) for each in jobs[-2:]] == [
+        ("gc plan", "trash", "done"),
+        ("gc sweep", "trash", "done"),
+    ]
+    jobs = jobs[:-2]
     assert [(each["kind"], each["about"], each["state"], each["rows"]) for each in jobs] == [
         ("load", "logs@main", "done", 1_000),
         ("load", "never@main", "failed", None),

@@ -13,6 +13,7 @@ import lochan
 from lochan.api.options import EngineOptions
 from lochan.engines.spark import session
 from lochan.errors import Invalid, NothingToDo
+from lochan.formats.repository_events import Moved
 from lochan.jobs import import_files
 from lochan.lake import Lake as EngineLake
 from lochan.store.local import LocalStore
@@ -84,6 +85,46 @@ def test_spark_makes_the_same_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         done = branch.ingest(found, engine=SPARK)
         assert (done.added, done.changed, done.removed) == (1, 1, 1)
         assert any(job.kind == "import" for job in lake.jobs())
+
+
+def test_tasks_write_the_ranges_and_a_job_holds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "files"
+    write_files(source, 120)
+    with made_lake(tmp_path / "lake") as lake:
+        repository = lake.create_repository("demo")
+        branch = repository.branch("main")
+        branch.put("zebra", b"1")
+        branch.commit("what is behind them")
+
+        def never(*_: object) -> None:
+            raise AssertionError("the driver has read a run")
+
+        monkeypatch.setattr(import_files.RunFiles, "between", never)
+        done = branch.import_files([lochan.ImportSource(f"file://{source}", "in/")], engine=SPARK)
+        assert (done.added, done.bytes) == (120, sum(len(f"{number}\n") for number in range(120)))
+        assert repository.ref("main").read("in/3/0010.csv") == b"10\n"
+        assert repository.ref("main").read("zebra") == b"1"
+        (moved,) = run(_moves(tmp_path / "lake"))
+        assert len(moved.closes) == 2
+        assert moved.mint
+        (job,) = [each for each in lake.jobs() if each.kind == "import"]
+        assert job.id == moved.closes[0]
+        assert job.state == "done"
+
+
+async def _moves(folder: Path) -> list[Moved]:
+    """Every import that landed; nothing is held open any more."""
+    lake = await EngineLake.open(LocalStore(str(folder)))
+    repository = await lake.open_repository("demo")
+    refs, _ = await repository.refs()
+    assert refs.collection.all_held() == []
+    journal, found = repository.journal, []
+    async for sealed in journal.records():
+        changes = [change for each in sealed.record.entries for change in each.changes]
+        found += [journal.schema.vocabulary.decode(each, journal.journal, sealed.record.number) for each in changes]
+    await repository.close()
+    await lake.close()
+    return [event for event in found if isinstance(event, Moved) and event.why == "import"]
 
 
 def test_a_list_that_lies_is_refused_by_a_task(tmp_path: Path) -> None:

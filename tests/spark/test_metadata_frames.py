@@ -142,3 +142,11 @@ def test_a_damaged_range_is_noticed(spark: SparkSession, tmp_path: Path) -> None
     file.write_bytes(data)
     with pytest.raises(Exception, match=r"(?i)crc|checksum|corrupt|decompress"):
         lochan.spark.metadata(spark, "shop:entries", lake=str(tmp_path / "lake")).select("path").collect()
+
+
+def test_a_result_becomes_a_frame(spark: SparkSession, lake: str) -> None:
+    with lochan.connect(lake) as opened:
+        assert [row.k for row in opened.query("from logs | sort k").to_spark(spark).collect()] == [1, 2]
+        assert opened.query("from logs | k > 1").to_spark().count() == 1  # of the session that is active
+        with pytest.raises(Invalid, match="frame of Spark"):
+            opened.pool("logs").load(spark.range(1))

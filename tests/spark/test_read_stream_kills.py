@@ -60,6 +60,7 @@ class Driver:
         return lines
 
 
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_killed_inside_of_a_batch_and_between_two(tmp_path: Path) -> None:
     there = Driver(tmp_path)

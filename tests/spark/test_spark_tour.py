@@ -27,7 +27,11 @@ def test_the_page_works_as_printed(tmp_path: Path) -> None:
     pyspark = find_spec("pyspark")
     assert pyspark is not None and pyspark.origin is not None
     with cluster() as there:
-        kept = {name: value for name, value in there.configured().items() if not name.startswith("LOCHAN_")}
+        kept = {
+            name: value
+            for name, value in there.configured().items()
+            if name == "LOCHAN_COMPANION" or not name.startswith("LOCHAN_")
+        }
         known = {
             "MASTER": there.master,
             "SPARK_HOME": str(Path(pyspark.origin).parent),

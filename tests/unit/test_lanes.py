@@ -1,10 +1,11 @@
 """The lanes and the make targets name things that exist, and every test belongs to a lane."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.lanes import LANES, OPTIONS, ROOT
+from tests.lanes import LANES, OPTIONS, ROOT, failures, play
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = re.findall(r"^([a-z]+):.*## ", MAKEFILE, re.MULTILINE)
@@ -48,3 +49,39 @@ def test_targets_name_modules_and_folders_that_are_there() -> None:
 def test_every_target_is_phony() -> None:
     [phony] = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
     assert sorted(phony.split()) == sorted(TARGETS)
+
+
+FAILS_ONCE = """
+from pathlib import Path
+
+def test_fails_once():
+    seen = Path(__file__).with_name("seen")
+    first = not seen.exists()
+    seen.touch()
+    assert not first
+
+def test_passes():
+    pass
+"""
+FAILS_ALWAYS = """
+def test_fails():
+    assert False
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("run_again", "text", "passed", "failed", "named"),
+    [
+        pytest.param(True, FAILS_ONCE, 2, 0, 1, id="it passes when it is run again"),
+        pytest.param(False, FAILS_ONCE, 1, 1, 0, id="the lane runs nothing again"),
+        pytest.param(True, FAILS_ALWAYS, 0, 1, 0, id="it fails again"),
+    ],
+)
+def test_only_what_passes_when_it_is_run_again_is_unsteady(
+    tmp_path: Path, run_again: bool, text: str, passed: int, failed: int, named: int
+) -> None:
+    (tmp_path / "test_it.py").write_text(text)
+    unsteady: list[str] = []
+    counts = play(["-q"], [str(tmp_path)], tmp_path / "cache", unsteady, run_again)
+    assert (counts["passed"], failures(counts), len(unsteady)) == (passed, failed, named)

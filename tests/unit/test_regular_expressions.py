@@ -28,11 +28,13 @@ CALLS = {f"re.{name}" for name in NAMES}
 DYNAMIC = {
     "access/policy.py": "wildcards.regex: each part between stars is an atomic group",
     "access/rights.py": "resources.regex, made of wildcards.regex",
+    "checkout/ignore.py": "each part between stars is an atomic group",
     "query/compile/patterns.py": "compiled, to be checked and to count its groups, and never matched",
     "query/dialects/backtracking.py": "one class, matched against one letter",
     "versioning/workspaces/selection.py": "compiled, to be checked, and never matched",
     "versioning/bodies/outside_files.py": "a compiled one of its own",
     "engines/spark/frames/table_frame.py": "a constant behind an id that is escaped",
+    "versioning/collection/journal_names.py": "a constant behind the id of a repository",
 }
 
 

@@ -18,7 +18,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 MUST_NOT_RAISE = "# must not raise"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_EXPECTING = ("raises", "warns", "fail")
+_EXPECTING = ("raises", "warns", "fail", "expect")  # the last is of a browser's tests
 
 
 class Source:

@@ -21,6 +21,8 @@ from lochan.journal.journal import Journal
 if TYPE_CHECKING:
     import asyncio
 
+    from lochan.access.requester import Requester
+    from lochan.access.rights import Rights
     from lochan.access.users import KeyOwner
 
 
@@ -117,6 +119,11 @@ class OpenAccess:
     async def authorised_state(self, arrived: float) -> AccessState:
         """What a request that had arrived at `arrived` (boot time) may be judged by; see Freshness."""
         return await self.freshness.authorised_state(arrived)
+
+    async def rights(self, requester: Requester, arrived: float) -> Rights:
+        """What a request that had arrived at `arrived` may do now. Use it before the next await."""
+        state = await self.freshness.authorised_state(arrived)
+        return state.rights_of(requester, self.clock.wall())
 
     async def find_key(self, id: str, arrived: float) -> KeyOwner | None:
         """The owner of the key, and its secret. None: there is no such key, or it was revoked."""

@@ -4,19 +4,25 @@ statements:
   - effect: allow
     actions: ["fs:Read*", "fs:List*"]
     resources: repository/sales/*
+    when: {source: 10.0.0.0/8, hours: 08:00-18:00, before: 2027-01-01T00:00:00Z}
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lochan.access.conditions import condition_row, parse_conditions
 from lochan.access.open_access import OpenAccess
 from lochan.access.policy import check_statements
 from lochan.access.users import check_name
 from lochan.errors import Invalid
+from lochan.formats.json_names import repeated_name
 from lochan.formats.lake_events import PolicyAttached, PolicyDeleted, PolicyDetached, PolicyPut, Statement
 from lochan.formats.record import Actor
+
+if TYPE_CHECKING:
+    import yaml
 
 SIZE_BYTES_MAX = 1 << 18
 
@@ -49,10 +55,18 @@ async def detach(access: OpenAccess, policy: str, principal: str, *, actor: Acto
     await access.submit(actor, lambda state: [event], "detach", policy, principal, key=key, takes_away=True)
 
 
+class _WrittenConditions(msgspec.Struct, forbid_unknown_fields=True):
+    source: str | list[str] | None = None
+    after: Any = None  # a text, or what YAML makes of one
+    before: Any = None
+    hours: str | None = None
+
+
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
     effect: str
     actions: str | list[str]
     resources: str | list[str]
+    when: _WrittenConditions | None = None
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -67,14 +81,30 @@ def parse_statements(data: bytes, what: str) -> tuple[Statement, ...]:
         read = msgspec.convert(_loaded(data, what), _File)
     except msgspec.ValidationError as error:
         raise Invalid(f"{what}: this is not a policy: {error}", hint=_HINT) from None
-    return tuple(Statement(each.effect, _many(each.actions), _many(each.resources)) for each in read.statements)
+    return tuple(_statement(each, number, what) for number, each in enumerate(read.statements, 1))
+
+
+def _statement(written: _Written, number: int, what: str) -> Statement:
+    when = written.when
+    try:
+        conditions = None if when is None else parse_conditions(when.source, when.after, when.before, when.hours)
+    except Invalid as error:
+        raise Invalid(f"{what}: statement {number}: {error.message}", hint=error.hint) from None
+    return Statement(written.effect, _many(written.actions), _many(written.resources), conditions)
 
 
 def statement_rows(statements: tuple[Statement, ...]) -> list[dict[str, Any]]:
     """As `parse_statements` reads them."""
-    return [
-        {"effect": each.effect, "actions": list(each.actions), "resources": list(each.resources)} for each in statements
-    ]
+    return [_row(each) for each in statements]
+
+
+def _row(statement: Statement) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "effect": statement.effect,
+        "actions": list(statement.actions),
+        "resources": list(statement.resources),
+    }
+    return found if statement.conditions is None else {**found, "when": condition_row(statement.conditions)}
 
 
 def _many(texts: str | list[str]) -> tuple[str, ...]:
@@ -85,17 +115,43 @@ def _loaded(data: bytes, what: str) -> Any:
     """JSON, which is quicker to read and has clearer mistakes, else YAML."""
     if data.lstrip()[:1] == b"{":
         try:
-            return msgspec.json.decode(data)
-        except msgspec.DecodeError as error:
+            found = msgspec.json.decode(data)
+        except (msgspec.DecodeError, RecursionError) as error:
             raise Invalid(f"{what}: not JSON: {error}") from None
+        if (name := repeated_name(data)) is not None:
+            raise Invalid(f"{what}: {name[:80]!r} is given twice")
+        return found
     import yaml
 
     try:
+        _check_names(yaml.compose(data, Loader=yaml.SafeLoader), what)
         return yaml.safe_load(data)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise Invalid(f"{what}: not YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise Invalid(f"{what}: nested too deeply") from None
+
+
+def _check_names(root: "yaml.Node | None", what: str) -> None:
+    """Raises Invalid for a name that stands twice in one mapping, of which YAML takes the last value."""
+    import yaml
+
+    seen: set[int] = set()  # by aliases a node may stand at many places, also within itself
+    rest = [] if root is None else [root]
+    while rest:
+        node = rest.pop()
+        if id(node) in seen or isinstance(node.value, str):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            rest += node.value
+            continue
+        names: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key.value, str) and key.value in names:
+                raise Invalid(f"{what}, line {key.start_mark.line + 1}: {key.value[:80]!r} is given twice")
+            names.add(str(key.value))
+            rest.append(value)
 
 
 _HINT = "write statements: - {effect: allow, actions: ['fs:Read*'], resources: ['repository/NAME/*']}"

@@ -19,14 +19,17 @@ TAG = "repository/NAME/tag/TAG"
 OBJECT = "repository/NAME/branch/BRANCH/object/PATH"
 OBJECT_AT = f"{OBJECT}, …/tag/TAG/object/PATH or …/commit/ID/object/PATH"
 USER = "user/NAME"
+GROUP = "group/NAME"
 POLICY = "policy/NAME"
-BOTH = "policy/NAME, and user/NAME too"
+BOTH = "policy/NAME, and user/NAME or group/NAME too"
+MEMBER = "group/NAME, and user/NAME too"
 LAKE = "lake"
 
 # action: (what it is asked about, what it is)
 ACTIONS: Mapping[str, tuple[str, str]] = {
     "fs:ListRepositories": (REPOSITORY, "see that the repository is there; a list shows those that it is allowed for"),
     "fs:CreateRepository": (REPOSITORY, "create it"),
+    "fs:AttachStorage": (REPOSITORY, "create it with a storage of its own"),
     "fs:ReadRepository": (REPOSITORY, "read its settings and metadata; HEAD of a bucket"),
     "fs:UpdateRepository": (REPOSITORY, "change its settings; make it read-only"),
     "fs:DeleteRepository": (REPOSITORY, "delete it"),
@@ -46,6 +49,11 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "fs:Import": (BRANCH, "import or link files from outside, which are read with the server's own credentials"),
     "fs:ReadWorkspace": (BRANCH, "list and read its workspaces"),
     "fs:CreateWorkspace": (BRANCH, "open a workspace on it, and drop one"),
+    "fs:ReadPullRequest": (BRANCH, "see pull requests into it; fs:ReadBranch is asked of the source"),
+    "fs:WritePullRequest": (BRANCH, "open, edit, close and reopen pull requests into it, and comment on them"),
+    "fs:ReviewPullRequest": (BRANCH, "approve pull requests into it, or ask for changes"),
+    "fs:DismissReview": (BRANCH, "dismiss what others said about pull requests into it"),
+    "fs:ReportCheck": (BRANCH, "report checks of pull requests into it"),
     "fs:ListTags": (REPOSITORY, "list its tags"),
     "fs:ReadTag": (TAG, "read which commit it names"),
     "fs:CreateTag": (TAG, "create it"),
@@ -59,8 +67,16 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "auth:ReadUser": (USER, "read about it: its policies, the ids of its keys"),
     "auth:CreateUser": (USER, "create it"),
     "auth:DeleteUser": (USER, "delete it"),
-    "auth:CreateKey": (USER, "create an access key for it"),
+    "auth:DisableUser": (USER, "disable it, and take that back"),
+    "auth:CreateKey": (USER, "create an access key for it, or one in place of another"),
+    "auth:CreateToken": (USER, "create short-lived credentials of one of its access keys"),
     "auth:RevokeKey": (USER, "revoke one of its access keys"),
+    "auth:ListGroups": (GROUP, "see that the group is there"),
+    "auth:ReadGroup": (GROUP, "read about it: its policies, its members"),
+    "auth:CreateGroup": (GROUP, "create it"),
+    "auth:DeleteGroup": (GROUP, "delete it"),
+    "auth:AddMember": (MEMBER, "add the user to the group"),
+    "auth:RemoveMember": (MEMBER, "remove the user from the group"),
     "auth:ListPolicies": (POLICY, "see that the policy is there"),
     "auth:ReadPolicy": (POLICY, "read its statements"),
     "auth:PutPolicy": (POLICY, "create or replace it"),
@@ -70,6 +86,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "lake:ReadEvents": (LAKE, "read the lake's own journal"),
     "lake:ReadSettings": (LAKE, "read the server's configuration, its secrets masked"),
     "lake:ManageQueries": (LAKE, "see the queries of others that run on the server, and cancel them"),
+    "lake:ManageEvents": (LAKE, "see the subscriptions of others, delete them, and have letters sent again"),
     "lake:ManageUsage": (LAKE, "see what the usage log covers, compact it, and delete its old days"),
     "lake:ReadMetrics": (LAKE, "read what the server measures of itself"),
     "lake:Maintain": (LAKE, "check the lake's files, make them again, and copy the whole lake"),
@@ -86,6 +103,7 @@ READING = (
     "fs:ListObjects",
     "fs:ReadObject",
     "fs:ReadWorkspace",
+    "fs:ReadPullRequest",
 )
 WRITING = (
     "fs:CreateBranch",
@@ -101,6 +119,8 @@ WRITING = (
     "fs:WriteObject",
     "fs:DeleteObject",
     "fs:ReadEvents",
+    "fs:WritePullRequest",
+    "fs:ReviewPullRequest",
 )
 
 

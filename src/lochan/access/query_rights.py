@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from lochan.access import resources
 from lochan.access.open_access import OpenAccess
+from lochan.access.requester import Requester
 from lochan.access.rights import LIST, READ, Denied, Rights
 from lochan.access.state import AccessState, principal
 from lochan.errors import Invalid, NotFound
@@ -47,6 +48,7 @@ OF_REF: Mapping[str, str] = {
     "log": "fs:ReadCommit",
     "rawlog": "fs:ReadCommit",
     "changes": "fs:ReadCommit",
+    "lineage": "fs:ReadCommit",
     "sizes": "fs:ReadCommit",  # and "growth": of objects that may be read
     "growth": "fs:ReadCommit",
     "staged": "fs:ReadBranch",
@@ -68,6 +70,7 @@ OF_LAKE: Mapping[str, str] = {
     "jobs": "fs:ReadEvents",
     "joblog": "fs:ReadEvents",
     "plans": "fs:ReadEvents",
+    "lineage": "fs:ReadEvents",
     "usage": "fs:ReadEvents",  # of whose paths those are shown that may be read
 }
 _KNOWN = "fs:ListRepositories"
@@ -83,9 +86,9 @@ class SourceRead(NamedTuple):
 class QueryRights:
     """`arrived`: the boot-time clock, read after the request arrived."""
 
-    def __init__(self, access: OpenAccess, user: str, arrived: float) -> None:
+    def __init__(self, access: OpenAccess, requester: Requester, arrived: float) -> None:
         self._access = access
-        self._user = user
+        self._requester = requester
         self._arrived = arrived
         self.read: list[SourceRead] = []  # what they were allowed to read the rows of
 
@@ -140,7 +143,7 @@ class QueryRights:
 
     async def _rights(self) -> Rights:
         """Use it before the next await."""
-        return (await self._access.authorised_state(self._arrived)).rights(self._user)
+        return await self._access.rights(self._requester, self._arrived)
 
 
 def denied(name: str) -> Denied:

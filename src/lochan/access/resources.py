@@ -3,7 +3,7 @@
     repository/NAME                             the repository itself
     repository/NAME/branch/BRANCH               a branch, likewise …/tag/TAG and …/commit/ID
     repository/NAME/branch/BRANCH/object/PATH   an object as the branch has it, likewise below tag and commit
-    user/NAME   policy/NAME   lake
+    user/NAME   group/NAME   policy/NAME   lake
 
 In a pattern `*` stands for any letters and `?` for one. Neither goes across a slash, so that a branch's pattern cannot
 reach into paths; but in PATH, which is a name of its own, both do, and a pattern that ends in `/*` takes in everything
@@ -40,17 +40,33 @@ def object_at(ref: str, path: str) -> str:
 
 
 def at_any_ref(object: str) -> str:
-    """The same object, or beginning of one, as patterns of every ref name it."""
+    """The same object, or the beginning of one or of a ref, as patterns of every ref name it."""
     parts = object.split("/", 5)
-    return f"{parts[0]}/{parts[1]}/object/{parts[5]}" if len(parts) == 6 else object
+    if len(parts) < 3 or parts[0] != "repository" or parts[2] == "object":
+        return object
+    return f"{parts[0]}/{parts[1]}/object/{parts[5] if len(parts) == 6 else ''}"
 
 
 def user(name: str) -> str:
     return f"user/{name}"
 
 
+def group(name: str) -> str:
+    return f"group/{name}"
+
+
 def policy(name: str) -> str:
     return f"policy/{name}"
+
+
+def patterns_of(repository: str, ref: str, path: str) -> tuple[str, ...]:
+    """Patterns of a repository with all in it, of one branch of it, or of paths that begin so, on that branch or at
+    every ref."""
+    front = f"repository/{repository}"
+    if path:
+        return (f"{front}/branch/{ref}/object/{path}*" if ref else f"{front}/object/{path}*",)
+    branch = f"{front}/branch/{ref}" if ref else front
+    return branch, f"{branch}/*"
 
 
 def check(text: str) -> None:
@@ -109,9 +125,9 @@ def _with_path(pattern: str) -> tuple[str, bool, str]:
 
 _NAME = "[^/]"  # what a wildcard stands for, in front of a path
 _REF = f"repository/[^/]+/(?:{'|'.join(KINDS)})/[^/]+"
-_RESOURCE = re.compile(rf"repository/[^/]+|{_REF}|{_REF}/object/.*|user/[^/]+|policy/[^/]+|{LAKE}", re.DOTALL)
+_RESOURCE = re.compile(rf"repository/[^/]+|{_REF}|{_REF}/object/.*|(?:user|group|policy)/[^/]+|{LAKE}", re.DOTALL)
 _PATTERN = re.compile(
-    rf"\*|{LAKE}|(?:user|policy)/[^/]+"
+    rf"\*|{LAKE}|(?:user|group|policy)/[^/]+"
     rf"|repository/[^/]+(?:/\*|/object/.*|/(?:{'|'.join(KINDS)})/[^/]+(?:/\*|/object/.*)?)?",
     re.DOTALL,
 )

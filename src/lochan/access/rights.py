@@ -5,12 +5,13 @@ action is first asked about, and thrown away when anything about access changes.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.access import resources
+from lochan.access.conditions import held
 from lochan.access.policy import check_action, fits_action
-from lochan.access.state import AccessPolicy, AccessState, principal
+from lochan.access.state import AccessPolicy, AccessState
 from lochan.errors import Refused
 from lochan.formats.lake_events import Statement
 
@@ -30,10 +31,20 @@ class _Of(NamedTuple):
 
 
 class Rights:
-    __slots__ = ("_below", "_of", "_policies")
+    """`held` says, for each statement that has conditions, whether it counts. `limits` are those of an access key and
+    of a session: of each of them, one pattern must fit, whatever policies allow."""
 
-    def __init__(self, policies: Sequence[AccessPolicy]) -> None:
-        self._policies = policies
+    __slots__ = ("_below", "_limits", "_of", "_statements", "_within")
+
+    def __init__(
+        self,
+        policies: Sequence[AccessPolicy],
+        held: Sequence[bool] = (),
+        limits: Sequence[Sequence[str]] = (),
+    ) -> None:
+        self._statements = list(_counted(policies, held))
+        self._limits = limits
+        self._within = [fits for each in limits if (fits := _one(each) or _nothing) is not _everything]
         self._of: dict[str, _Of] = {}
         self._below: dict[tuple[str, ...], bool | None] = {}
 
@@ -42,14 +53,24 @@ class Rights:
         of = self._of.get(action) or self._compile(action)
         if of.allowed is None or (of.denied is not None and of.denied(resource)):
             return False
+        if self._within and not all(fits(resource) for fits in self._within):
+            return False
         return bool(of.allowed(resource))
+
+    def allow_everything(self) -> bool:
+        """Every action on every resource, nothing is denied, and no limit narrows it."""
+        has_all = any("*" in each.actions and "*" in each.resources for each in self._statements)
+        return has_all and all(map(allows, self._statements)) and not self._within
 
     def allow_each(self, action: str, on: "pa.Array") -> "pa.Array":
         """`allow` of very many resources, by columns."""
         import pyarrow.compute as pc
 
         denied, allowed = self._patterns(action)
-        return pc.and_not(_each(allowed, on), _each(denied, on))
+        found = pc.and_not(_each(allowed, on), _each(denied, on))
+        for limit in self._limits:
+            found = pc.and_(found, _each(limit, on))
+        return found
 
     def deny_each(self, action: str, on: "pa.Array") -> "pa.Array":
         """Which of them a statement denies, whatever is allowed."""
@@ -78,9 +99,11 @@ class Rights:
         denied, allowed = self._patterns(action)
         if any(_covers(each, front) for each in denied) or not any(_may_meet(each, front) for each in allowed):
             return False
-        if any(_covers(each, front) for each in allowed) and not any(_may_meet(each, front) for each in denied):
-            return True
-        return None
+        if any(not any(_may_meet(each, front) for each in limit) for limit in self._limits):
+            return False
+        inside = all(any(_covers(each, front) for each in limit) for limit in self._limits)
+        allows_all = any(_covers(each, front) for each in allowed)
+        return True if inside and allows_all and not any(_may_meet(each, front) for each in denied) else None
 
     def _compile(self, action: str) -> _Of:
         denied, allowed = self._patterns(action)
@@ -92,14 +115,21 @@ class Rights:
         check_action(action)
         denied: list[str] = []
         allowed: list[str] = []
-        for policy in self._policies:
-            for statement in policy.statements:
-                if any(fits_action(pattern, action) for pattern in statement.actions):
-                    (allowed if allows(statement) else denied).extend(statement.resources)
+        for statement in self._statements:
+            if any(fits_action(pattern, action) for pattern in statement.actions):
+                (allowed if allows(statement) else denied).extend(statement.resources)
         return denied, allowed
 
 
-NOTHING = Rights(())
+def _counted(policies: Sequence[AccessPolicy], held: Sequence[bool]) -> Iterator[Statement]:
+    """One with conditions that nobody has looked at counts if it denies."""
+    which = iter(held)
+    for policy in policies:
+        for statement in policy.statements:
+            if statement.conditions is None or next(which, not allows(statement)):
+                yield statement
+
+
 _WILD = re.compile(r"[*?]")
 _BELOW_MAX = 1_000
 
@@ -146,6 +176,13 @@ def _everything(resource: str) -> bool:
     return True
 
 
+def _nothing(resource: str) -> bool:
+    return False
+
+
+NOTHING = Rights(())
+
+
 class VisibleObjects:
     """Which objects of one ref a list shows to one user: those that they may read, and that nothing forbids them to
     list. Size, ETag and the very name of an object tell something about it, so what is denied is left out of lists, and
@@ -183,13 +220,19 @@ class RightsDecision(NamedTuple):
     fits: tuple[str, str] = ("", "")  # its first action and its first resource that do
 
 
-def explain(access: AccessState, user: str, action: str, resource: str) -> RightsDecision:
+def explain(
+    access: AccessState, user: str, action: str, resource: str, *, address: str = "", now: int = 0
+) -> RightsDecision:
     """`Rights.allow`, with the statement that decided: the first that denies, else the first that allows. Raises
     NotFound if there is no such user, Invalid for what is no action."""
     check_action(action)
     found = RightsDecision(False, "", 0, None)
-    for policy in access.policies_of(principal(access.user(user).name)):
+    policies = access.all_policies_of(access.user(user).name)
+    which = iter(held(policies, address, now))
+    for policy in policies:
         for number, statement in enumerate(policy.statements, 1):
+            if statement.conditions is not None and not next(which):
+                continue
             fits = _fitting(statement, action, resource)
             if fits is not None and not allows(statement):
                 return RightsDecision(False, policy.name, number, statement, fits)

@@ -1,21 +1,25 @@
-"""Users, access keys, policies and who has them: a part of the lake journal's state.
+"""Users, groups, access keys, policies and who has them: a part of the lake journal's state.
 
-An event is checked here against the state it is added to. Whether names and statements are well made was checked by
-whoever wrote it (`names.py`, `policy.py`); an action that this Lochan does not know fits nothing.
+`fold.py` says what each event does to it. Whether names and statements are well made was checked by whoever wrote them
+(`users.py`, `policy.py`); an action that this Lochan does not know fits nothing.
 """
 
-from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
 from lochan.access.policy import ADMIN, BUILT_IN
-from lochan.errors import AlreadyExists, NotFound, Refused
+from lochan.errors import NotFound
 from lochan.formats.events import Event
 from lochan.formats.lake_events import (
     AdminCreated,
+    GroupCreated,
+    GroupDeleted,
     KeyCreated,
+    KeyExpirySet,
     KeyRevoked,
+    MemberAdded,
+    MemberRemoved,
     PolicyAttached,
     PolicyDeleted,
     PolicyDetached,
@@ -23,14 +27,18 @@ from lochan.formats.lake_events import (
     Statement,
     UserCreated,
     UserDeleted,
+    UserDisabled,
 )
 from lochan.journal.state import EventPosition, StatePart
 from lochan.journal.table import FoldTable
 
 if TYPE_CHECKING:  # every command folds who has access, and few ask
+    from lochan.access.requester import Requester
     from lochan.access.rights import Rights
 
-_USER = "user/"
+USER, GROUP = "user/", "group/"
+ACCESS_2 = "access-2"  # in checkpoints: groups, disabled users, conditions, keys with limits or an end
+_RIGHTS_MAX = 10_000
 
 
 class User(msgspec.Struct, frozen=True, array_like=True):
@@ -39,6 +47,14 @@ class User(msgspec.Struct, frozen=True, array_like=True):
     name: str
     created: int  # microseconds since 1970
     created_by: str
+    disabled: bool = False
+
+
+class UserGroup(msgspec.Struct, frozen=True, array_like=True):
+    name: str
+    created: int
+    created_by: str
+    members: tuple[str, ...] = ()
 
 
 class AccessKey(msgspec.Struct, frozen=True, array_like=True):
@@ -47,6 +63,11 @@ class AccessKey(msgspec.Struct, frozen=True, array_like=True):
     sealed: bytes  # the secret, encrypted
     created: int
     created_by: str
+    limits: tuple[str, ...] = ()  # patterns of resources; none: it allows what its user may
+    expires: int = 0  # microseconds since 1970; 0: never
+
+    def has_expired(self, now: int) -> bool:
+        return self.expires != 0 and now >= self.expires
 
 
 class AccessPolicy(msgspec.Struct, frozen=True, array_like=True):
@@ -72,28 +93,39 @@ class AccessState(StatePart):
         PolicyDeleted,
         PolicyAttached,
         PolicyDetached,
+        UserDisabled,
+        GroupCreated,
+        GroupDeleted,
+        MemberAdded,
+        MemberRemoved,
+        KeyExpirySet,
     )
+    features: ClassVar[tuple[str, ...]] = (ACCESS_2,)
 
     def __init__(self, parent: "AccessState | None" = None) -> None:
         self._parent = parent
-        self._users: FoldTable[str, User] = parent._users.fork() if parent else FoldTable()
-        self._keys: FoldTable[str, AccessKey] = parent._keys.fork() if parent else FoldTable()
-        self._policies: FoldTable[str, AccessPolicy] = (
-            parent._policies.fork() if parent else FoldTable()
+        self.user_table: FoldTable[str, User] = parent.user_table.fork() if parent else FoldTable()
+        self.key_table: FoldTable[str, AccessKey] = parent.key_table.fork() if parent else FoldTable()
+        self.policy_table: FoldTable[str, AccessPolicy] = (
+            parent.policy_table.fork() if parent else FoldTable()
         )  # without the built-in ones
-        self._attached: FoldTable[str, tuple[str, ...]] = (
-            parent._attached.fork() if parent else FoldTable()
+        self.attached_table: FoldTable[str, tuple[str, ...]] = (
+            parent.attached_table.fork() if parent else FoldTable()
         )  # by principal
-        self._rights: dict[str, Rights] = {}  # what was worked out for each user since the last change
+        self.group_table: FoldTable[str, UserGroup] = parent.group_table.fork() if parent else FoldTable()
+        # What was worked out since the last change: for each user, with the limits of a key, and which conditions held.
+        self._rights: dict[tuple[object, ...], Rights] = {}
+        self._statements: dict[str, list[AccessPolicy]] = {}
+        self._lasting: dict[str, Rights | None] = {}  # by the id of the access key
 
     def users(self) -> list[User]:
-        return sorted((user for _, user in self._users.items()), key=lambda user: user.name)
+        return sorted((user for _, user in self.user_table.items()), key=lambda user: user.name)
 
     def find_user(self, name: str) -> User | None:
-        return self._users.get(name)
+        return self.user_table.get(name)
 
     def user(self, name: str) -> User:
-        found = self._users.get(name)
+        found = self.user_table.get(name)
         if found is None:
             hint = "`lochan auth users list` shows those there are"
             raise NotFound(f"no user {name!r} in this lake", hint=hint).named(
@@ -102,10 +134,10 @@ class AccessState(StatePart):
         return found
 
     def key(self, id: str) -> AccessKey | None:
-        return self._keys.get(id)
+        return self.key_table.get(id)
 
     def need_key(self, id: str) -> AccessKey:
-        found = self._keys.get(id)
+        found = self.key_table.get(id)
         if found is None:
             hint = "`lochan auth keys list USER` shows a user's keys"
             raise NotFound(f"no access key {id!r} in this lake", hint=hint).named(
@@ -114,19 +146,21 @@ class AccessState(StatePart):
         return found
 
     def keys(self) -> list[AccessKey]:
-        return sorted((key for _, key in self._keys.items()), key=lambda key: key.id)
+        return sorted((key for _, key in self.key_table.items()), key=lambda key: key.id)
 
     def keys_of(self, user: str) -> list[AccessKey]:
         """The oldest first."""
-        return sorted((key for _, key in self._keys.items() if key.user == user), key=lambda key: (key.created, key.id))
+        return sorted(
+            (key for _, key in self.key_table.items() if key.user == user), key=lambda key: (key.created, key.id)
+        )
 
     def policies(self) -> list[AccessPolicy]:
         """The built-in ones first; both sorted by name."""
-        own = sorted((policy for _, policy in self._policies.items()), key=lambda policy: policy.name)
+        own = sorted((policy for _, policy in self.policy_table.items()), key=lambda policy: policy.name)
         return [*(AccessPolicy(name, BUILT_IN[name]) for name in sorted(BUILT_IN)), *own]
 
     def policy(self, name: str) -> AccessPolicy:
-        found = AccessPolicy(name, BUILT_IN[name]) if name in BUILT_IN else self._policies.get(name)
+        found = AccessPolicy(name, BUILT_IN[name]) if name in BUILT_IN else self.policy_table.get(name)
         if found is None:
             hint = "`lochan auth policies list` shows those there are"
             names = lambda: (policy.name for policy in self.policies())  # noqa: E731
@@ -138,175 +172,152 @@ class AccessState(StatePart):
 
     def attached_to(self, principal: str) -> tuple[str, ...]:
         """The names of its policies, in the order in which they were attached."""
-        return self._attached.get(principal) or ()
+        return self.attached_table.get(principal) or ()
 
     def holders(self, policy: str) -> list[str]:
         """The principals that have it."""
-        return sorted(principal for principal, names in self._attached.items() if policy in names)
+        return sorted(principal for principal, names in self.attached_table.items() if policy in names)
+
+    def groups(self) -> list[UserGroup]:
+        return sorted((group for _, group in self.group_table.items()), key=lambda group: group.name)
+
+    def group(self, name: str) -> UserGroup:
+        found = self.group_table.get(name)
+        if found is None:
+            hint = "`lochan auth groups list` shows those there are"
+            raise NotFound(f"no group {name!r} in this lake", hint=hint).named(
+                name, lambda: (g.name for g in self.groups())
+            )
+        return found
+
+    def groups_of(self, user: str) -> list[str]:
+        return [group.name for group in self.groups() if user in group.members]
+
+    def all_policies_of(self, user: str) -> list[AccessPolicy]:
+        """Its own, then those of its groups; each once. None for a user who is disabled or unknown."""
+        found = self._statements.get(user)
+        if found is None:
+            known = self.user_table.get(user)
+            holders = [] if known is None or known.disabled else [principal(user), *self._group_principals(user)]
+            names = dict.fromkeys(name for holder in holders for name in self.attached_to(holder))
+            found = self._statements[user] = [self.policy(name) for name in names]
+        return found
+
+    def _group_principals(self, user: str) -> list[str]:
+        return [f"{GROUP}{name}" for name in self.groups_of(user)]
+
+    def administrators(self) -> set[str]:
+        """The users who have the policy Admin, by themselves or by a group, and are not disabled."""
+        users = (name for name, user in self.user_table.items() if not user.disabled)
+        return {name for name in users if any(each.name == ADMIN for each in self.all_policies_of(name))}
+
+    def active_key(self, id: str, now: int) -> AccessKey | None:
+        """None for one that has expired, or whose user is disabled."""
+        found = self.key_table.get(id)
+        if found is None or found.has_expired(now):
+            return None
+        user = self.user_table.get(found.user)
+        return None if user is None or user.disabled else found
 
     def rights(self, user: str) -> "Rights":
-        """None for an unknown user."""
-        return self._rights.get(user) or self._work_out(user)
+        """All that the user's policies come to where no condition is known to hold. None for an unknown user."""
+        from lochan.access.requester import Requester
 
-    def is_empty(self) -> bool:
-        return next(self._users.items(), None) is None
+        return self.rights_of(Requester(user, ""), 0)
 
-    def apply(self, event: Any, at: EventPosition) -> Any:
-        result = self._apply(event, at)
-        self._rights.clear()
-        return result
-
-    def _apply(self, event: Any, at: EventPosition) -> Any:
-        match event:
-            case AdminCreated():
-                return self._admin_created(event, at)
-            case UserCreated():
-                return self._user_created(event, at)
-            case UserDeleted():
-                return self._user_deleted(event)
-            case KeyCreated():
-                return self._key_created(event, at)
-            case KeyRevoked():
-                return self._key_revoked(event)
-            case PolicyPut():
-                return self._policy_put(event, at)
-            case PolicyDeleted():
-                return self._policy_deleted(event)
-            case PolicyAttached():
-                return self._policy_attached(event)
-            case _:
-                return self._policy_detached(event)
-
-    def _admin_created(self, event: AdminCreated, at: EventPosition) -> str:
-        if not self.is_empty():
-            raise AlreadyExists("there are users in this lake already", hint="`lochan auth users list` shows them")
-        self.policy(event.policy)
-        self._users.put(event.user, User(event.user, at.time, at.user))
-        self._attached.put(principal(event.user), (event.policy,))
-        self._keys.put(event.key, AccessKey(event.key, event.user, event.sealed, at.time, at.user))
-        return event.key
-
-    def _user_created(self, event: UserCreated, at: EventPosition) -> str:
-        if event.name in self._users:
-            raise AlreadyExists(f"there is a user {event.name!r} already", hint="take another name")
-        self._users.put(event.name, User(event.name, at.time, at.user))
-        return event.name
-
-    def _user_deleted(self, event: UserDeleted) -> str:
-        self.user(event.name)
-        self._keep_an_admin(principal(event.name))
-        for key in self.keys_of(event.name):
-            self._keys.drop(key.id)
-        self._attached.drop(principal(event.name))
-        self._users.drop(event.name)
-        return event.name
-
-    def _key_created(self, event: KeyCreated, at: EventPosition) -> str:
-        self.user(event.user)
-        if event.id in self._keys:
-            raise AlreadyExists(f"there is an access key {event.id!r} already", hint="take another id")
-        self._keys.put(event.id, AccessKey(event.id, event.user, event.sealed, at.time, at.user))
-        return event.id
-
-    def _key_revoked(self, event: KeyRevoked) -> str:
-        self.need_key(event.id)
-        self._keys.drop(event.id)
-        return event.id
-
-    def _policy_put(self, event: PolicyPut, at: EventPosition) -> str:
-        _own(event.name, "changed")
-        self._policies.put(event.name, AccessPolicy(event.name, event.statements, at.time, at.user))
-        return event.name
-
-    def _policy_deleted(self, event: PolicyDeleted) -> str:
-        _own(event.name, "deleted")
-        self.policy(event.name)
-        if holders := self.holders(event.name):
-            others = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
-            raise Refused(
-                f"policy {event.name!r} is attached to {holders[0]}{others}", hint="detach it first, or change it"
-            )
-        self._policies.drop(event.name)
-        return event.name
-
-    def _policy_attached(self, event: PolicyAttached) -> str:
-        self._principal(event.principal)
-        self.policy(event.policy)
-        attached = self.attached_to(event.principal)
-        if event.policy in attached:
-            raise AlreadyExists(f"policy {event.policy!r} is attached to {event.principal} already")
-        self._attached.put(event.principal, (*attached, event.policy))
-        return event.policy
-
-    def _policy_detached(self, event: PolicyDetached) -> str:
-        self._principal(event.principal)
-        attached = self.attached_to(event.principal)
-        if event.policy not in attached:
-            raise NotFound(
-                f"policy {event.policy!r} is not attached to {event.principal}",
-                hint=f"`lochan auth users show {quote(event.principal.removeprefix(_USER))}` tells which are",
-            ).named(event.policy, lambda: attached)
-        if event.policy == ADMIN:
-            self._keep_an_admin(event.principal)
-        if left := tuple(name for name in attached if name != event.policy):
-            self._attached.put(event.principal, left)
-        else:
-            self._attached.drop(event.principal)
-        return event.policy
-
-    def _principal(self, text: str) -> None:
-        """Raises NotFound. Only users so far."""
-        if not text.startswith(_USER):
-            raise NotFound(f"there is no {text!r} in this lake", hint="policies are attached to user/NAME")
-        self.user(text.removeprefix(_USER))
-
-    def _keep_an_admin(self, leaving: str) -> None:
-        if self.holders(ADMIN) == [leaving]:
-            raise Refused(
-                f"{leaving} is the last one with the policy {ADMIN}: without it, nobody could grant access any more",
-                hint=f"attach {ADMIN} to another user first",
-            )
-
-    def _work_out(self, user: str) -> "Rights":
+    def rights_of(self, requester: "Requester", now: int) -> "Rights":
+        """What this request may do at this moment (microseconds since 1970). REQUIRES: used for this request alone. The
+        same object is given for as long as it comes to the same."""
+        from lochan.access.conditions import held
         from lochan.access.rights import NOTHING, Rights
 
-        if user not in self._users:
+        limits = requester.limits
+        if requester.key:
+            key = self.active_key(requester.key, now)
+            if key is None or key.user != requester.user:
+                return NOTHING
+            limits = (key.limits, *limits) if key.limits else limits
+        policies = self.all_policies_of(requester.user)
+        if not policies:
             return NOTHING
-        rights = self._rights[user] = Rights(self.policies_of(principal(user)))
-        return rights
+        which = held(policies, requester.address, now)
+        found = self._rights.get((requester.user, limits, which))
+        if found is None:
+            if len(self._rights) >= _RIGHTS_MAX:
+                self._rights.clear()
+            found = self._rights[requester.user, limits, which] = Rights(policies, which, limits)
+        return found
+
+    def lasting_rights(self, key: AccessKey) -> "Rights | None":
+        """What this key may do for as long as the state of the lake is the same and the key has not expired. None: that
+        depends on when and from where it is asked. REQUIRES: the state has exactly this key."""
+        if key.id not in self._lasting:
+            self._lasting[key.id] = self._work_out_lasting(key)
+        return self._lasting[key.id]
+
+    def _work_out_lasting(self, key: AccessKey) -> "Rights | None":
+        from lochan.access.requester import Requester
+
+        if any(each.conditions for policy in self.all_policies_of(key.user) for each in policy.statements):
+            return None
+        return self.rights_of(Requester(key.user, key.id), 0)
+
+    def is_empty(self) -> bool:
+        return next(self.user_table.items(), None) is None
+
+    def apply(self, event: Any, at: EventPosition) -> Any:
+        from lochan.access.fold import HANDLERS, check_administrators
+
+        check_administrators(self, event, at)
+        result = HANDLERS[type(event)](self, event, at)
+        self.forget()
+        return result
+
+    def forget(self) -> None:
+        """What was worked out in a state that has changed."""
+        self._rights.clear()
+        self._statements.clear()
+        self._lasting.clear()
 
     def fork(self) -> Self:
         return type(self)(self)
 
     def join(self) -> None:
-        for table in (self._users, self._keys, self._policies, self._attached):
+        tables = self.user_table, self.key_table, self.policy_table, self.attached_table, self.group_table
+        for table in tables:
             table.join()
         if self._parent is not None:
-            self._parent._rights.clear()
+            self._parent.forget()
+
+    def needs(self) -> tuple[str, ...]:
+        narrow = (
+            next(self.group_table.items(), None) is not None
+            or any(user.disabled for _, user in self.user_table.items())
+            or any(key.limits or key.expires for _, key in self.key_table.items())
+            or any(each.conditions for _, policy in self.policy_table.items() for each in policy.statements)
+        )
+        return (ACCESS_2,) if narrow else ()
 
     def dump(self) -> object:
         own = [policy for policy in self.policies() if not policy.built_in]
-        return _Dump(self.users(), self.keys(), own, dict(sorted(self._attached.items())))
+        return _Dump(self.users(), self.keys(), own, dict(sorted(self.attached_table.items())), self.groups())
 
     def load(self, dumped: msgspec.Raw) -> None:
         read = _decoder.decode(dumped)
         for user in read.users:
-            self._users.put(user.name, user)
+            self.user_table.put(user.name, user)
         for key in read.keys:
-            self._keys.put(key.id, key)
+            self.key_table.put(key.id, key)
         for policy in read.policies:
-            self._policies.put(policy.name, policy)
+            self.policy_table.put(policy.name, policy)
         for holder, names in read.attached.items():
-            self._attached.put(holder, names)
+            self.attached_table.put(holder, names)
+        for group in read.groups:
+            self.group_table.put(group.name, group)
 
 
 def principal(user: str) -> str:
-    return _USER + user
-
-
-def _own(policy: str, done: str) -> None:
-    if policy in BUILT_IN:
-        raise Refused(f"every lake has the policy {policy}: it cannot be {done}", hint="put one of another name")
+    return USER + user
 
 
 class _Dump(msgspec.Struct, array_like=True):
@@ -314,6 +325,7 @@ class _Dump(msgspec.Struct, array_like=True):
     keys: list[AccessKey]
     policies: list[AccessPolicy]
     attached: dict[str, tuple[str, ...]]
+    groups: list[UserGroup] = []
 
 
 _decoder = msgspec.msgpack.Decoder(_Dump)

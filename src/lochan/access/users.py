@@ -1,25 +1,38 @@
-"""Users and their access keys: created, found, revoked, deleted; and the first user, made when a lake is first served.
-Rotating a key is creating the new one, then revoking the old one."""
+"""Users and their access keys: created, found, rotated, revoked, disabled, deleted; and the first user, made when a
+lake is first served."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import NamedTuple
 
+from lochan.access import resources
 from lochan.access.encryption import seal, unseal
 from lochan.access.open_access import OpenAccess
-from lochan.access.policy import ADMIN
-from lochan.access.state import AccessKey, User
-from lochan.errors import AlreadyExists, Invalid, KeyReused, Refused
-from lochan.formats.lake_events import AdminCreated, KeyCreated, KeyRevoked, UserCreated, UserDeleted
+from lochan.access.policy import ADMIN, PATTERN_LENGTH_MAX, PATTERNS_MAX
+from lochan.access.state import AccessKey, AccessState, User
+from lochan.errors import AlreadyExists, Invalid, KeyReused, PreconditionFailed, Refused
+from lochan.formats.events import Event
+from lochan.formats.lake_events import (
+    AdminCreated,
+    KeyCreated,
+    KeyExpirySet,
+    KeyRevoked,
+    UserCreated,
+    UserDeleted,
+    UserDisabled,
+)
 from lochan.formats.record import Actor
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+=-]{0,127}")
 _KEY_ID = re.compile(r"[A-Za-z0-9._-]{3,128}")  # no slash, comma or equals sign: a signature's header is cut at these
 _SECRET = re.compile(r"[!-~]{16,128}")
 _UNSEALED_MAX = 10_000
+_MICROSECONDS = 1_000_000
+LASTS_S_MAX = 100 * 366 * 86_400
 ADMIN_NAME = "admin"
 
 
@@ -34,6 +47,14 @@ async def delete_user(access: OpenAccess, name: str, *, actor: Actor, key: str =
     """With all its keys, which work nowhere any more when this returns. Raises NotFound, or Refused for the last who
     has the policy Admin."""
     await access.submit(actor, lambda state: [UserDeleted(name)], "delete-user", name, key=key, takes_away=True)
+
+
+async def set_disabled(access: OpenAccess, name: str, on: bool, *, actor: Actor, key: str = "") -> User:
+    """When this returns, none of its keys and tokens lets anybody in; they do again when it is taken back. Raises
+    NotFound, or Refused for the last who has the policy Admin."""
+    event = UserDisabled(name, on)
+    await access.submit(actor, lambda state: [event], "set-disabled", name, on, key=key, takes_away=on)
+    return access.folded().user(name)
 
 
 async def ensure_admin(
@@ -82,17 +103,82 @@ class KeyOwner(NamedTuple):
 
 
 async def create_key(
-    access: OpenAccess, user: str, *, id: str = "", secret: str = "", actor: Actor, key: str = ""
+    access: OpenAccess,
+    user: str,
+    *,
+    id: str = "",
+    secret: str = "",
+    limits: Sequence[str] = (),
+    lasts_s: float = 0,
+    actor: Actor,
+    key: str = "",
 ) -> NewAccessKey:
-    """Id and secret are drawn where they are not given. `key` is the idempotency key: a request that is sent again gets
-    the credentials of the first time. Raises Invalid, NotFound, AlreadyExists."""
+    """Id and secret are drawn where they are not given. Outside of its `limits`, which are patterns of resources, it
+    allows nothing; after `lasts_s` it has expired. `key` is the idempotency key: a request that is sent again gets the
+    credentials of the first time. Raises Invalid, NotFound, AlreadyExists."""
+    check_limits(limits)
     credentials = new_credentials(access, user, id, secret)
     (await access.state()).user(user)
-    event = KeyCreated(user, credentials.access_key_id, await sealed(access, credentials))
-    made = await access.submit(actor, lambda state: [event], "create-key", user, id, key=key)
+    expires = expiry(access, lasts_s)
+    event = KeyCreated(user, credentials.access_key_id, await sealed(access, credentials), tuple(limits), expires)
+    request = "create-key", user, id, *((list(limits), lasts_s) if limits or lasts_s else ())
+    made = await access.submit(actor, lambda state: [event], *request, key=key)
     if made == credentials.access_key_id:
         return credentials
     return await _made_before(access, made, secret)
+
+
+async def rotate_key(
+    access: OpenAccess, id: str, *, grace_s: float = 0, lasts_s: float = 0, actor: Actor, key: str = ""
+) -> NewAccessKey:
+    """Another key of the same user, with the same limits, in place of this one, which expires after `grace_s`: at once
+    if that is 0. Both by one event, so that there is never none. Raises Invalid, NotFound."""
+    if grace_s < 0:
+        raise Invalid(f"{grace_s} is not a number of seconds", hint="0 ends the old key at once")
+    old = (await access.state()).key(id)
+    new = None if old is None else await _replacement(access, old, lasts_s)
+    ends = expiry(access, grace_s)
+
+    def decide(state: AccessState) -> Sequence[Event]:
+        now = state.need_key(id)  # not before: sent again, the request finds what it has done
+        if new is None or now != old:
+            raise PreconditionFailed(f"access key {id!r} was changed meanwhile", hint="try again")
+        sooner = min(ends, now.expires) if now.expires else ends
+        return [new.event, KeyExpirySet(id, sooner) if grace_s else KeyRevoked(id)]
+
+    results = await access.submit(actor, decide, "rotate-key", id, grace_s, lasts_s, key=key, takes_away=True)
+    if new is not None and results[0] == new.credentials.access_key_id:
+        return new.credentials
+    return await _made_before(access, results[0], "")
+
+
+class _Replacement(NamedTuple):
+    credentials: NewAccessKey
+    event: KeyCreated
+
+
+async def _replacement(access: OpenAccess, old: AccessKey, lasts_s: float) -> _Replacement:
+    credentials = new_credentials(access, old.user, "", "")
+    secret = await sealed(access, credentials)
+    ends = expiry(access, lasts_s) or old.expires
+    return _Replacement(credentials, KeyCreated(old.user, credentials.access_key_id, secret, old.limits, ends))
+
+
+def expiry(access: OpenAccess, lasts_s: float) -> int:
+    """In microseconds since 1970. 0: never. Raises Invalid."""
+    if not 0 <= lasts_s <= LASTS_S_MAX:
+        raise Invalid(f"{lasts_s} is not a number of seconds that a key can last", hint="0: for ever")
+    return access.clock.wall() + round(lasts_s * _MICROSECONDS) if lasts_s else 0
+
+
+def check_limits(limits: Sequence[str]) -> None:
+    """Raises Invalid."""
+    if len(limits) > PATTERNS_MAX:
+        raise Invalid(f"{len(limits)} limits are too many; {PATTERNS_MAX} is the most", hint="use wildcards")
+    for each in limits:
+        if len(each) > PATTERN_LENGTH_MAX:
+            raise Invalid(f"a limit is longer than {PATTERN_LENGTH_MAX} characters: {each[:40]!r}…")
+        resources.check_pattern(each)
 
 
 async def revoke_key(access: OpenAccess, id: str, *, actor: Actor, key: str = "") -> None:
@@ -101,8 +187,9 @@ async def revoke_key(access: OpenAccess, id: str, *, actor: Actor, key: str = ""
 
 
 async def find_key(access: OpenAccess, id: str, arrived: float) -> KeyOwner | None:
-    """For a request that had arrived at `arrived` (boot time). Raises Refused where the encryption key is another."""
-    found = (await access.authorised_state(arrived)).key(id)
+    """For a request that had arrived at `arrived` (boot time). None also for a key that has expired, or whose user is
+    disabled. Raises Refused where the encryption key is another."""
+    found = (await access.authorised_state(arrived)).active_key(id, access.clock.wall())
     return None if found is None else KeyOwner(found.user, await unsealed(access, found))
 
 
@@ -161,7 +248,7 @@ async def _made_before(access: OpenAccess, id: str, secret: str) -> NewAccessKey
 
 
 def check_name(owner: str, name: str) -> None:
-    """Checks the name of a user or a policy."""
+    """Checks the name of a user, a group or a policy."""
     if not _NAME.fullmatch(name):
         hint = "up to 128 letters, digits and any of . _ @ + = -, beginning with a letter or a digit"
         raise Invalid(f"{name!r} cannot be a {owner}'s name", hint=hint)

@@ -1,11 +1,11 @@
-"""Who may do what through the server: users, access keys and policies.
+"""Who may do what through the server: users, groups, access keys and policies.
 
 Everybody who can open the lake by its store may do all of this: the server checks the access of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from lochan.api.session import Session
 if TYPE_CHECKING:
     from lochan.access import rights as decide
     from lochan.access.open_access import OpenAccess
-    from lochan.access.state import AccessKey, AccessPolicy, AccessState, User
+    from lochan.access.state import AccessKey, AccessPolicy, AccessState, User, UserGroup
 
 
 # Users, access keys and policies, as verbs give them back.
@@ -27,6 +27,8 @@ class UserInfo(Result, frozen=True, kw_only=True):
     keys: tuple[str, ...]  # ids
     created: datetime
     created_by: str
+    groups: tuple[str, ...] = ()
+    disabled: bool = False
 
     @classmethod
     def of(cls, access: AccessState, user: User) -> UserInfo:
@@ -38,6 +40,28 @@ class UserInfo(Result, frozen=True, kw_only=True):
             keys=tuple(key.id for key in access.keys_of(user.name)),
             created=moment(user.created),
             created_by=user.created_by,
+            groups=tuple(access.groups_of(user.name)),
+            disabled=user.disabled,
+        )
+
+
+class GroupInfo(Result, frozen=True, kw_only=True):
+    name: str
+    members: tuple[str, ...]
+    policies: tuple[str, ...]
+    created: datetime
+    created_by: str
+
+    @classmethod
+    def of(cls, access: AccessState, group: UserGroup) -> GroupInfo:
+        from lochan.access.state import GROUP
+
+        return cls(
+            name=group.name,
+            members=group.members,
+            policies=tuple(access.attached_to(f"{GROUP}{group.name}")),
+            created=moment(group.created),
+            created_by=group.created_by,
         )
 
 
@@ -48,10 +72,19 @@ class KeyInfo(Result, frozen=True, kw_only=True):
     user: str
     created: datetime
     created_by: str
+    limits: tuple[str, ...] = ()  # patterns of resources; none: it allows what its user may
+    expires: datetime | None = None
 
     @classmethod
     def of(cls, key: AccessKey) -> KeyInfo:
-        return cls(access_key_id=key.id, user=key.user, created=moment(key.created), created_by=key.created_by)
+        return cls(
+            access_key_id=key.id,
+            user=key.user,
+            created=moment(key.created),
+            created_by=key.created_by,
+            limits=key.limits,
+            expires=moment(key.expires) if key.expires else None,
+        )
 
 
 class Credentials(Result, frozen=True, kw_only=True):
@@ -66,13 +99,27 @@ class Credentials(Result, frozen=True, kw_only=True):
         return f"Credentials(user={self.user!r}, access_key_id={self.access_key_id!r})"
 
 
+class SessionInfo(Result, frozen=True, kw_only=True):
+    """Short-lived credentials, for the caller that created them."""
+
+    user: str
+    access_key_id: str
+    secret_access_key: str
+    session_token: str
+    expires: datetime
+
+    def __repr__(self) -> str:
+        """Without what lets somebody in."""
+        return f"SessionInfo(user={self.user!r}, access_key_id={self.access_key_id!r}, expires={self.expires})"
+
+
 class PolicyInfo(Result, frozen=True, kw_only=True):
     name: str
     ready: bool  # every lake has it
     attached_to: tuple[str, ...]
     changed: datetime | None
     changed_by: str | None
-    statements: tuple[Mapping[str, Any], ...]  # as in a policy's file: effect, actions, resources
+    statements: tuple[Mapping[str, Any], ...]  # as in a policy's file: effect, actions, resources, when
 
     @classmethod
     def of(cls, access: AccessState, policy: AccessPolicy) -> PolicyInfo:
@@ -150,6 +197,52 @@ class Access:
 
         await delete_user(self._open, name, actor=self._session.actor, key=key)
 
+    async def set_disabled(self, name: str, on: bool = True, *, key: str = "") -> UserInfo:
+        """While a user is disabled, its keys and tokens let nobody in. Raises NotFound, Refused for the last
+        administrator."""
+        from lochan.access.users import set_disabled
+
+        user = await set_disabled(self._open, name, on, actor=self._session.actor, key=key)
+        return UserInfo.of(self._open.folded(), user)
+
+    async def groups(self) -> AsyncIterator[GroupInfo]:
+        """In the order of their names."""
+        state = await self._open.state()
+        for each in state.groups():
+            yield GroupInfo.of(state, each)
+
+    async def group(self, name: str) -> GroupInfo:
+        """Raises NotFound."""
+        state = await self._open.state()
+        return GroupInfo.of(state, state.group(name))
+
+    async def create_group(self, name: str, *, key: str = "") -> GroupInfo:
+        """Without members and policies. Raises AlreadyExists, Invalid."""
+        from lochan.access.groups import create_group
+
+        group = await create_group(self._open, name, actor=self._session.actor, key=key)
+        return GroupInfo.of(self._open.folded(), group)
+
+    async def delete_group(self, name: str, *, key: str = "") -> None:
+        """Its members stay, without its policies. Raises NotFound, Refused where nobody would be an administrator."""
+        from lochan.access.groups import delete_group
+
+        await delete_group(self._open, name, actor=self._session.actor, key=key)
+
+    async def add_member(self, group: str, user: str, *, key: str = "") -> GroupInfo:
+        """The user has the group's policies from then on. Raises NotFound, AlreadyExists."""
+        from lochan.access.groups import add_member
+
+        found = await add_member(self._open, group, user, actor=self._session.actor, key=key)
+        return GroupInfo.of(self._open.folded(), found)
+
+    async def remove_member(self, group: str, user: str, *, key: str = "") -> GroupInfo:
+        """Raises NotFound, Refused where nobody would be an administrator."""
+        from lochan.access.groups import remove_member
+
+        found = await remove_member(self._open, group, user, actor=self._session.actor, key=key)
+        return GroupInfo.of(self._open.folded(), found)
+
     async def keys(self, user: str) -> AsyncIterator[KeyInfo]:
         """The oldest first, without their secrets. Raises NotFound."""
         state = await self._open.state()
@@ -160,13 +253,54 @@ class Access:
         """Raises NotFound."""
         return KeyInfo.of((await self._open.state()).need_key(id))
 
-    async def create_key(self, user: str, *, id: str = "", secret: str = "", key: str = "") -> Credentials:
-        """An access key, with the secret, which nothing tells again. Both are drawn unless given. Raises NotFound,
-        AlreadyExists, Invalid."""
+    async def create_key(
+        self,
+        user: str,
+        *,
+        id: str = "",
+        secret: str = "",
+        limits: Sequence[str] = (),
+        lasts_s: float = 0,
+        key: str = "",
+    ) -> Credentials:
+        """An access key, with the secret, which nothing tells again. Both are drawn unless given. With `limits`, it
+        allows nothing but resources that fit one of these patterns; with `lasts_s`, it expires after so many seconds.
+        Raises NotFound, AlreadyExists, Invalid."""
         from lochan.access.users import create_key
 
-        made = await create_key(self._open, user, id=id, secret=secret, actor=self._session.actor, key=key)
+        made = await create_key(
+            self._open,
+            user,
+            id=id,
+            secret=secret,
+            limits=tuple(limits),
+            lasts_s=lasts_s,
+            actor=self._session.actor,
+            key=key,
+        )
         return Credentials(user=made.user, access_key_id=made.access_key_id, secret_access_key=made.secret_access_key)
+
+    async def rotate_key(self, id: str, *, grace_s: float = 0, lasts_s: float = 0, key: str = "") -> Credentials:
+        """Another key with the same user and limits in place of this one, which expires after `grace_s` seconds: at
+        once if that is 0. Raises NotFound, Invalid."""
+        from lochan.access.users import rotate_key
+
+        made = await rotate_key(self._open, id, grace_s=grace_s, lasts_s=lasts_s, actor=self._session.actor, key=key)
+        return Credentials(user=made.user, access_key_id=made.access_key_id, secret_access_key=made.secret_access_key)
+
+    async def create_token(self, id: str, *, limits: Sequence[str] = (), lasts_s: float = 3_600) -> SessionInfo:
+        """Short-lived credentials of an access key: they allow no more than it, and end with it. Nothing is stored.
+        Raises NotFound, Invalid."""
+        from lochan.access.tokens import create_token
+
+        made = await create_token(self._open, id, lasts_s=lasts_s, limits=tuple(limits))
+        return SessionInfo(
+            user=made.user,
+            access_key_id=made.access_key_id,
+            secret_access_key=made.secret_access_key,
+            session_token=made.session_token,
+            expires=moment(made.expires),
+        )
 
     async def revoke_key(self, id: str, *, key: str = "") -> None:
         """When it returns, no server lets it in any more. Raises NotFound."""
@@ -217,13 +351,33 @@ class Access:
         await detach(self._open, policy, principal(user), actor=self._session.actor, key=key)
         return self._open.folded().attached_to(principal(user))
 
-    async def can(self, user: str, action: str, resource: str) -> Decision:
-        """Whether the user may do that, and which statement decides it. Raises NotFound, Invalid."""
+    async def attach_to_group(self, policy: str, group: str, *, key: str = "") -> tuple[str, ...]:
+        """Gives all policies that the group has then. Raises NotFound, AlreadyExists."""
+        from lochan.access.policies import attach
+        from lochan.access.state import GROUP
+
+        await attach(self._open, policy, f"{GROUP}{group}", actor=self._session.actor, key=key)
+        return self._open.folded().attached_to(f"{GROUP}{group}")
+
+    async def detach_from_group(self, policy: str, group: str, *, key: str = "") -> tuple[str, ...]:
+        """Gives those that the group still has. Raises NotFound, Refused where nobody would be an administrator."""
+        from lochan.access.policies import detach
+        from lochan.access.state import GROUP
+
+        await detach(self._open, policy, f"{GROUP}{group}", actor=self._session.actor, key=key)
+        return self._open.folded().attached_to(f"{GROUP}{group}")
+
+    async def can(
+        self, user: str, action: str, resource: str, *, address: str = "", at: datetime | None = None
+    ) -> Decision:
+        """Whether the user may do that, and which statement decides it: from this address, and at this time, which is
+        now unless given. Raises NotFound, Invalid."""
         from lochan.access import resources
         from lochan.access.rights import explain
 
         resources.check(resource)
-        return Decision.of(explain(await self._open.state(), user, action, resource))
+        now = self._open.clock.wall() if at is None else round(at.timestamp() * 1_000_000)
+        return Decision.of(explain(await self._open.state(), user, action, resource, address=address, now=now))
 
     def actions(self) -> list[ActionInfo]:
         """All that a policy can allow or deny."""
@@ -234,3 +388,19 @@ def actions() -> list[ActionInfo]:
     from lochan.access.policy import ACTIONS
 
     return [ActionInfo(action=name, resource=on, what=what) for name, (on, what) in ACTIONS.items()]
+
+
+def limit_patterns(places: Sequence[str]) -> tuple[str, ...]:
+    """For limits of an access key: patterns of resources, for what may also be written as REPO, REPO@BRANCH or
+    REPO@BRANCH/PREFIX. Raises Invalid."""
+    from lochan.access.resources import patterns_of
+    from lochan.versioning.uri import prefix_uri
+
+    found: list[str] = []
+    for text in places:
+        if text in ("*", "lake") or text.startswith(("repository/", "user/", "group/", "policy/")):
+            found.append(text)
+        else:
+            uri = prefix_uri(text)
+            found += patterns_of(uri.repository, uri.ref, uri.path)
+    return tuple(dict.fromkeys(found))

@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from lochan.api import (
     access,
     branch,
+    checkout,
     collection,
     deleted,
     frames,
@@ -26,6 +28,7 @@ from lochan.api import (
     open_object,
     parts,
     pool,
+    pull_request,
     ref,
     repository,
     snapshot,
@@ -34,6 +37,8 @@ from lochan.api import (
     writable,
 )
 from lochan.api.access import ActionInfo
+from lochan.api.handles import Blocking
+from lochan.api.items import Items, handle_html
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.runtime import Runtime
 
@@ -42,21 +47,9 @@ T = TypeVar("T")
 Handle = TypeVar("Handle")
 Method = TypeVar("Method", bound=Callable[..., Any])
 Noun = TypeVar("Noun")
-Noun_co = TypeVar("Noun_co", covariant=True)
 Ref_co = TypeVar("Ref_co", bound=ref.Ref, covariant=True)
 Writable_co = TypeVar("Writable_co", bound=writable.WritableRef, covariant=True)
 Repository_co = TypeVar("Repository_co", bound=repository.Repository, covariant=True)
-
-
-class Blocking(Generic[Noun_co]):
-    """A handle whose verbs wait."""
-
-    def __init__(self, noun: Noun_co, runtime: Runtime) -> None:
-        self._noun = noun
-        self._runtime = runtime
-
-    def __repr__(self) -> str:
-        return repr(self._noun)
 
 
 def _waits(verb: Callable[Concatenate[Noun, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Blocking[Noun], P], T]:
@@ -70,10 +63,11 @@ def _waits(verb: Callable[Concatenate[Noun, P], Coroutine[Any, Any, T]]) -> Call
 
 def _iterates(
     verb: Callable[Concatenate[Noun, P], AsyncIterator[T]],
-) -> Callable[Concatenate[Blocking[Noun], P], Iterator[T]]:
+) -> Callable[Concatenate[Blocking[Noun], P], Items[T]]:
     @wraps(verb)
-    def iterating(self: Blocking[Noun], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self._runtime.iterate(getattr(self._noun, verb.__name__)(*args, **kwargs))
+    def iterating(self: Blocking[Noun], /, *args: P.args, **kwargs: P.kwargs) -> Items[T]:
+        found: Iterator[T] = self._runtime.iterate(getattr(self._noun, verb.__name__)(*args, **kwargs))
+        return Items(found, f"{type(self).__name__}.{verb.__name__}")
 
     return iterating
 
@@ -143,6 +137,7 @@ class _AnyRef(Blocking[Ref_co]):
     log = _iterates(ref.Ref.log)
     log_graph = _iterates(ref.Ref.log_graph)
     diff = _iterates(ref.Ref.diff)
+    diff_tables = _iterates(ref.Ref.diff_tables)
     diff_count = _waits(ref.Ref.diff_count)
     diff_folders = _waits(ref.Ref.diff_folders)
     diff_objects = _iterates(ref.Ref.diff_objects)
@@ -153,13 +148,20 @@ class _AnyRef(Blocking[Ref_co]):
     list_pages = _iterates(ref.Ref.list_pages)
     list_table = _waits(ref.Ref.list_table)
     stat = _waits(ref.Ref.stat)
+    stat_many = _waits(ref.Ref.stat_many)
     details = _waits(ref.Ref.details)
+    presign = _waits(ref.Ref.presign)
     stream = _iterates(ref.Ref.stream)
     read = _waits(ref.Ref.read)
     download = _waits(ref.Ref.download)
     download_folder = _waits(ref.Ref.download_folder)
+    checkout = _waits(ref.Ref.checkout)
     export = _waits(ref.Ref.export)
     open = _makes(ref.Ref.open, OpenObject)
+
+    def _repr_html_(self) -> str | None:
+        """With its last commits."""
+        return handle_html(self, self.log_graph)
 
     @_documented_by(ref.Ref.snapshot)
     def snapshot(self, *, stale: bool = False) -> RefSnapshot:
@@ -179,6 +181,12 @@ class RefSnapshot(_AnyRef[snapshot.RefSnapshot]):
 
 
 class Upload(Blocking[parts.Upload]):
+    _names = ("repository_name", "ref_name", "path", "id")
+
+    @staticmethod
+    def _find(lake: Lake, repository: str, ref: str, path: str, id: str) -> Upload:
+        return lake.repository(repository).branch(ref).open_upload(path, id)
+
     @property
     def id(self) -> str:
         return self._noun.id
@@ -196,7 +204,11 @@ class Upload(Blocking[parts.Upload]):
 
 
 class Ref(_AnyRef[ref.Ref]):
-    pass
+    _names = ("repository_name", "name")
+
+    @staticmethod
+    def _find(lake: Lake, repository: str, name: str) -> Ref:
+        return lake.repository(repository).ref(name)
 
 
 class _AnyWritable(_AnyRef[Writable_co]):
@@ -206,6 +218,7 @@ class _AnyWritable(_AnyRef[Writable_co]):
     status_folders = _waits(writable.WritableRef.status_folders)
     put = _waits(writable.WritableRef.put)
     upload = _waits(writable.WritableRef.upload)
+    upload_archive = _waits(writable.WritableRef.upload_archive)
     delete = _waits(writable.WritableRef.delete)
     delete_if = _waits(writable.WritableRef.delete_if)
     delete_folder = _waits(writable.WritableRef.delete_folder)
@@ -218,21 +231,35 @@ class _AnyWritable(_AnyRef[Writable_co]):
 
 
 class Workspace(_AnyWritable[workspace.Workspace]):
+    _names = ("repository_name", "name")
+
+    @staticmethod
+    def _find(lake: Lake, repository: str, name: str) -> Workspace:
+        return lake.repository(repository).workspace(name)
+
     show = _waits(workspace.Workspace.show)
     path = _waits(workspace.Workspace.path)
     changes = _iterates(workspace.Workspace.changes)
     changes_table = _waits(workspace.Workspace.changes_table)
     add = _waits(workspace.Workspace.add)
+    all = _waits(workspace.Workspace.all)
     revert = _waits(workspace.Workspace.revert)
     commit = _waits(workspace.Workspace.commit)
     drop = _waits(workspace.Workspace.drop)
 
 
 class Branch(_AnyWritable[branch.Branch]):
+    _names = ("repository_name", "name")
+
+    @staticmethod
+    def _find(lake: Lake, repository: str, name: str) -> Branch:
+        return lake.repository(repository).branch(name)
+
     show = _waits(branch.Branch.show)
     commit = _waits(branch.Branch.commit)
     reset = _waits(branch.Branch.reset)
     address = _waits(branch.Branch.address)
+    put_address = _waits(branch.Branch.put_address)
     link = _waits(branch.Branch.link)
     link_address = _waits(branch.Branch.link_address)
     import_files = _waits(branch.Branch.import_files)
@@ -273,7 +300,25 @@ class Branch(_AnyWritable[branch.Branch]):
             self._runtime.wait(entered.__aexit__(None, None, None))
 
 
+class Checkout(Blocking[checkout.Checkout]):
+    _names = ("_place",)
+
+    @staticmethod
+    def _find(lake: Lake, place: Path) -> Checkout:
+        return lake.checkout(place)
+
+    status = _waits(checkout.Checkout.status)
+    pull = _waits(checkout.Checkout.pull)
+    commit = _waits(checkout.Checkout.commit)
+
+
 class GarbageCollection(Blocking[collection.GarbageCollection]):
+    _names = ("name",)
+
+    @staticmethod
+    def _find(lake: Lake, repository: str) -> GarbageCollection:
+        return lake.repository(repository).gc
+
     rules = _waits(collection.GarbageCollection.rules)
     set_rules = _waits(collection.GarbageCollection.set_rules)
     check_rules = _waits(collection.GarbageCollection.check_rules)
@@ -290,6 +335,12 @@ class GarbageCollection(Blocking[collection.GarbageCollection]):
 
 
 class Storage(Blocking[storage.Storage]):
+    _names = ("name",)
+
+    @staticmethod
+    def _find(lake: Lake, repository: str) -> Storage:
+        return lake.repository(repository).storage
+
     duplicates = _waits(storage.Storage.duplicates)
     dedupe = _waits(storage.Storage.dedupe)
     sparse_files = _waits(storage.Storage.sparse_files)
@@ -299,10 +350,49 @@ class Storage(Blocking[storage.Storage]):
 
 
 class DeletedCollection(Blocking[deleted.DeletedCollection]):
+    _names = ()
+
+    @staticmethod
+    def _find(lake: Lake) -> DeletedCollection:
+        return lake.deleted
+
     status = _waits(deleted.DeletedCollection.status)
     plan = _waits(deleted.DeletedCollection.plan)
     sweep = _waits(deleted.DeletedCollection.sweep)
     run = _waits(deleted.DeletedCollection.run)
+
+
+class PullRequest(Blocking[pull_request.PullRequest]):
+    _names = ("repository_name", "id")
+
+    @staticmethod
+    def _find(lake: Lake, repository: str, id: str) -> PullRequest:
+        return lake.repository(repository).pull(id)
+
+    @property
+    def repository_name(self) -> str:
+        return self._noun.repository_name
+
+    @property
+    def id(self) -> str:
+        return self._noun.id
+
+    show = _waits(pull_request.PullRequest.show)
+    comments = _iterates(pull_request.PullRequest.comments)
+    checks = _waits(pull_request.PullRequest.checks)
+    diff = _iterates(pull_request.PullRequest.diff)
+    conflicts = _iterates(pull_request.PullRequest.conflicts)
+    update = _waits(pull_request.PullRequest.update)
+    close = _waits(pull_request.PullRequest.close)
+    reopen = _waits(pull_request.PullRequest.reopen)
+    review = _waits(pull_request.PullRequest.review)
+    dismiss_review = _waits(pull_request.PullRequest.dismiss_review)
+    comment = _waits(pull_request.PullRequest.comment)
+    edit_comment = _waits(pull_request.PullRequest.edit_comment)
+    resolve_thread = _waits(pull_request.PullRequest.resolve_thread)
+    check = _waits(pull_request.PullRequest.check)
+    resolve = _waits(pull_request.PullRequest.resolve)
+    merge = _waits(pull_request.PullRequest.merge)
 
 
 class _AnyRepository(Blocking[Repository_co]):
@@ -319,6 +409,8 @@ class _AnyRepository(Blocking[Repository_co]):
         return Storage(self._noun.storage, self._runtime)
 
     show = _waits(repository.Repository.show)
+    overview = _waits(repository.Repository.overview)
+    compare_branches = _iterates(repository.Repository.compare_branches)
     branches = _iterates(repository.Repository.branches)
     delete_branch = _waits(repository.Repository.delete_branch)
     tags = _iterates(repository.Repository.tags)
@@ -330,11 +422,22 @@ class _AnyRepository(Blocking[Repository_co]):
     render_policy = _waits(repository.Repository.render_policy)
     protections = _waits(repository.Repository.protections)
     protect = _waits(repository.Repository.protect)
+    set_protections = _waits(repository.Repository.set_protections)
     unprotect = _waits(repository.Repository.unprotect)
     is_read_only = _waits(repository.Repository.is_read_only)
     set_read_only = _waits(repository.Repository.set_read_only)
+    set_metadata = _waits(repository.Repository.set_metadata)
+    pulls = _iterates(repository.Repository.pulls)
+    pull = _hands(repository.Repository.pull, PullRequest)
+    create_pull = _makes(repository.Repository.create_pull, PullRequest)
     stashes = _iterates(repository.Repository.stashes)
     workspaces = _iterates(repository.Repository.workspaces)
+    hooks = _iterates(repository.Repository.hooks)
+    check_hooks = _waits(repository.Repository.check_hooks)
+    run_hooks = _waits(repository.Repository.run_hooks)
+    hook_runs = _iterates(repository.Repository.hook_runs)
+    hook_run = _waits(repository.Repository.hook_run)
+    hook_secret = _waits(repository.Repository.hook_secret)
     uploads = _iterates(repository.Repository.uploads)
     is_empty = _waits(repository.Repository.is_empty)
     rename = _waits(repository.Repository.rename)
@@ -346,19 +449,34 @@ class _AnyRepository(Blocking[Repository_co]):
     restore_branch = _makes(repository.Repository.restore_branch, Branch)
     create_tag = _makes(repository.Repository.create_tag, Ref)
 
+    def _repr_html_(self) -> str | None:
+        """With its branches."""
+        return handle_html(self, self.branches)
+
     @_documented_by(repository.Repository.snapshots)
     def snapshots(self) -> list[RefSnapshot]:
         return [RefSnapshot(each, self._runtime) for each in self._runtime.wait(self._noun.snapshots())]
 
 
 class Repository(_AnyRepository[repository.Repository]):
-    pass
+    _names = ("name",)
+
+    @staticmethod
+    def _find(lake: Lake, name: str) -> Repository:
+        return lake.repository(name)
 
 
 class Pool(_AnyRepository[pool.Pool]):
+    _names = ("name",)
+
+    @staticmethod
+    def _find(lake: Lake, name: str) -> Pool:
+        return lake.pool(name)
+
     load = _waits(pool.Pool.load)
     load_engine = _waits(pool.Pool.load_engine)
     load_files = _waits(pool.Pool.load_files)
+    load_body = _waits(pool.Pool.load_body)
     ingest_stream = _waits(pool.Pool.ingest_stream)
     query = _waits(pool.Pool.query)
     fields = _waits(pool.Pool.fields)
@@ -370,20 +488,37 @@ class Pool(_AnyRepository[pool.Pool]):
 
 
 class Access(Blocking[access.Access]):
+    _names = ()
+
+    @staticmethod
+    def _find(lake: Lake) -> Access:
+        return lake.access
+
     users = _iterates(access.Access.users)
     user = _waits(access.Access.user)
     create_user = _waits(access.Access.create_user)
     delete_user = _waits(access.Access.delete_user)
+    set_disabled = _waits(access.Access.set_disabled)
+    groups = _iterates(access.Access.groups)
+    group = _waits(access.Access.group)
+    create_group = _waits(access.Access.create_group)
+    delete_group = _waits(access.Access.delete_group)
+    add_member = _waits(access.Access.add_member)
+    remove_member = _waits(access.Access.remove_member)
     keys = _iterates(access.Access.keys)
     key = _waits(access.Access.key)
     create_key = _waits(access.Access.create_key)
+    rotate_key = _waits(access.Access.rotate_key)
     revoke_key = _waits(access.Access.revoke_key)
+    create_token = _waits(access.Access.create_token)
     policies = _iterates(access.Access.policies)
     policy = _waits(access.Access.policy)
     put_policy = _waits(access.Access.put_policy)
     delete_policy = _waits(access.Access.delete_policy)
     attach = _waits(access.Access.attach)
     detach = _waits(access.Access.detach)
+    attach_to_group = _waits(access.Access.attach_to_group)
+    detach_from_group = _waits(access.Access.detach_from_group)
     can = _waits(access.Access.can)
 
     @_documented_by(access.Access.actions)
@@ -422,6 +557,12 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
 
 
 class BlockingFrames(Blocking[frames.Frames]):
+    _names = ()
+
+    @staticmethod
+    def _find(lake: Lake) -> BlockingFrames:
+        return lake.frames
+
     read = _waits(frames.Frames.read)
     metadata = _waits(frames.Frames.metadata)
     scan = _waits(frames.Frames.scan)
@@ -443,6 +584,12 @@ class BlockingFrames(Blocking[frames.Frames]):
 class Lake(Blocking[lake.Lake]):
     """May be used from several threads."""
 
+    _names = ()
+
+    @staticmethod
+    def _find(lake: Lake) -> Lake:
+        return lake
+
     def __enter__(self) -> Lake:
         return self
 
@@ -458,21 +605,35 @@ class Lake(Blocking[lake.Lake]):
     upkeep = _iterates(lake.Lake.upkeep)
     upkeep_status = _waits(lake.Lake.upkeep_status)
     run_upkeep = _iterates(lake.Lake.run_upkeep)
+    default_rules = _waits(lake.Lake.default_rules)
+    set_default_rules = _waits(lake.Lake.set_default_rules)
     usage = _waits(lake.Lake.usage)
     compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)
     job = _waits(lake.Lake.job)
+    preview_load = _waits(lake.Lake.preview_load)
+    saved_queries = _waits(lake.Lake.saved_queries)
+    save_query = _waits(lake.Lake.save_query)
+    delete_query = _waits(lake.Lake.delete_query)
     diff_rows = _waits(lake.Lake.diff_rows)
     events = _iterates(lake.Lake.events)
+    subscriptions = _iterates(lake.Lake.subscriptions)
+    create_subscription = _waits(lake.Lake.create_subscription)
+    delete_subscription = _waits(lake.Lake.delete_subscription)
+    dead_letters = _iterates(lake.Lake.dead_letters)
+    redeliver = _waits(lake.Lake.redeliver)
     doctor = _waits(lake.Lake.doctor)
     fsck = _waits(lake.Lake.fsck)
     rebuild = _waits(lake.Lake.rebuild)
     scrub = _waits(lake.Lake.scrub)
     backup = _waits(lake.Lake.backup)
+    lakefs_repositories = _waits(lake.Lake.lakefs_repositories)
+    import_lakefs = _waits(lake.Lake.import_lakefs)
     repository = _hands(lake.Lake.repository, Repository)
     create_repository = _makes(lake.Lake.create_repository, Repository)
     restore_repository = _makes(lake.Lake.restore_repository, Repository)
     pool = _hands(lake.Lake.pool, Pool)
+    checkout = _hands(lake.Lake.checkout, Checkout)
     create_pool = _makes(lake.Lake.create_pool, Pool)
 
     @property
@@ -498,6 +659,10 @@ class Lake(Blocking[lake.Lake]):
     def frames(self) -> BlockingFrames:
         """Its pools and files as frames of Spark."""
         return BlockingFrames(self._noun.frames, self._runtime)
+
+    def _repr_html_(self) -> str | None:
+        """With its repositories and pools."""
+        return handle_html(self, self.repositories)
 
     @_documented_by(lake.Lake.new_key)
     def new_key(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lochan.api import imports
+from lochan.api.bodies import Body, chunks_of
 from lochan.api.imports import ImportChange, ImportRequest, ImportResult, ImportSource
 from lochan.api.object_results import Address, ChangeCount, ObjectInfo
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
@@ -16,7 +17,7 @@ from lochan.api.ref import NamedRef, full_name, name_of
 from lochan.api.results import BranchInfo, Commit, RebaseResult, StashInfo, moment
 from lochan.api.workspace import Workspace, info_of
 from lochan.api.writable import WritableRef
-from lochan.errors import LochanError
+from lochan.errors import Invalid, LochanError
 
 if TYPE_CHECKING:
     import threading
@@ -56,13 +57,28 @@ class Branch(WritableRef):
         async with self._staging() as (repository, at):
             return Commit.of(*await commit(repository, at, request, actor=actor))
 
-    async def reset(self, to: NamedRef | str | None = None, *, key: str = "") -> Commit:
-        """Drops all that is staged; with `to`, the branch also stands there afterwards. Raises NotFound, Protected."""
+    async def reset(
+        self,
+        to: NamedRef | str | None = None,
+        *,
+        paths: Sequence[str] = (),
+        prefix: str | None = None,
+        key: str = "",
+    ) -> Commit:
+        """Drops all that is staged, or only what is staged at these paths and below this prefix; with `to`, the branch
+        also stands there afterwards. Raises NotFound, Protected, Invalid, NothingToDo."""
         from lochan.versioning.branches import hard_reset, reset_staged
 
-        target = None if to is None else name_of(to)
-        actor = self._session.acting(key, "reset", self.repository_name, self.name, target)
+        target, some = None if to is None else name_of(to), bool(paths) or prefix is not None
+        if some and to is not None:
+            raise Invalid("a reset to another commit drops all that is staged", hint="leave out the paths")
+        actor = self._session.acting(key, "reset", self.repository_name, self.name, target, *([paths, prefix] * some))
         async with self._opened() as (repository, at):
+            if some:
+                from lochan.versioning.unstage import unstage
+
+                await unstage(repository, at, tuple(paths), prefix, actor=actor)
+                return await _commit(repository, (await repository.resolve(at)).commit_id)
             if target is not None:
                 return await _commit(repository, await hard_reset(repository, at, target, actor=actor))
             await reset_staged(repository, at, actor=actor)
@@ -174,16 +190,45 @@ class Branch(WritableRef):
             done = await rebase(repository, at, name, actor=actor)
             return RebaseResult(head=done.head, replayed=done.replayed, dropped=done.dropped)
 
-    async def address(self, path: str, *, expires_s: float = 86_400, key: str = "") -> Address:
+    async def address(self, path: str, *, expires_s: float = 86_400, presigned_s: float = 0, key: str = "") -> Address:
         """A place in the lake to put the bytes of an object to, without us; `link_address` then makes them the object,
-        once. Raises Invalid, NotFound."""
+        once. With `presigned_s`, also a URL that takes the bytes for so many seconds without keys of the store, where
+        the store can sign. Raises Invalid, NotFound."""
         from lochan.versioning.links import physical_address
+        from lochan.versioning.presigned import url_to_write
 
         actor = self._session.acting(key, "address", self.repository_name, self.name, path, expires_s)
         async with self._staging() as (repository, at):
-            given = await physical_address(repository, at, path, actor=actor, expires_s=expires_s)
-            expires = moment(given.expires)
-            return Address(token=given.token, address=given.address, url=given.url, expires=expires)
+            given = await physical_address(
+                repository, at, path, actor=actor, expires_s=expires_s, presigned=bool(presigned_s)
+            )
+            signed = await url_to_write(repository, given.address, presigned_s) if presigned_s else ""
+            return Address(
+                token=given.token,
+                address=given.address,
+                url=given.url,
+                expires=moment(given.expires),
+                presigned=signed,
+            )
+
+    async def put_address(self, path: str, token: str, body: Body) -> str:
+        """Puts the bytes at the address of that token, for a client that cannot reach the store; `link_address` then
+        makes them the object. Gives their MD5. Raises AlreadyExists, Refused for a token that was used or has
+        expired."""
+        from hashlib import md5
+
+        from lochan.versioning.presigned import put_at
+
+        digest = md5(usedforsecurity=False)
+
+        async def hashed() -> AsyncIterator[bytes]:
+            async for piece in chunks_of(body):
+                digest.update(piece)
+                yield piece
+
+        async with self._staging() as (repository, at):
+            await put_at(repository, at, path, token, hashed())
+        return digest.hexdigest()
 
     async def link_address(
         self,
@@ -240,8 +285,8 @@ class Branch(WritableRef):
         NotFound, PathsInTheWay for paths with uncommitted changes, NothingToDo."""
         message = message_of(options)
         actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, message)
-        async with self._staging() as (repository, at):
-            found = await ImportRequest(self._session, engine, progress).imported(repository, sources)
+        request = ImportRequest(self._session, engine, progress)
+        async with self._staging() as (repository, at), request.imported(repository, at, sources) as found:
             return await imports.land(repository, at, found, message, actor)
 
     async def try_import(
@@ -252,8 +297,8 @@ class Branch(WritableRef):
         progress: imports.Progress | None = None,
     ) -> ImportResult:
         """What `import_files` would change; nothing is changed."""
-        async with self._staging() as (repository, at):
-            found = await ImportRequest(self._session, engine, progress).imported(repository, sources)
+        request = ImportRequest(self._session, engine, progress)
+        async with self._staging() as (repository, at), request.imported(repository, at, sources) as found:
             return await imports.rehearse(repository, at, found)
 
     async def ingest(
@@ -268,11 +313,12 @@ class Branch(WritableRef):
         """Makes the prefix the same as the source: files that were added there, changed (by size and ETag) or removed
         are added, changed and removed here, as one commit, without a copy. Raises as `import_files` does."""
         message = message_of(options)
-        request = source, keep_removed, message
-        actor = self._session.acting(options.key, "ingest", self.repository_name, self.name, *request)
+        asked = source, keep_removed, message
+        actor = self._session.acting(options.key, "ingest", self.repository_name, self.name, *asked)
         async with self._staging() as (repository, at):
-            found = await ImportRequest(self._session, engine, progress).followed(repository, source, keep_removed)
-            return await imports.land(repository, at, found, message, actor)
+            request = ImportRequest(self._session, engine, progress)
+            async with request.followed(repository, at, source, keep_removed) as found:
+                return await imports.land(repository, at, found, message, actor)
 
     async def ingest_diff(
         self,
@@ -284,9 +330,10 @@ class Branch(WritableRef):
     ) -> AsyncIterator[ImportChange]:
         """What `ingest` would add, change and remove now, in path order."""
         async with self._opened() as (repository, at):
-            found = await ImportRequest(self._session, engine, progress).followed(repository, source, keep_removed)
-            async for change in imports.changes(repository, at, found):
-                yield change
+            request = ImportRequest(self._session, engine, progress)
+            async with request.followed(repository, at, source, keep_removed) as found:
+                async for change in imports.changes(repository, at, found):
+                    yield change
 
     async def ingest_watch(
         self,

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
+from lochan.api.collection_times import grace_seconds, longest_days
+from lochan.api.default_rules import default_rules, fits, rules_in_force, shown_rules_in_force, take_rules
 from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.results import Result
 from lochan.api.retention import ExpireResult as ExpireResult
@@ -25,6 +27,7 @@ from lochan.api.retention import (
     find_drops,
     shown_expired,
     shown_rules,
+    warnings_of,
 )
 from lochan.errors import Refused
 
@@ -124,17 +127,23 @@ class GarbageCollection:
     async def rules(self) -> RetentionInfo:
         """How long what is kept."""
         async with self._session.opened(self.name) as repository:
-            refs, _ = await repository.refs()
-            return shown_rules(refs.collection.retention)
+            return await shown_rules_in_force(self._session, repository)
 
     async def set_rules(
-        self, rules: RetentionInfo | Sequence[KeepRule], undo_days: float = 30, *, key: str = ""
+        self, rules: RetentionInfo | Sequence[KeepRule] | None, undo_days: float = 30, *, key: str = ""
     ) -> RetentionInfo:
-        """Replaces all rules; a sequence is those of branches alone. Nothing expires before `expire` or `run` is
-        called. Raises Invalid for rules that contradict each other or are never used, and NotFound for a branch that
-        is not there."""
+        """Replaces all rules; a sequence is those of branches alone. None: the repository has no rules of its own any
+        more, and follows the lake's. Nothing expires before `expire` or `run` is called. Raises Invalid for rules that
+        contradict each other or are never used, and NotFound for a branch that is not there, or if the lake has no
+        default rules."""
         from lochan.versioning.collection.retention import set_retention
+        from lochan.versioning.collection.take_default_rules import replace_own_rules
 
+        if rules is None:
+            default = await default_rules(self._session)
+            actor = self._session.acting(key, "take default retention", self.name)
+            async with self._session.opened(self.name) as repository:
+                return shown_rules(await replace_own_rules(repository, default, fits(repository), actor=actor))
         info = as_rules(rules, undo_days)
         actor = self._session.acting(key, "set retention", self.name, info.as_json())
         async with self._session.opened(self.name) as repository:
@@ -149,14 +158,14 @@ class GarbageCollection:
         from lochan.versioning.collection.retention import find_expirable
 
         async with self._session.opened(self.name) as repository:
-            refs, _ = await repository.refs()
-            event = refs.collection.retention
+            event = await rules_in_force(self._session, repository)
+            source = "" if rules is not None else (await shown_rules_in_force(self._session, repository)).source
             if rules is not None:
                 event = await checked_rules(repository, as_rules(rules, undo_days))
             expired = shown_expired(await find_expirable(repository, event))
             drops = await find_drops(self._session, repository, event)
             fields = {name: getattr(expired, name) for name in expired.__struct_fields__}
-            return RetentionCheck(**fields, drops=drops)
+            return RetentionCheck(**fields, drops=drops, source=source, warnings=warnings_of(event))
 
     async def expire(self) -> ExpireResult:
         """Lets expire what the rules no longer keep: from then on nobody can read it, and a later plan lists its
@@ -164,6 +173,7 @@ class GarbageCollection:
         from lochan.versioning.collection.retention import expire
 
         async with self._session.opened(self.name) as repository:
+            await take_rules(self._session, repository)
             return shown_expired(await expire(repository, actor=self._session.actor))
 
     async def drop(self) -> tuple[RuleDrop, ...]:
@@ -180,11 +190,15 @@ class GarbageCollection:
         progress: Listener | None = None,
     ) -> PlanResult:
         """What nothing names and was written longer ago than the grace. Needs no plan before it, and changes
-        nothing. `progress` gets how far Spark is."""
+        nothing. `progress` gets how far it is."""
         from lochan.jobs.collection.run import preview
 
         async with self._session.opened(self.name) as repository:
-            return _planned(await preview(repository, *self._lake(grace_hours), **self._job(engine, progress)))
+            rules = await rules_in_force(self._session, repository)
+            lake, place, limits = self._lake(grace_hours)
+            age_s = max(limits.grace_s, rules.block_days * 86_400)  # the lake's rules may not be taken yet
+            limits = limits._replace(grace_s=age_s)
+            return _planned(await preview(repository, lake, place, limits, **self._job(engine, progress)))
 
     async def plan(
         self,
@@ -200,6 +214,7 @@ class GarbageCollection:
         from lochan.versioning.collection.alias_maker import drop_aliases
 
         async with self._session.opened(self.name) as repository:
+            await take_rules(self._session, repository)
             made = await plan(repository, *self._lake(grace_hours), **self._job(engine, progress))
             await drop_aliases(repository, self._session.lake.id, actor=self._session.actor)
             return _planned(made)
@@ -250,11 +265,12 @@ class GarbageCollection:
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             found = refs.collection
+            rules = await rules_in_force(self._session, repository)
             return CollectionStatus(
                 plan=found.plan,
                 running=found.running,
                 swept=await _report(repository, found.plan),
-                longest_days=longest_days(found.retention.undo_days, grace_hours, every_hours),
+                longest_days=longest_days(rules.undo_days, grace_hours, every_hours),
             )
 
     async def run(
@@ -289,7 +305,7 @@ class GarbageCollection:
     def _lake(self, grace_hours: float, confirmed: bool = False) -> tuple[str, StoreLocation, CollectionLimits]:
         from lochan.versioning.collection.plan import CollectionLimits
 
-        limits = CollectionLimits(grace_s=grace_hours * 3_600, confirmed=confirmed)
+        limits = CollectionLimits(grace_s=grace_seconds(grace_hours), confirmed=confirmed)
         return self._session.lake.id, self._session.lake.place, limits
 
     def _job(self, engine: EngineOptions, progress: Listener | None) -> CollectionJob:
@@ -309,17 +325,6 @@ def _held_job(job: HeldJob) -> HeldJobInfo:
         silent_hours=round(job.silent_s / 3_600, 2),
         dead=job.is_dead,
     )
-
-
-_ROUNDS = 3
-
-
-def longest_days(window_days: float, grace_hours: float, every_hours: float) -> float:
-    """From a deletion to its bytes being gone. What is written and deleted between two plans is listed by the next but
-    one, and swept a round later. A round is the first call of `run` after the grace: a call that comes a moment before
-    its end does nothing."""
-    round_hours = every_hours * (grace_hours // every_hours + 1)
-    return window_days + _ROUNDS * round_hours / 24
 
 
 def _planned(made: CollectionPlan) -> PlanResult:

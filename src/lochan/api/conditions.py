@@ -39,7 +39,7 @@ class ConditionFailed(PreconditionFailed):
         self.of_source = of_source
 
 
-class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """None: whatever it is. A tag outweighs a date: where `match` is given `unmodified_since` does not count, and where
     `none_match` is given `modified_since` does not. Times are in whole seconds since 1970, as HTTP knows them."""
 

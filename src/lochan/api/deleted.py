@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lochan.api.collection import GRACE_HOURS, KindOfFiles
+from lochan.api.collection_times import grace_seconds
 from lochan.api.results import Result, moment
 from lochan.errors import NotFound, Refused
 
@@ -94,7 +95,7 @@ class DeletedCollection:
         expired = _chosen([age for age in await ages(lake) if age.about.list], names)
         if not expired:
             raise Refused("no deleted repository has expired", hint="`lochan gc plan --deleted` lists what has")
-        limits = CollectionLimits(grace_s=grace_hours * 3_600, confirmed=confirmed)
+        limits = CollectionLimits(grace_s=grace_seconds(grace_hours), confirmed=confirmed)
         made = await erase_deleted(lake, expired, limits, actor=self._session.actor)
         return [ErasedResult(name=each.name, id=each.id, files=each.files, bytes=each.bytes) for each in made]
 

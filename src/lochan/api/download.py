@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.api.local_files import Report
 from lochan.errors import AlreadyExists, NotFound, Refused
@@ -31,12 +31,34 @@ Progress = Callable[[int], AbstractContextManager[Advance]]  # from the total of
 _PAGE = 1_000
 
 
+class SizedObject(Protocol):
+    @property
+    def path(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+
+
+class ObjectSource(Protocol):
+    """The objects of a ref, as they are at one moment."""
+
+    @property
+    def name(self) -> str:
+        """As in `demo@main`."""
+
+    async def stat(self, path: str) -> SizedObject:
+        """Raises NotFound."""
+
+    def list(self, prefix: str) -> AsyncIterator[SizedObject]:
+        """In path order; asked twice, the same."""
+
+    def read(self, found: Any) -> AsyncGenerator[bytes, None]: ...
+
+
 class Download:
     def __init__(
-        self, repository: OpenRepository, ref: str, target: Path, force: bool, progress: Progress | None, report: Report
+        self, source: ObjectSource, target: Path, force: bool, progress: Progress | None, report: Report
     ) -> None:
-        self._repository = repository
-        self._ref = ref
+        self._source = source
         self._target = target
         self._force = force
         self._progress = progress or _silent
@@ -47,9 +69,7 @@ class Download:
 
     async def one(self, path: str, *, into_folder: bool) -> tuple[int, int]:
         """How many objects, and their bytes."""
-        from lochan.versioning.objects import stat
-
-        entry = await stat(self._repository, self._ref, path)
+        entry = await self._source.stat(path)
         file = self._target
         if file.is_dir() or into_folder:
             file = inside(file, path.rpartition("/")[2])
@@ -61,18 +81,18 @@ class Download:
     async def folder(self, path: str) -> tuple[int, int]:
         """What cannot be a file here is left out, and said; `skipped` counts it."""
         prefix = path if not path or path.endswith("/") else f"{path}/"
-        view = await self._repository.view(await self._repository.resolve(self._ref, workspaces=True))
         found = total = 0
         names = FileNames(self._target)
-        async for entry in _entries(view, prefix):
+        async for entry in self._source.list(prefix):
             file = self._file(names, prefix, entry.path[len(prefix) :])
             if file is not None:
                 self._check_free(file)
                 found, total = found + 1, total + entry.size
         if not found and not self.skipped:
-            raise NotFound(f"no objects in {path or '/'!r} at {self._ref}", hint="without -r, one object is downloaded")
+            ref = self._source.name.partition("@")[2]
+            raise NotFound(f"no objects in {path or '/'!r} at {ref}", hint="without -r, one object is downloaded")
         with self._progress(total) as advance:
-            await self._write_all(_entries(view, prefix), len(prefix), advance)
+            await self._write_all(self._source.list(prefix), len(prefix), advance)
         return self._written
 
     def _file(self, names: FileNames, prefix: str, path: str) -> Path | None:
@@ -84,7 +104,7 @@ class Download:
 
     def _print(self, path: str) -> str:
         """What can be done with an object that no file can be made of."""
-        uri = f"{self._repository.repository.name}@{self._ref}/{path}"
+        uri = f"{self._source.name}/{path}"
         return f"`lochan fs cat {quote(uri)}` prints it"
 
     def _skip(self, why: str, hint: str = "") -> None:
@@ -92,13 +112,13 @@ class Download:
         if self.skipped <= _SAID_MAX:
             self._report(why, hint)
 
-    async def _write_all(self, found: AsyncIterator[Entry], skip: int, advance: Advance) -> None:
+    async def _write_all(self, found: AsyncIterator[SizedObject], skip: int, advance: Advance) -> None:
         import asyncio
 
         turn = asyncio.Lock()  # the listing can be asked by one at a time
         names = FileNames(self._target)
 
-        async def next_file() -> tuple[Entry, Path] | None:
+        async def next_file() -> tuple[SizedObject, Path] | None:
             async for entry in found:
                 with suppress(Refused):  # said before
                     return entry, names.file(entry.path[skip:])
@@ -116,7 +136,7 @@ class Download:
             for _ in range(_WIDTH):
                 group.create_task(worker())
 
-    async def _write_or_skip(self, entry: Entry, file: Path, advance: Advance) -> None:
+    async def _write_or_skip(self, entry: SizedObject, file: Path, advance: Advance) -> None:
         try:
             await self._write(entry, file, advance)
         except OSError as error:
@@ -130,14 +150,14 @@ class Download:
         if not self._force and os.path.lexists(file):
             raise AlreadyExists(f"{file} is there already", hint="give --force to replace it")
 
-    async def _write(self, entry: Entry, file: Path, advance: Advance) -> None:
+    async def _write(self, entry: SizedObject, file: Path, advance: Advance) -> None:
         import asyncio
 
         await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
         part = file.with_name(f"{_PART}-{os.getpid()}-{next(self._numbers)}")
         try:
             with part.open("xb") as out:
-                async with aclosing(self._repository.reader.read(entry)) as pieces:
+                async with aclosing(self._source.read(entry)) as pieces:
                     async for piece in pieces:
                         await asyncio.to_thread(out.write, piece)
                         advance(len(piece))
@@ -148,14 +168,35 @@ class Download:
             raise
 
 
-async def _entries(view: View, prefix: str) -> AsyncIterator[Entry]:
-    """All of them, as they were at one moment."""
-    after: str | None = ""
-    while after is not None:
-        page = await view.list(prefix, after, "", _PAGE)
-        for entry in page.entries:
-            yield entry
-        after = page.next
+class RefObjects:
+    """Of an open repository."""
+
+    def __init__(self, repository: OpenRepository, ref: str) -> None:
+        self._repository = repository
+        self._ref = ref
+        self._view: View | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self._repository.repository.name}@{self._ref}"
+
+    async def stat(self, path: str) -> Entry:
+        from lochan.versioning.objects import stat
+
+        return await stat(self._repository, self._ref, path)
+
+    async def list(self, prefix: str) -> AsyncIterator[Entry]:
+        if self._view is None:
+            self._view = await self._repository.view(await self._repository.resolve(self._ref, workspaces=True))
+        after: str | None = ""
+        while after is not None:
+            page = await self._view.list(prefix, after, "", _PAGE)
+            for entry in page.entries:
+                yield entry
+            after = page.next
+
+    def read(self, found: Entry) -> AsyncGenerator[bytes, None]:
+        return self._repository.reader.read(found)
 
 
 def _silent(_: int) -> AbstractContextManager[Advance]:

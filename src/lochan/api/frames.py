@@ -17,6 +17,7 @@ from lochan.api.uri import Uri, prefix_uri
 from lochan.errors import AlreadyExists, Invalid
 from lochan.formats.usage import SCAN
 from lochan.pools.feed_options import FeedOptions as FeedOptions
+from lochan.versioning.lineage import LineageInput, lineage_metadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
     from lochan.jobs.job_commit import LandResult
     from lochan.jobs.messages import TaskMessage
     from lochan.jobs.record import JobReporter
-    from lochan.jobs.streams.batches import BatchListener, LakeOpener
+    from lochan.jobs.streams.batches import BatchListener, StreamLake
     from lochan.jobs.streams.spark_stream import FrameStream
     from lochan.jobs.write import WriteJob
     from lochan.store.open import StoreLocation
+    from lochan.versioning.heads.moves import CommitMessage
 
 APPEND, OVERWRITE, IGNORE, ERROR_IF_EXISTS = "append", "overwrite", "ignore", "errorifexists"
 MODES = (APPEND, OVERWRITE, IGNORE, ERROR_IF_EXISTS)
@@ -360,6 +362,7 @@ class Frames:
         if mode != APPEND:
             replaced = Replace(origins, expect, rows.replace_where, rows.dynamic, empty=mode != OVERWRITE)
         table = TableLayout(tuple(rows.partition_by), rows.merge_schema, rows.schema)
+        message = await self._with_lineage(message, origins)
         request = WriteRequest(
             prefix_uri(uri), actor, message, replaced, silent=silent, skips=mode == IGNORE, table=table, trial=trial
         )
@@ -383,11 +386,18 @@ class Frames:
 
         message, lake = message_of(options), self._session.lake
         actor = self._session.acting(options.key, command, uri, message)
+        message = await self._with_lineage(message, ())
         request = WriteRequest(prefix_uri(uri), actor, message, silent=silent, change=ChangeRequest(command, commit))
         before = await landed_by_key(lake, request) if options.key and not silent else None
         if before is not None:
             return FrameWrite(self._session, None, before)
         return FrameWrite(self._session, await begin(lake, request))
+
+    async def _with_lineage(self, message: CommitMessage, origins: Collection[Origin]) -> CommitMessage:
+        """Where the rows come from, as far as the frame knows: another process may make the commit."""
+        names = {each.id: each.name for each in await self._session.lake.repositories()} if origins else {}
+        read = tuple(LineageInput(names[each.repository], each.commit) for each in origins if each.repository in names)
+        return message._replace(metadata={**lineage_metadata(tuple(sorted(read))), **message.metadata})
 
     def begun(self, job: WriteJob) -> FrameWrite:
         return FrameWrite(self._session, job)
@@ -403,7 +413,7 @@ class Frames:
         metadata: Mapping[str, str] | None = None,
         compact: str | bool = "driver",
         listener: BatchListener | None = None,
-        elsewhere: LakeOpener | None = None,
+        elsewhere: StreamLake | None = None,
     ) -> FrameStream:
         """A stream into a pool, to be started: a commit for each batch, at most one in `every_s` seconds; with
         `available_now` it ends when all that is there was read. Started again with the same checkpoint, it goes on

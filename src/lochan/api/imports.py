@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -11,19 +12,23 @@ from lochan.api.results import Result
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lochan.api.options import EngineOptions
     from lochan.api.session import Session
     from lochan.formats.record import Actor
+    from lochan.jobs.import_files import ImportTarget, ListTask
     from lochan.jobs.messages import EntryRun
+    from lochan.tree.tree import Tree
     from lochan.versioning.bodies.file_list import FileList
-    from lochan.versioning.heads.imports import ImportFolder, ImportPlan
+    from lochan.versioning.heads.imports import ImportFolder, ImportPlan, ListedRanges
     from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 Progress = Callable[[int], None]  # called with the number of further files that were listed
 
 
-class ImportSource(msgspec.Struct, frozen=True):
+class ImportSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     url: str  # of a folder or a prefix: s3://, gs://, az://, file://
     prefix: str = ""  # what its objects' paths are to begin with
     inventory: str = ""  # the URL of an S3 Inventory's manifest.json, or of a plain list: read instead of listing
@@ -57,21 +62,33 @@ class ImportRequest(NamedTuple):
     engine: EngineOptions
     progress: Progress | None = None
 
-    async def imported(self, repository: OpenRepository, sources: Sequence[ImportSource]) -> ImportPlan:
+    @asynccontextmanager
+    async def imported(
+        self, repository: OpenRepository, branch: str, sources: Sequence[ImportSource]
+    ) -> AsyncIterator[ImportPlan]:
+        """What tasks of Spark have written for the plan is held open as long as the context."""
         from lochan.versioning.heads.imports import for_import, import_plan
 
         folders = [each.folder() for each in sources]
-        if self._runs_on_spark():
-            return import_plan(folders, await self._listed(repository, folders))
-        return await for_import(repository, folders, self.progress or _ignored)
+        if not self._runs_on_spark():
+            yield await for_import(repository, folders, self.progress or _ignored)
+            return
+        async with self._listed(repository, branch, folders) as (files, found):
+            yield found.of(import_plan(folders, files))
 
-    async def followed(self, repository: OpenRepository, source: ImportSource, keep_removed: bool) -> ImportPlan:
+    @asynccontextmanager
+    async def followed(
+        self, repository: OpenRepository, branch: str, source: ImportSource, keep_removed: bool
+    ) -> AsyncIterator[ImportPlan]:
+        """As `imported`."""
         from lochan.versioning.heads.imports import for_ingest, ingest_plan
 
         folder = source.folder()
-        if self._runs_on_spark():
-            return ingest_plan(folder, await self._listed(repository, [folder]), keep_removed=keep_removed)
-        return await for_ingest(repository, folder, keep_removed=keep_removed, seen=self.progress or _ignored)
+        if not self._runs_on_spark():
+            yield await for_ingest(repository, folder, keep_removed=keep_removed, seen=self.progress or _ignored)
+            return
+        async with self._listed(repository, branch, [folder]) as (files, found):
+            yield found.of(ingest_plan(folder, files, keep_removed=keep_removed))
 
     def _runs_on_spark(self) -> bool:
         """Where nobody says, it is the embedded engine: its memory does not grow with the files. Raises Invalid."""
@@ -81,33 +98,64 @@ class ImportRequest(NamedTuple):
             raise Invalid(f"there is no engine {self.engine.engine!r}", hint=f"there are {', '.join(ENGINES)}")
         return self.engine.engine == SPARK
 
-    async def _listed(self, repository: OpenRepository, folders: Sequence[ImportFolder]) -> FileList:
+    @asynccontextmanager
+    async def _listed(
+        self, repository: OpenRepository, branch: str, folders: Sequence[ImportFolder]
+    ) -> AsyncIterator[tuple[FileList, _ListedOnSpark]]:
         import asyncio
 
         from lochan.engines.spark.session import session_at
-        from lochan.jobs.import_files import ImportTarget, RunFiles, list_on_spark, list_tasks, roots_of
+        from lochan.jobs.import_files import ImportTarget, RunFiles, list_tasks, roots_of
         from lochan.jobs.record import recorded
         from lochan.jobs.tasks import on_spark
         from lochan.versioning.heads.imports import outside_of
+        from lochan.versioning.job_hold import held_open
 
         lake, place = self.session.lake, self.session.spark(self.engine.master)
         spark = await asyncio.to_thread(session_at, place, self.engine.limits)
         cores = spark.sparkContext.defaultParallelism if place.is_here else _CORES
         tasks = await list_tasks(outside_of(repository), folders, cores)
-        _, mint = await repository.refs()
-        about = repository.repository.name
+        about, actor = repository.repository.name, self.session.actor
         stores = {root: lake.place_of(root).for_others() for root in roots_of(tasks)}
-        target = ImportTarget(lake.place.for_others(), repository.repository.id, mint, stores)
-        with recorded(lake, "import", about, actor=self.session.actor, where=place.where) as report:
+        with recorded(lake, "import", about, actor=actor, where=place.where) as report:
             report.log(f"{len(tasks):,} spans or parts to list")
+            refs, mint = await repository.refs()
+            base = await repository.tree(refs.commit(refs.branch(branch).head))
+            target = ImportTarget(lake.place.for_others(), repository.repository.id, mint, stores)
+            work = _SparkWork(spark, target, tasks, base, self.progress or _ignored)
+            async with held_open(repository, report.id, mint, branch, actor=actor) as closes:
+                runs, ranges = await on_spark(spark, work.done, tag=f"lochan-{report.id}", about=f"import into {about}")
+                files = RunFiles(repository, runs)
+                report.rows(files.count)
+                yield files, _ListedOnSpark(closes, ranges)
 
-            def work() -> list[EntryRun]:
-                return list_on_spark(spark, target, tasks, self.progress or _ignored)
 
-            runs = await on_spark(spark, work, tag=f"lochan-{report.id}", about=f"import into {about}")
-            files = RunFiles(repository, runs)
-            report.rows(files.count)
-        return files
+class _SparkWork(NamedTuple):
+    """A call into the JVM."""
+
+    spark: SparkSession
+    target: ImportTarget
+    tasks: list[ListTask]
+    base: Tree  # of the branch, when the work begins
+    seen: Progress
+
+    def done(self) -> tuple[list[EntryRun], ListedRanges | None]:
+        """Ranges are of no use where the branch has objects between those that come in."""
+        from lochan.jobs.import_files import cut_on_spark, list_on_spark
+
+        runs = list_on_spark(self.spark, self.target, self.tasks, self.seen)
+        low, high = runs[0].run.min_path.encode(), runs[-1].run.max_path.encode()
+        if any(ref.max_path.encode() >= low and ref.min_path.encode() <= high for ref in self.base.ranges):
+            return runs, None
+        return runs, cut_on_spark(self.spark, self.target, runs)
+
+
+class _ListedOnSpark(NamedTuple):
+    closes: tuple[str, ...]
+    ranges: ListedRanges | None
+
+    def of(self, plan: ImportPlan) -> ImportPlan:
+        return plan._replace(closes=self.closes, ranges=self.ranges)
 
 
 _CORES = 16  # of a cluster whose size nobody tells

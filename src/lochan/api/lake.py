@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lochan.api.access import Access
+from lochan.api.bodies import Body
 from lochan.api.jobs import JobInfo
 from lochan.api.load_sources import Given, LoadSource, find_sources
 from lochan.api.local_files import Report, ignored
 from lochan.api.options import DEFAULT_ENGINE, EngineOptions
-from lochan.api.pool import Pool
 from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
 from lochan.api.session import Session, about
+from lochan.api.subscriptions import ALL_EVENTS, EventChoice
 from lochan.api.upkeep import Step, keep_up, read_policy
 from lochan.api.upkeep_tasks import STANDARD_OPTIONS, TaskStep, UpkeepOptions
 from lochan.errors import Invalid
 from lochan.formats.usage import SCAN
 
 if TYPE_CHECKING:
+    from lochan.api.checkout import Checkout
     from lochan.api.deleted import DeletedCollection, DeletedInfo
     from lochan.api.doctor import DoctorCheck
     from lochan.api.frames import Frames
+    from lochan.api.load_preview import LoadPreview
+    from lochan.api.migration import LakefsSource, MigrationResult, Progress
+    from lochan.api.pool import Pool
     from lochan.api.recovery import BackupResult, FsckResult, RebuildResult, ScrubResult
+    from lochan.api.retention import RetentionInfo
+    from lochan.api.saved_queries import SavedQueryInfo
     from lochan.api.schedule import TaskStatus
+    from lochan.api.subscriptions import DeadLetter, SubscriptionInfo, SubscriptionSecret
     from lochan.api.usage import UsageCompactResult, UsageStatus
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
@@ -36,6 +46,9 @@ if TYPE_CHECKING:
     from lochan.journal.journal import Journal
     from lochan.lake import Lake as OpenLake
     from lochan.pools.upkeep import Upkeep as UpkeepPolicy
+    from lochan.store.routed import StorageName
+
+_SAMPLE_MAX = 100_000  # rows that are held in memory
 
 
 class Lake:
@@ -49,7 +62,15 @@ class Lake:
         return Repository(self._session, name)
 
     def pool(self, name: str) -> Pool:
+        from lochan.api.pool import Pool
+
         return Pool(self._session, name)
+
+    def checkout(self, folder: str | PathLike[str]) -> Checkout:
+        """What `Ref.checkout` has made in this folder, or in one above it."""
+        from lochan.api.checkout import Checkout
+
+        return Checkout(self, folder)
 
     async def repositories(self) -> AsyncIterator[RepositoryInfo]:
         """Repositories of files and pools of rows, by name."""
@@ -90,11 +111,21 @@ class Lake:
         default_branch: str = "main",
         metadata: Mapping[str, str] | None = None,
         dotted: bool = False,
+        storage: str | None = None,
+        credentials: str = "",
         key: str = "",
     ) -> Repository:
-        """`dotted`: its name may have dots, as that of a bucket may. Raises AlreadyExists, Invalid."""
+        """`dotted`: its name may have dots, as that of a bucket may. `storage`: a URL or a folder outside the lake,
+        where its data, trees and journal lie; `credentials` is the name of a profile that opens it, by default the
+        lake's own do. Raises AlreadyExists, Invalid, Refused for a storage that cannot be used or is another's."""
         await self._session.lake.create_repository(
-            name, default_branch=default_branch, metadata=metadata, dotted=dotted, actor=self._session.actor, key=key
+            name,
+            default_branch=default_branch,
+            metadata=metadata,
+            dotted=dotted,
+            storage=storage_name(storage, credentials),
+            actor=self._session.actor,
+            key=key,
         )
         return self.repository(name)
 
@@ -109,12 +140,14 @@ class Lake:
         size_bytes: int | None = None,
         default_branch: str = "main",
         metadata: Mapping[str, str] | None = None,
+        storage: str | None = None,
+        credentials: str = "",
         request_key: str = "",
     ) -> Pool:
         """`key` is what rows are sorted by, such as `ts:time` or `["region", "id:desc"]`; without one, the whole row.
         `times` are fields whose texts are times, `primary_key` those by which merges and `diff_rows` know a changed row
         again, `nulls` (first, last) is where rows without the key stand, `size_bytes` how large data objects are to be.
-        Raises AlreadyExists, Invalid."""
+        `storage` and `credentials` as for `create_repository`. Raises AlreadyExists, Invalid, Refused."""
         from lochan.pools.settings import parse
 
         keys = [key] if isinstance(key, str) else list(key)
@@ -124,6 +157,7 @@ class Lake:
             parse(keys, nulls=nulls, times=times, primary_key=primary_key, **size),
             default_branch=default_branch,
             metadata=metadata,
+            storage=storage_name(storage, credentials),
             actor=self._session.actor,
             key=request_key,
         )
@@ -177,6 +211,14 @@ class Lake:
         `report` gets what is left out. Raises NotFound, Invalid."""
         return await find_sources(self._session.lake, sources, follow_links=follow_links, report=report)
 
+    async def preview_load(self, body: Body, *, name: str = "", format: str = "", rows: int = 20) -> LoadPreview:
+        """What a load would make of the beginning of a text, or of a whole file of up to 8 MiB: its format, its first
+        `rows`, their fields, and a key that suits them. `name` is that of the file, whose ending may tell the format.
+        Values of CSV are texts here; a load gives them kinds. Raises Invalid."""
+        from lochan.api.load_preview import preview_load
+
+        return await preview_load(body, name, format, rows)
+
     async def explain(self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, pool: str = "") -> dict[str, Any]:
         """What the query would read, why not more, and the SQL that the engine gets. Raises QueryError."""
         from lochan.api.queries import run_options
@@ -184,6 +226,25 @@ class Lake:
 
         chosen = run_options(self._session, text, options, pool)
         return await explain(self._session.lake.queries(), text, chosen)
+
+    async def saved_queries(self) -> list[SavedQueryInfo]:
+        """Those that the caller keeps, by name."""
+        from lochan.api.saved_queries import saved_queries
+
+        return await saved_queries(self._session)
+
+    async def save_query(self, name: str, text: str, *, key: str = "") -> None:
+        """Keeps a query of the caller under a name, in place of the one that has it. Raises Invalid, Refused for one
+        too many."""
+        from lochan.api.saved_queries import save_query
+
+        await save_query(self._session, name, text, key)
+
+    async def delete_query(self, name: str, *, key: str = "") -> None:
+        """One that the caller keeps. Raises NotFound."""
+        from lochan.api.saved_queries import delete_query
+
+        await delete_query(self._session, name, key)
 
     async def diff_rows(
         self,
@@ -205,6 +266,10 @@ class Lake:
         from lochan.engines.row_diff.sides import row_diff_request
         from lochan.jobs.diff_rows import DiffOptions
 
+        if not 0 <= sample <= _SAMPLE_MAX:
+            raise Invalid(
+                f"a sample has 0 to {_SAMPLE_MAX:,} rows, not {sample}", hint="all of them are in `.to_arrow()`"
+            )
         repository, request = row_diff_request(left, right, [on] if isinstance(on, str) else on, three_dot=three_dot)
         spark = self._session.spark(options.master)
         chosen = DiffOptions(options.engine, options.limits, spark, sample, self._session.actor, progress)
@@ -214,12 +279,60 @@ class Lake:
             return await compare_rows(self._session.lake, repository, request, chosen)
 
     async def events(
-        self, repository: str | None = None, *, last: int | None = None, after: int | None = None, follow: bool = False
+        self,
+        repository: str | None = None,
+        *,
+        last: int | None = None,
+        after: int | str | None = None,
+        follow: bool = False,
     ) -> AsyncIterator[EventLine]:
-        """Who did what, when, from where: in one repository, or in all; the newest come last. With `follow`, also those
-        to come. Raises NotFound."""
+        """Who did what, when, from where: in one repository, or in all; the newest come last. Either the `last` so
+        many, or those `after` the cursor of an event, or after a record of one repository. With `follow`, also those to
+        come. Raises NotFound, Invalid."""
         async for line in read_events(self._session.lake, repository, last=last, after=after, follow=follow):
             yield line
+
+    async def subscriptions(self) -> AsyncIterator[SubscriptionInfo]:
+        """Who is sent events, and how that goes; the oldest first."""
+        from lochan.api.subscriptions import subscriptions_of
+
+        async for each in subscriptions_of(self._session):
+            yield each
+
+    async def create_subscription(
+        self,
+        url: str,
+        repository: str | None = None,
+        choice: EventChoice = ALL_EVENTS,
+        *,
+        note: str = "",
+        key: str = "",
+    ) -> SubscriptionSecret:
+        """Events from now on are sent to `url` by a server of the lake, signed with the secret that this returns and
+        nothing tells again: those of one repository, of the lake's own journal (`_lake`), or of all. Raises Invalid,
+        NotFound, Refused for one too many, and for an access key with limits."""
+        from lochan.api.subscriptions import create
+
+        return await create(self._session, url, repository, choice, note, key)
+
+    async def delete_subscription(self, id: str, *, key: str = "") -> None:
+        """With its dead letters. Raises NotFound."""
+        from lochan.api.subscriptions import delete
+
+        await delete(self._session, id, key)
+
+    async def dead_letters(self, id: str) -> AsyncIterator[DeadLetter]:
+        """What the receiver did not take after many attempts; the oldest first. Raises NotFound."""
+        from lochan.api.subscriptions import dead_letters_of
+
+        async for each in dead_letters_of(self._session, id):
+            yield each
+
+    async def redeliver(self, id: str, letters: Sequence[str] = (), *, key: str = "") -> int:
+        """These dead letters, or all of them, are sent once more; how many they are. Raises NotFound."""
+        from lochan.api.subscriptions import redeliver
+
+        return await redeliver(self._session, id, letters, key)
 
     async def jobs(self, limit: int = 20) -> list[JobInfo]:
         """What ran on Spark for this lake, and what runs now; the newest first."""
@@ -269,6 +382,20 @@ class Lake:
             async for step in run_now(self._session, task, options):
                 yield step
 
+    async def default_rules(self) -> RetentionInfo:
+        """The retention rules of repositories that have none of their own."""
+        from lochan.api.default_rules import shown_default_rules
+
+        return await shown_default_rules(self._session)
+
+    async def set_default_rules(self, rules: RetentionInfo, *, key: str = "") -> RetentionInfo:
+        """Replaces them. A repository without rules of its own follows them as far as they fit it. Raises Invalid for
+        rules that contradict each other or are never used."""
+        from lochan.api.default_rules import set_default_rules
+
+        actor = self._session.acting(key, "set default retention", rules.as_json())
+        return await set_default_rules(self._session, rules, actor=actor)
+
     async def usage(self, days: float = 30) -> UsageStatus:
         """What the usage log covers: how much was noted in the last days, and up to when reads may have gone
         unnoticed."""
@@ -290,13 +417,23 @@ class Lake:
 
         return await examine(self._session.doctor(), spark=spark)
 
-    async def fsck(self, repositories: Sequence[str] = (), *, data: bool = False, repair: bool = False) -> FsckResult:
+    async def fsck(
+        self,
+        repositories: Sequence[str] = (),
+        *,
+        data: bool = False,
+        repair: bool = False,
+        progress: Progress | None = None,
+    ) -> FsckResult:
         """Checks every file of these repositories, or of the whole lake. `data`: also reads all data and compares it
-        with its hashes. `repair`: makes again what is derived, and moves aside what it replaces. Raises NotFound for a
-        repository that is not there."""
+        with its hashes. `repair`: makes again what is derived, and moves aside what it replaces. `progress` gets the
+        number of files that were listed or read since it was called last. Raises NotFound for a repository that is not
+        there."""
         from lochan.api.recovery import fsck
 
-        return await fsck(self._session.lake.store, self._session.lake.clock, repositories, data=data, repair=repair)
+        lake = self._session.lake
+        files = await lake.current_files()
+        return await fsck(files, lake.clock, repositories, data=data, repair=repair, progress=progress)
 
     async def rebuild(
         self,
@@ -322,10 +459,11 @@ class Lake:
         self, repositories: Sequence[str] = (), *, rate: int = 50_000_000, seconds: float = 0
     ) -> tuple[ScrubResult, ...]:
         """Reads the data of these repositories, or of all, and compares it with its hashes: `rate` bytes in a second,
-        for so many seconds; 0: to the end. The next call goes on where this one ended."""
-        from lochan.api.recovery import scrub
+        for so many seconds; 0: to the end. The next call goes on where this one ended. It is a job; what it finds is in
+        the events."""
+        from lochan.api.recovery import scrub_as_job
 
-        return await scrub(self._session, repositories, rate=rate, seconds=seconds)
+        return await scrub_as_job(self._session, repositories, rate=rate, seconds=seconds)
 
     async def backup(self, destination: str, *, verify: bool = False) -> BackupResult:
         """Copies the lake to a folder or a URL while others go on writing. A second backup to the same place copies
@@ -334,12 +472,55 @@ class Lake:
 
         return await backup(self._session, destination, verify=verify)
 
+    async def lakefs_repositories(self, source: LakefsSource) -> list[str]:
+        """The names of those that a lakeFS has. Raises Refused, Transient, Invalid."""
+        from lochan.api.migration import lakefs_repositories
+
+        return await lakefs_repositories(source)
+
+    async def import_lakefs(
+        self,
+        source: LakefsSource,
+        repository: str,
+        *,
+        to: str = "",
+        bodies: str = "auto",
+        link_also: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> MigrationResult:
+        """Brings a repository of a lakeFS with its branches, tags and commits. Called again, it goes on, and brings
+        what was committed there since. `bodies`: link leaves the bytes in the bucket of the lakeFS, copy brings them
+        through its API, auto links them if the bucket can be read from here. Only files in the storage of that
+        repository are linked, and files below `link_also`. Raises AlreadyExists, Conflict for a branch that was changed
+        here, Refused, Transient, Corrupt."""
+        from lochan.api.migration import migrate_from_lakefs
+
+        return await migrate_from_lakefs(self._session, source, repository, to, bodies, link_also, progress)
+
     def new_key(self) -> str:
         """An idempotency key, which begins with the time it was made."""
         return self._session.lake.ids.idempotency_key(self._session.lake.clock.wall())
 
     async def close(self) -> None:
         await self._session.close()
+
+
+def storage_name(storage: str | None, credentials: str) -> StorageName | None:
+    """Raises Invalid for what cannot be the storage of a repository."""
+    from lochan.store.routed import StorageName
+
+    if not storage:
+        if credentials or storage is not None:
+            raise Invalid("credentials are for a storage, and none is named", hint="name both, or neither")
+        return None
+    scheme, found, _ = storage.partition("://")
+    if not found:
+        scheme, storage = "file", Path(storage).absolute().as_uri()
+    if scheme not in ("s3", "gs", "az", "file"):
+        raise Invalid(f"{storage}: {scheme}:// cannot be the storage of a repository", hint="choose s3, gs, az or file")
+    if credentials and scheme != "s3":
+        raise Invalid(f"{storage}: credentials are profiles of S3", hint="leave them out: the lake's own are used")
+    return StorageName(storage.rstrip("/"), credentials)
 
 
 async def compare_rows(
@@ -361,21 +542,23 @@ async def read_events(
     repository: str | None = None,
     *,
     last: int | None = None,
-    after: int | None = None,
+    after: int | str | None = None,
     follow: bool = False,
 ) -> AsyncIterator[EventLine]:
     """Who did what, when, from where: in one repository, in the lake's own journal (`_lake`), or in all of them. The
-    newest come last. Either the `last` so many, or those of records `after` a number, for which one journal must be
-    named; with `follow`, also those to come."""
+    newest come last. Either the `last` so many, or those `after` the cursor of an event, or of records `after` a
+    number, for which one journal must be named; with `follow`, also those to come."""
     from lochan.journal.feed import read_events as read
 
-    if after is not None and repository is None:
+    if isinstance(after, int) and repository is None:
         raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
-    async for line in read(partial(_journals, lake, repository), lake.clock, last=last, after=after, follow=follow):
+    opened: dict[str, Journal] = {}  # once for as long as they are followed
+    open = partial(_journals, lake, repository, opened)
+    async for line in read(open, lake.clock, last=last, after=after, follow=follow):
         yield line
 
 
-async def _journals(lake: OpenLake, repository: str | None) -> list[Journal]:
+async def _journals(lake: OpenLake, repository: str | None, opened: dict[str, Journal]) -> list[Journal]:
     from lochan.lake import LAKE_JOURNAL
 
     if repository == LAKE_JOURNAL:
@@ -384,4 +567,7 @@ async def _journals(lake: OpenLake, repository: str | None) -> list[Journal]:
         ids = [(await lake.repository(repository)).id]
     else:
         ids = [LAKE_JOURNAL, *(each.id for each in await lake.repositories())]
-    return [await lake.journal(id) for id in ids]
+    for id in ids:
+        if id not in opened:
+            opened[id] = await lake.journal(id)
+    return [opened[id] for id in ids]

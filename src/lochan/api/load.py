@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lochan.versioning.repositories import Repository
 
 
-class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
+class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     format: str | None = None  # ndjson, json, csv, tsv, parquet, arrow, orc, avro, xml, lines; None: the content tells
     row_tag: str = ""  # of XML: the elements that are rows; empty: those right below the root
     on_error: str = "fail"  # what becomes of input that is no row: fail, skip, or keep it as a row of its own
@@ -235,15 +235,34 @@ async def _new_pool(session: Session, first: Input, request: LoadRequest) -> _Ne
     from lochan.pools.settings import parse
 
     options, name = request.options, request.pool
-    key = "" if options.key else await _suggested_key(first, options.format)
     if not options.create and not options.key:
-        key_options = f" --key {quote(key)}" if key else ""
-        hint = f"make it with --create, or `lochan create {quote(name)}{key_options}`"
         names = [each.name for each in await session.lake.repositories()]
-        raise NotFound(f"there is no pool {name!r}", hint=hint).named(name, lambda: names)
-    settings = parse(options.key or ([key] if key else []), times=options.times)
-    sorted_by = ", ".join(map(str, settings.keys))
-    return _NewPool(settings, f"created pool {name}, sorted by {sorted_by}{_why(options, key)}")
+        raise (await no_pool(name, first, options)).named(name, lambda: names)
+    suggested = await suggested_pool(name, first, options)
+    return _NewPool(parse(suggested.keys, times=options.times), suggested.note)
+
+
+async def no_pool(name: str, first: Input, options: LoadOptions) -> NotFound:
+    """With the command that makes one for rows such as those of the first file."""
+    key = await _suggested_key(first, options.format)
+    key_options = f" --key {quote(key)}" if key else ""
+    hint = f"make it with --create, or `lochan create {quote(name)}{key_options}`"
+    return NotFound(f"there is no pool {name!r}", hint=hint).named(name)
+
+
+class SuggestedPool(NamedTuple):
+    keys: tuple[str, ...]
+    note: str  # for the user
+
+
+async def suggested_pool(name: str, first: Input, options: LoadOptions) -> SuggestedPool:
+    """A new pool for rows such as those of the first file: as the options say, or by a time that most rows have."""
+    from lochan.pools.settings import parse
+
+    key = "" if options.key else await _suggested_key(first, options.format)
+    keys = options.key or ((key,) if key else ())
+    sorted_by = ", ".join(map(str, parse(keys, times=options.times).keys))
+    return SuggestedPool(keys, f"created pool {name}, sorted by {sorted_by}{_why(options, key)}")
 
 
 def _why(options: LoadOptions, key: str) -> str:

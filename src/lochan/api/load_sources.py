@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Union, cast
 
 from lochan.api.local_files import Report, files_in, ignored, matching, no_file, place_url
 from lochan.errors import Invalid, NotFound
+from lochan.runtime import PipeReader
 
 if TYPE_CHECKING:
     from lochan.ingest.streams import Input
@@ -79,7 +80,7 @@ class Again:
     """A stream whose beginning can be read twice: once to see what it is, then all of it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+        self._stream = PipeReader(stream)
         self._kept = b""
 
     def open(self) -> IO[bytes]:
@@ -106,6 +107,11 @@ class _Reading:
 
     def close(self) -> None:
         pass
+
+
+def local_sources(source: str, follow_links: bool, report: Report) -> list[File]:
+    """Files of this machine: a path, a folder, a glob. Raises NotFound."""
+    return _local(source, None, follow_links, report)
 
 
 def _local(source: str, left_out: Path | None, follow_links: bool, report: Report) -> list[File]:

@@ -113,9 +113,13 @@ class _Walk:
     def files(self, folder: Path, above: tuple[str, ...]) -> Iterator[Path]:
         """`above` are the folders that this one lies in, itself included, without links: none is gone into twice."""
         with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries)
+            found = sorted(entries, key=lambda entry: entry.name)
         folders = []
-        for each in (folder / name for name in names):
+        for entry in found:
+            each = folder / entry.name
+            if entry.is_file(follow_symlinks=False) and self._shows(entry.name):
+                yield each  # the folder itself tells what it is, without a question for each file
+                continue
             why = self._why_not(each, above)
             if why:
                 self._report(f"left out {each}: {why}", FOLLOW_HINT if why.endswith(_LEADS_OUT) else "")
@@ -140,9 +144,12 @@ class _Walk:
             return "it is a link to a folder that it lies in" if os.path.realpath(each) in above else ""
         if not each.is_file():
             return "it is not a file"
-        if not self._with_hidden and each.name.startswith((".", "_")):
+        if not self._shows(each.name):
             return "it is hidden"
         return f"it is a link{_LEADS_OUT}" if link and not self._follow_links and not self._is_inside(each) else ""
+
+    def _shows(self, name: str) -> bool:
+        return self._with_hidden or not name.startswith((".", "_"))
 
     def _is_inside(self, link: Path) -> bool:
         return link.resolve().is_relative_to(self._root)

@@ -38,8 +38,6 @@ class ObjectInfo(Result, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, entry: Entry) -> ObjectInfo:
-        from lochan.pools.objects import users_metadata
-
         return cls(
             path=entry.path,
             size=entry.size,
@@ -47,9 +45,18 @@ class ObjectInfo(Result, frozen=True, kw_only=True):
             checksum=entry.checksum,
             etag=entry.etag,
             content_type=entry.content_type,
-            metadata=users_metadata(entry),
+            metadata=own_metadata(entry),
             checksums=object_checksums(entry),
         )
+
+
+def own_metadata(entry: Entry) -> Mapping[str, str]:
+    """What the user has given."""
+    if not entry.metadata:
+        return entry.metadata  # most files: nothing of pools is imported for them
+    from lochan.pools.objects import users_metadata
+
+    return users_metadata(entry)
 
 
 def object_checksums(entry: Entry) -> Mapping[str, str]:
@@ -67,6 +74,21 @@ class Address(Result, frozen=True, kw_only=True):
     token: str  # for `link_address`, once
     address: str  # in the lake
     url: str  # where the bytes are to be put
+    expires: datetime
+    presigned: str = ""  # takes the bytes by PUT without keys of the store; empty: not asked for, or it cannot sign
+
+    def as_json(self) -> dict[str, Any]:
+        """Without `presigned` where there is none."""
+        found = super().as_json()
+        if not self.presigned:
+            del found["presigned"]
+        return found
+
+
+class PresignedUrl(Result, frozen=True, kw_only=True):
+    """Anybody who has it may read the object until it expires."""
+
+    url: str
     expires: datetime
 
 
@@ -119,6 +141,11 @@ class UploadInfo(Result, frozen=True, kw_only=True):
     date: datetime
     checksum: str  # the algorithm that parts are summed by; empty: none
     checksum_type: str  # COMPOSITE, FULL_OBJECT
+
+    @property
+    def branch(self) -> str:
+        """The branch, or that of the workspace."""
+        return self.ref.partition("+")[0]
 
     @classmethod
     def of(cls, found: OpenUpload) -> UploadInfo:
@@ -238,14 +265,18 @@ class DownloadResult(FolderResult, frozen=True, kw_only=True):
 
 def has_conflicts(error: LochanError) -> bool:
     """Whether the error has them: of a merge, a revert, a cherry-pick, a rebase, or a workspace's commit."""
-    return hasattr(error, "merged")
+    return hasattr(error, "merged") or hasattr(error, "conflicts")
 
 
 async def conflicts_of(error: LochanError) -> AsyncIterator[Conflict]:
     """In path order. REQUIRES: `has_conflicts`, and the lake is still open."""
     from lochan.tree.merge import conflicts_of as decoded
 
-    merged: trees.MergeResult = error.merged  # type: ignore[attr-defined]
+    for told in getattr(error, "conflicts", ()):  # by a server, which tells the first of them
+        yield told
+    if not hasattr(error, "merged"):
+        return
+    merged: trees.MergeResult = error.merged
     if merged.conflicts <= merged.first.num_rows:
         for each in decoded(merged.first):
             yield _conflict(each)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lochan.api.conditions import Conditions
-from lochan.api.object_results import object_checksums
+from lochan.api.object_results import object_checksums, own_metadata
 from lochan.api.results import moment
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ class OpenObject:
     @property
     def metadata(self) -> Mapping[str, str]:
         """The user's own."""
-        from lochan.pools.objects import users_metadata
-
-        return users_metadata(self._entry) if self._entry.metadata else self._entry.metadata
+        return own_metadata(self._entry)
 
     @property
     def checksums(self) -> Mapping[str, str]:

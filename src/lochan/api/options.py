@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lochan.query.sources.catalog import Permits
 
 
-class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
+class CommitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of verbs that make a commit."""
 
     message: str = ""
@@ -33,7 +33,7 @@ class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.date is None else microseconds(self.date)
 
 
-class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
+class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of verbs that read rows."""
 
     engine: str = "auto"  # duckdb, spark
@@ -65,7 +65,7 @@ class QueryOptions(EngineOptions, frozen=True, kw_only=True):
         return super().limits._replace(spill_bytes=self.spill_bytes)
 
 
-class PutOptions(msgspec.Struct, frozen=True, kw_only=True):
+class PutOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `put` and an upload in parts take besides the bytes of an object."""
 
     content_type: str = ""
@@ -76,7 +76,7 @@ class PutOptions(msgspec.Struct, frozen=True, kw_only=True):
     conditions: Conditions = NO_CONDITIONS  # on the object that is there
 
 
-class CopyOptions(msgspec.Struct, frozen=True, kw_only=True):
+class CopyOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a copy is to have otherwise than its source; None: the same."""
 
     content_type: str | None = None

@@ -39,13 +39,13 @@ class Upload:
 
     def __init__(self, session: Session, repository: str, ref: str, path: str, id: str) -> None:
         self._session = session
-        self._ref = ref
+        self.ref_name = ref
         self.repository_name = repository
         self.path = path
         self.id = id
 
     def __repr__(self) -> str:
-        return f"<Upload {self.id} of {self.repository_name}@{self._ref}/{self.path}>"
+        return f"<Upload {self.id} of {self.repository_name}@{self.ref_name}/{self.path}>"
 
     async def show(self) -> UploadInfo:
         """Raises NotFound for one that was completed or aborted, and for one of another object."""
@@ -121,10 +121,13 @@ class Upload:
         parts: Sequence[NamedPart | PartInfo],
         *,
         checksum: str = "",
+        content_type: str | None = None,
+        metadata: Mapping[str, str] | None = None,
         conditions: Conditions = NO_CONDITIONS,
         key: str = "",
     ) -> ObjectInfo:
-        """The object, seen from now on. `checksum` is the one that the whole must have, by the upload's own algorithm.
+        """The object, seen from now on, with the type and the metadata that the upload was created with, unless others
+        are given. `checksum` is the one that the whole must have, by the upload's own algorithm.
         The upload's id is its idempotency key: completed again, with or without another one, it answers as the first
         time. Raises NotFound, BadPart, BadPartOrder, PartTooSmall, BadDigest, PreconditionFailed."""
         from lochan.versioning.objects import find
@@ -138,11 +141,20 @@ class Upload:
             found = repository.folded().uploads.find(self.id)
             if found is not None and not self._is_of(found, repository):
                 raise _no_upload(self.id)
-            ref = self._ref or repository.repository.default_branch
+            ref = self.ref_name or repository.repository.default_branch
             if check is not None and "+" in ref:  # one writer's: what they look at is what is there
                 check(await find(repository, ref, self.path))
             sums = {} if found is None else self._checksums(repository, found, parts, checksum)
-            made = await complete(repository, self.id, chosen, actor=actor, check=check, checksums=sums)
+            made = await complete(
+                repository,
+                self.id,
+                chosen,
+                actor=actor,
+                check=check,
+                checksums=sums,
+                content_type=content_type,
+                metadata=metadata,
+            )
             if found is None:  # completed before: the object tells, as long as it is there
                 there = await find(repository, ref, self.path)
                 return ObjectInfo.of(made if there is None or there.etag != made.etag else there)
@@ -177,7 +189,7 @@ class Upload:
         return repository.folded().uploads.find(self.id) or (await repository.refs())[0].uploads.find(self.id)
 
     def _is_of(self, found: OpenUpload, repository: OpenRepository) -> bool:
-        branch, _, workspace = (self._ref or repository.repository.default_branch).partition("+")
+        branch, _, workspace = (self.ref_name or repository.repository.default_branch).partition("+")
         opened = found.opened
         return (opened.branch, opened.workspace, opened.path) == (branch, workspace, self.path)
 

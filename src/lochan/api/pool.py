@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lochan.api.bodies import Body
 from lochan.api.branch import message_of
+from lochan.api.given_rows import given_files, given_rows
 from lochan.api.load import DEFAULT_LOAD, BytesProgress, LoadOptions, LoadRequest, load_files, loads_on_spark
-from lochan.api.load_sources import LoadSource
+from lochan.api.load_sources import LoadSource, find_sources
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
 from lochan.api.ref import pool_settings
 from lochan.api.repository import Repository
 from lochan.api.results import DeleteResult, LoadResult, PoolSummary
+from lochan.api.row_bytes import is_row_bytes, load_bytes
+from lochan.api.row_fingerprint import DigestedRows, fingerprinted
 from lochan.api.session import about
 from lochan.api.upkeep import EVERYTHING, CompactGroup, CompactOptions, CompactResult
 
@@ -29,16 +33,38 @@ if TYPE_CHECKING:
     from lochan.versioning.heads.moves import CommitMessage
 
 
+_HERE = EngineOptions(engine="duckdb")
+
+
 class Pool(Repository):
     async def load(
-        self, rows: Any, message: str = "", options: CommitOptions = DEFAULT_COMMIT, *, branch: str = ""
+        self,
+        rows: Any,
+        message: str = "",
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        branch: str = "",
+        load_options: LoadOptions = DEFAULT_LOAD,
+        shared: bool = False,
     ) -> LoadResult:
-        """Dicts, an Arrow table or batches, the path of a file or several: one commit, all of it or nothing. With a key
-        in `options`, a load that is asked for again loads nothing twice. Raises Invalid for what is no rows,
-        NothingToDo where there are none."""
+        """One commit, all of it or nothing. `rows` are dicts; a frame of pandas or Polars, a relation of DuckDB, an
+        Arrow table or reader, or whatever else speaks Arrow; files: paths, globs, folders, URLs, an open one; or bytes
+        of any format, whole or as they come. `load_options` are for files and bytes. With a key in `options`, a load
+        that is asked for again loads nothing twice. `shared`: few bytes may share their commit with other loads of the
+        moment. Raises Invalid for what is no rows, NotFound for files that are not there, NothingToDo where there are
+        no rows."""
         if message:
             options = msgspec.structs.replace(options, message=message)
+        if is_row_bytes(rows):
+            with about(self.name):
+                given = self._session, self.name, rows, load_options, options, DEFAULT_ENGINE
+                return await load_bytes(*given, branch=branch, shared=shared)
+        files = given_files(rows)
+        if files:
+            sources = await find_sources(self._session.lake, files)
+            return await self.load_files(sources, load_options, options, branch=branch)
         commit_message = message_of(options)
+        rows = rows if isinstance(rows, DigestedRows) else given_rows(rows)
         with about(self.name):
             actor, lake = self._session.actor, self._session.lake
             done = await load_rows(lake, self.name, rows, commit_message, branch=branch, actor=actor, key=options.key)
@@ -70,6 +96,22 @@ class Pool(Repository):
         request = LoadRequest(self.name, branch, sources, load_options, message, actor, engine, progress, stages)
         done = await load_files(self._session, request)
         return LoadResult.of(done.loaded, done.note)
+
+    async def load_body(
+        self,
+        body: Body,
+        load_options: LoadOptions = DEFAULT_LOAD,
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        branch: str = "",
+        name: str = "",
+        archive: bool = False,
+    ) -> LoadResult:
+        """The bytes of a file of rows, in any format that `load_files` knows: one commit, all of it or nothing. `name`
+        is how messages call it, and its ending may tell the format. `archive`: they are a tar of such files. Raises as
+        `load_files` does."""
+        given = self._session, self.name, body, load_options, options, _HERE
+        return await load_bytes(*given, branch=branch, name=name, archive=archive)
 
     async def ingest_stream(
         self,
@@ -204,10 +246,14 @@ async def load_rows(
     from lochan.journal.keys import keyed
     from lochan.versioning.heads.moves import NOTHING
 
-    actor = keyed(actor, key, "load", pool, branch, message or NOTHING)
     repository = await lake.open_repository(pool)
     try:
-        at = branch or repository.repository.default_branch
-        return await load(repository, at, rows, message or NOTHING, actor=actor, options=options or STANDARD)
+        at, words, reading = branch or repository.repository.default_branch, message or NOTHING, options or STANDARD
+        if not key:
+            rows = rows.rows if isinstance(rows, DigestedRows) else rows
+            return await load(repository, at, rows, words, actor=actor, options=reading)
+        async with fingerprinted(rows) as found:
+            actor = keyed(actor, key, "load", pool, branch, words, found.sha256)
+            return await load(repository, at, found.rows, words, actor=actor, options=reading)
     finally:
         await repository.close()

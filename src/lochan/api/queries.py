@@ -29,7 +29,7 @@ __all__ = [
     "LimitReached",
     "OutOfTime",
     "SparkEnded",
-    "StageProgress",
+    "StageCount",
     "cancelled",
     "check_ref",
     "functions",
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-class StageProgress(Protocol):
+class StageCount(Protocol):
     """How far a stage of Spark is, in tasks."""
 
     @property

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from lochan.api.session import Session
     from lochan.clock import Clock
     from lochan.formats.record import Actor
+    from lochan.jobs.record import JobReporter
     from lochan.recovery.backup import BackupManifest
     from lochan.recovery.copy_lake import LakeCopy
     from lochan.recovery.digests import DigestSource
     from lochan.recovery.rebuild_lake import JournalRebuild
+    from lochan.recovery.scrub import ScrubStep
     from lochan.store.protocol import Store
 
 _LOST_SHOWN = 1_000
+_TOLD_MAX = 100  # damaged files in one event
 
 
 class FindingInfo(Result, frozen=True, kw_only=True):
@@ -102,11 +105,19 @@ class BackupResult(Result, frozen=True, kw_only=True):
 
 
 async def fsck(
-    store: Store, clock: Clock, repositories: Sequence[str] = (), *, data: bool = False, repair: bool = False
+    store: Store,
+    clock: Clock,
+    repositories: Sequence[str] = (),
+    *,
+    data: bool = False,
+    repair: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> FsckResult:
     from lochan.recovery.fsck import Fsck, FsckRequest
+    from lochan.recovery.seen_files import SeenFiles
 
-    work = Fsck(store, FsckRequest(tuple(repositories), data, repair), scratch_store, clock)
+    seen = store if progress is None else SeenFiles(store, progress)
+    work = Fsck(seen, FsckRequest(tuple(repositories), data, repair), scratch_store, clock)
     findings = [
         FindingInfo(
             kind=each.kind,
@@ -154,7 +165,7 @@ async def rebuild(
     elsewhere = open_destination(lake.other_store, to) if to else None
     request = RebuildRequest(tuple(repositories), check, missing, elsewhere)
     digest = await _on_spark(session, master) if engine == "spark" else None
-    work = LakeRebuild(lake.store, request, scratch_store, lake.clock, digest)
+    work = LakeRebuild(await lake.current_files(), request, scratch_store, lake.clock, digest)
     return RebuildResult(parts=tuple([_rebuilt(each) async for each in work.run()]))
 
 
@@ -200,8 +211,14 @@ def _rebuilt(part: JournalRebuild) -> RebuildPart:
 
 
 async def scrub(
-    session: Session, repositories: Sequence[str] = (), *, rate: int, seconds: float
+    session: Session,
+    repositories: Sequence[str] = (),
+    *,
+    rate: int,
+    seconds: float,
+    job: JobReporter | None = None,
 ) -> tuple[ScrubResult, ...]:
+    """What is found is an event of the lake's journal, and a line of the job."""
     from lochan.recovery.findings import KINDS
     from lochan.recovery.scrub import scrub_step
 
@@ -209,10 +226,11 @@ async def scrub(
         raise Invalid(f"a rate of {rate} bytes in a second reads nothing", hint="such as 50MB/s")
     names = list(repositories) or [each.name for each in await session.lake.repositories()]
     results = []
-    for name in names:
+    for number, name in enumerate(names):
         async with session.opened(name) as repository:
             alarm = repository.journal.schema.alarm
             step = await scrub_step(repository, rate=rate, seconds=seconds or float("inf"), alarm=alarm)
+            await _tell(session, repository.repository.id, step)
         damaged = tuple(
             FindingInfo(
                 kind=kind,
@@ -228,6 +246,11 @@ async def scrub(
             )
             for kind, address, path, detail in step.report.damaged
         )
+        if job is not None:
+            job.log(f"{name}: read {step.files} files, {step.bytes} bytes")
+            for found in step.found:
+                job.log(f"{name}: {found.kind}: {found.address}, needed by {found.path!r}")
+            job.progress(number + 1, len(names))
         results.append(
             ScrubResult(
                 repository=name,
@@ -239,6 +262,49 @@ async def scrub(
             )
         )
     return tuple(results)
+
+
+async def scrub_as_job(
+    session: Session, repositories: Sequence[str] = (), *, rate: int, seconds: float
+) -> tuple[ScrubResult, ...]:
+    """The same as a job of its own, which `lochan jobs` shows; it has failed if there is damage."""
+    from lochan.formats.job import DONE, FAILED
+    from lochan.jobs.record import JobReporter
+
+    job = JobReporter(session.lake, "scrub", ", ".join(repositories) or "all repositories", session.actor, "")
+    try:
+        made = await scrub(session, repositories, rate=rate, seconds=seconds, job=job)
+    except BaseException as error:
+        job.failed(error)
+        raise
+    damaged = sum(len(each.damaged) for each in made)
+    job.end(FAILED if damaged else DONE, f"damaged files: {damaged}" if damaged else "")
+    return made
+
+
+async def damaged_files(session: Session) -> dict[str, int]:
+    """How many files of each repository, by its name, scrubs have found damaged."""
+    from lochan.versioning.state.damage import Damage
+
+    found = (await (await session.lake.journal()).fresh()).of(Damage)
+    return {each.name: found.files(each.id) for each in await session.lake.repositories()}
+
+
+async def _tell(session: Session, repository: str, step: ScrubStep) -> None:
+    """Each round tells what it finds when it finds it, and at its end if there is less than before."""
+    from lochan.formats.lake_events import DamagedFile, DamageFound
+    from lochan.journal.group import AppendRequest
+    from lochan.versioning.state.damage import Damage
+
+    journal = await session.lake.journal()
+    before = (await journal.fresh()).of(Damage).files(repository)
+    now = len(step.report.damaged)
+    now = now if step.is_complete else max(now, before)  # until its end a round has not seen everything
+    if not step.found and now == before:
+        return
+    files = tuple(DamagedFile(each.kind, each.address, each.path, each.detail) for each in step.found[:_TOLD_MAX])
+    event = DamageFound(repository, files, len(step.found), now)
+    await journal.submit(AppendRequest(session.actor, lambda state: [event]))
 
 
 async def backup(session: Session, destination: str, *, verify: bool = False) -> BackupResult:
@@ -268,6 +334,7 @@ async def let_go(store: Store, actor: Actor) -> None:
 
     lake = await Lake.open(store)
     try:
+        await lake.take_in(actor=actor)
         for repository in await lake.repositories():
             await abandon_held(lake, repository.id, actor)
     finally:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lochan.api.download import Download
+from lochan.api.download import Download, RefObjects
 from lochan.api.download import Progress as DownloadProgress
 from lochan.api.export import ExportResult
 from lochan.api.export import Progress as ExportProgress
@@ -23,17 +23,21 @@ from lochan.api.object_results import (
     ObjectInfo,
     ObjectPage,
     ObjectTable,
+    PresignedUrl,
 )
 from lochan.api.open_object import OpenObject
 from lochan.api.options import DEFAULT_ENGINE, EngineOptions
-from lochan.api.results import BlameResult, Commit, LogEntry, microseconds
+from lochan.api.results import BlameResult, Commit, LogEntry, microseconds, moment
 from lochan.api.session import OpenedRepository, Session
-from lochan.errors import NotFound, Refused
+from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.usage import READ, READ_FOLDER
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from pyarrow import Table
+
+    from lochan.api.checkout import PullResult
     from lochan.api.snapshot import RefSnapshot
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
@@ -132,6 +136,10 @@ class Ref:
         """What a reader of the ref sees. Raises NotFound if there is no such ref."""
         return await repository.view(await repository.resolve(name, workspaces=True))
 
+    def _traced(self, repository: OpenRepository, name: str, path: str) -> AbstractAsyncContextManager[str]:
+        """See `Session.traced`."""
+        return self._session.traced(repository, name, path)
+
     async def _entry(self, repository: OpenRepository, name: str, path: str) -> Entry:
         """The object at that path. Raises NotFound."""
         from lochan.versioning.names import check_key
@@ -207,6 +215,19 @@ class Ref:
             async with aclosing(diff(repository, name, other, prefix=prefix, three_dot=three_dot)) as differences:
                 async for difference in differences:
                     yield Change.of(difference)
+
+    async def diff_tables(
+        self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False
+    ) -> AsyncIterator[Table]:
+        """`diff` as Arrow tables of path, kind, left and right: the sizes, null on a side that does not have the path.
+        Quicker where much is different. Raises NotFound."""
+        from lochan.versioning.revisions.diff import diff_tables
+
+        async with self._opened() as (repository, name):
+            other = full_name(right, repository)
+            async with aclosing(diff_tables(repository, name, other, prefix=prefix, three_dot=three_dot)) as tables:
+                async for table in tables:
+                    yield table
 
     async def diff_count(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> ChangeCount:
         """How much is different there. Raises NotFound."""
@@ -318,15 +339,41 @@ class Ref:
         async with self._opened() as (repository, name):
             return ObjectInfo.of(await self._entry(repository, name, path))
 
+    async def stat_many(self, paths: Sequence[str]) -> tuple[ObjectInfo | None, ...]:
+        """Of each path in turn, all at one moment; None where there is no object. Raises NotFound if there is no such
+        ref, Invalid."""
+        from lochan.versioning.names import check_key
+
+        for path in paths:
+            check_key(path)
+        async with self._opened() as (repository, name):
+            view = await self._view(repository, name)
+            found = [await view.get(path) for path in paths]
+        return tuple(None if entry is None else ObjectInfo.of(entry) for entry in found)
+
     async def details(self, path: str) -> ObjectDetails:
         """All that is known of an object, with the files that its bytes lie in. Raises NotFound."""
         async with self._opened() as (repository, name):
             return ObjectDetails.of(await repository.places.place(await self._entry(repository, name, path)))
 
+    async def presign(self, path: str, *, expires_s: float = 900) -> PresignedUrl | None:
+        """A URL that gives the object's bytes, from the store itself, to anybody who has it. None: the store cannot
+        sign, or the object shares a file with others. Raises NotFound, Invalid."""
+        from lochan.versioning.presigned import EXPIRES_S_MAX, url_to_read
+
+        if not 0 < expires_s <= EXPIRES_S_MAX:
+            raise Invalid(f"a URL cannot be valid for {expires_s:g} seconds", hint="give up to 7 days")
+        async with self._opened() as (repository, name):
+            entry = await self._entry(repository, name, path)
+            url = await url_to_read(repository, entry, expires_s)
+            expires = moment(repository.clock.wall() + int(expires_s * 1e6))
+        return PresignedUrl(url=url, expires=expires) if url else None
+
     async def open(self, path: str) -> OpenObject:
         """The object of this moment: whatever comes to the path later, that one is read. Raises NotFound."""
         async with self._opened() as (repository, name):
-            found = OpenObject(repository.reader, await self._entry(repository, name, path))
+            async with self._traced(repository, name, path) as at:
+                found = OpenObject(repository.reader, await self._entry(repository, at, path))
             await self._session.note_read(READ, self.repository_name, name, path)
             return found
 
@@ -351,8 +398,9 @@ class Ref:
         into_folder = str(to).endswith("/")
         async with self._opened() as (repository, name):
             await self._session.note_read(READ, self.repository_name, name, path)
-            work = Download(repository, name, Path(to), force, progress, ignored)
-            objects, size = await work.one(path, into_folder=into_folder)
+            async with self._traced(repository, name, path) as at:
+                work = Download(RefObjects(repository, at), Path(to), force, progress, ignored)
+                objects, size = await work.one(path, into_folder=into_folder)
         return FolderResult(objects=objects, bytes=size)
 
     async def download_folder(
@@ -368,9 +416,29 @@ class Ref:
         `a` beside `a/b`, a name that is too long) is skipped; `report` gets it. Raises NotFound, AlreadyExists."""
         async with self._opened() as (repository, name):
             await self._session.note_read(READ_FOLDER, self.repository_name, name, prefix)
-            work = Download(repository, name, Path(to), force, progress, report)
-            objects, size = await work.folder(prefix)
+            async with self._traced(repository, name, prefix) as at:
+                work = Download(RefObjects(repository, at), Path(to), force, progress, report)
+                objects, size = await work.folder(prefix)
         return DownloadResult(objects=objects, bytes=size, skipped=work.skipped)
+
+    async def checkout(
+        self,
+        to: str | PathLike[str],
+        *,
+        prefix: str = "",
+        cache: str | PathLike[str] = "",
+        progress: DownloadProgress | None = None,
+        report: Report = ignored,
+    ) -> PullResult:
+        """The committed objects under a prefix as the files of a new folder, which remembers where they are from:
+        `Lake.checkout` pulls into it and commits from it. With a `cache`, a folder on the same disk, they are read-only
+        hard links to files there. Called again after it was interrupted, it goes on. Raises NotFound, AlreadyExists,
+        Refused for paths that cannot be files."""
+        from lochan.api.checkout import check_out
+        from lochan.api.lake import Lake
+
+        lake = Lake(self._session)
+        return await check_out(lake, self, to, prefix=prefix, cache=str(cache), progress=progress, report=report)
 
     async def export(
         self,

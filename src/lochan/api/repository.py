@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lochan.api.branch import Branch
 from lochan.api.bucket_rules import BucketRules
 from lochan.api.collection import GarbageCollection
 from lochan.api.object_results import UploadInfo
-from lochan.api.ref import NamedRef, Ref, full_name
+from lochan.api.pull_request import PullRequest
+from lochan.api.pull_results import PullRequestSummary
+from lochan.api.ref import NamedRef, Ref, full_name, name_of
 from lochan.api.results import (
     BisectStep,
     BranchInfo,
@@ -26,10 +28,14 @@ from lochan.api.storage import Storage
 from lochan.api.workspace import Workspace, info_of
 
 if TYPE_CHECKING:
+    from lochan.api.hooks import HookInfo, HookRunInfo
+    from lochan.api.overview import BranchComparison, RepositoryOverview
     from lochan.api.snapshot import RefSnapshot
+    from lochan.formats.repository_events import Protection
     from lochan.versioning.open_repository import OpenRepository
 
-PROTECTED = ("stage", "commit", "rewrite")  # what a rule can block
+_TEXTS_AT_ONCE = 100
+PROTECTED = ("stage", "commit", "revert", "rewrite")  # what a rule blocks unless it says otherwise
 
 
 class Repository:
@@ -93,12 +99,31 @@ class Repository:
         """By the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""
         return Workspace(self._session, self.name, name)
 
-    async def branches(self) -> AsyncIterator[BranchInfo]:
-        """In the order of their names."""
+    async def branches(self, prefix: str = "", after: str = "") -> AsyncIterator[BranchInfo]:
+        """In the order of their names: those that begin with `prefix`, and come after the name `after`."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            for each in refs.branches():
+            for each in refs.branches(prefix, after):
                 yield BranchInfo.of(each, refs.commit(each.head), repository.repository.default_branch)
+
+    async def overview(self, days: int = 30) -> RepositoryOverview:
+        """What its default branch holds, and how many commits of all branches were made on each of the last days.
+        Raises NotFound, Invalid."""
+        from lochan.api.overview import overview
+
+        async with self._session.opened(self.name) as repository:
+            return await overview(repository, self._session.lake.clock.wall(), days)
+
+    async def compare_branches(
+        self, base: NamedRef | str = "", prefix: str = "", after: str = ""
+    ) -> AsyncIterator[BranchComparison]:
+        """How far each branch is ahead of `base` and behind it, and what it holds; `base` is the default branch unless
+        it is named. In the order of their names, as `branches` gives them. Raises NotFound."""
+        from lochan.api.overview import compare_branches
+
+        async with self._session.opened(self.name) as repository:
+            async for each in compare_branches(repository, full_name(base, repository), prefix, after):
+                yield each
 
     async def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:
         """At the commit that `source` names now, or that of the default branch; nothing is copied. Raises
@@ -128,11 +153,11 @@ class Repository:
             head = await restore_branch(repository, name, actor=actor)
         return Branch(self._session, self.name, name, head)
 
-    async def tags(self) -> AsyncIterator[TagInfo]:
-        """In the order of their names."""
+    async def tags(self, prefix: str = "", after: str = "") -> AsyncIterator[TagInfo]:
+        """In the order of their names: those that begin with `prefix`, and come after the name `after`."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            for name, id in refs.tags():
+            for name, id in refs.tags(prefix, after):
                 commit = refs.commit(id)
                 yield TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
 
@@ -182,18 +207,49 @@ class Repository:
 
         async with self._session.opened(self.name) as repository:
             rules = await protections(repository)
-        return [ProtectionRule(pattern=each.pattern, blocked=each.blocked) for each in rules]
+        return [ProtectionRule.of(each) for each in rules]
 
-    async def protect(self, pattern: str, blocked: Sequence[str] = PROTECTED, *, key: str = "") -> list[ProtectionRule]:
+    async def protect(
+        self,
+        pattern: str,
+        blocked: Sequence[str] = PROTECTED,
+        *,
+        mergers: Sequence[str] = (),
+        linear: bool = False,
+        pull: bool = False,
+        approvals: int = 0,
+        checks: Sequence[str] = (),
+        keep_stale: bool = False,
+        key: str = "",
+    ) -> list[ProtectionRule]:
         """Branches whose names fit the pattern, in which * and ? stand for any letters. `stage`: no writes; `commit`:
-        no commits, imports and workspaces' commits; `rewrite`: no reset to another commit, no rebase, no new name, no
-        deletion. Gives all rules. Raises Invalid."""
-        from lochan.versioning.branches import protect
+        no commits, imports, loads and workspaces' commits; `revert`: no reverts and cherry-picks; `merge`: no merges;
+        `rewrite`: no reset to another commit, no rebase, no new name, no deletion. With `mergers`, only these users may
+        merge. With `linear`, no commit with two parents is added. With `pull`, the branches change by pull requests
+        alone, which so many `approvals` and the success of these `checks` may be needed for. An approval does not count
+        once the source has other commits, unless `keep_stale`. Gives all rules. Raises Invalid."""
+        from lochan.versioning.branches import PullNeeds, protect
 
-        actor = self._session.acting(key, "protect", self.name, pattern, blocked)
+        needs = PullNeeds(pull or approvals != 0 or bool(checks) or keep_stale, approvals, tuple(checks), keep_stale)
+        asked = pattern, blocked, mergers, linear, *([needs] if needs.pull else [])
+        actor = self._session.acting(key, "protect", self.name, *asked)
         async with self._session.opened(self.name) as repository:
-            rules = await protect(repository, pattern, tuple(blocked), actor=actor)
-        return [ProtectionRule(pattern=each.pattern, blocked=each.blocked) for each in rules]
+            rules = await protect(repository, pattern, tuple(blocked), tuple(mergers), linear, needs, actor=actor)
+        return [ProtectionRule.of(each) for each in rules]
+
+    async def set_protections(
+        self, rules: Sequence[ProtectionRule], *, expected: Sequence[ProtectionRule] | None = None, key: str = ""
+    ) -> list[ProtectionRule]:
+        """Replaces all rules at once; with `expected`, only if these are the rules until then. Gives them. Raises
+        PreconditionFailed, Invalid."""
+        from lochan.versioning.branches import set_protections
+
+        stored = _stored(rules)
+        before = None if expected is None else _stored(expected)
+        actor = self._session.acting(key, "set protections", self.name, stored, before)
+        async with self._session.opened(self.name) as repository:
+            found = await set_protections(repository, stored, before, actor=actor)
+        return [ProtectionRule.of(each) for each in found]
 
     async def unprotect(self, pattern: str, *, key: str = "") -> list[ProtectionRule]:
         """Removes the rule of exactly that pattern, and gives those that are left. Raises NotFound."""
@@ -202,7 +258,7 @@ class Repository:
         actor = self._session.acting(key, "unprotect", self.name, pattern)
         async with self._session.opened(self.name) as repository:
             rules = await unprotect(repository, pattern, actor=actor)
-        return [ProtectionRule(pattern=each.pattern, blocked=each.blocked) for each in rules]
+        return [ProtectionRule.of(each) for each in rules]
 
     async def is_read_only(self) -> bool:
         """Whether every change is refused. Raises NotFound."""
@@ -217,6 +273,63 @@ class Repository:
         actor = self._session.acting(key, "read-only", self.name, on)
         async with self._session.opened(self.name) as repository:
             await set_read_only(repository, on, actor=actor)
+
+    async def set_metadata(
+        self, values: Mapping[str, str], removed: Sequence[str] = (), *, key: str = ""
+    ) -> dict[str, str]:
+        """Sets these of its metadata, removes others, and gives all. What is removed need not be there. Raises
+        NotFound, Invalid."""
+        lake, actor = self._session.lake, self._session.actor
+        return await lake.describe_repository(self.name, values, removed, actor=actor, key=key)
+
+    def pull(self, id: str) -> PullRequest:
+        """A pull request, by the id that `create_pull` and `pulls` give it."""
+        return PullRequest(self._session, self.name, id)
+
+    async def pulls(
+        self,
+        status: str = "open",
+        *,
+        author: str = "",
+        source: str = "",
+        target: str = "",
+        after: str = "",
+        texts: bool = False,
+    ) -> AsyncIterator[PullRequestSummary]:
+        """Pull requests, the newest first. `status`: open, closed, merged, ended (both of these) or all. `author`,
+        `source` and `target` choose by who opened them, and by their branches. `after`: only those that were opened
+        before the one of this id. `texts`: with their descriptions, which are read from the journal. Raises Invalid."""
+        from lochan.versioning.pulls import PullFilter, find_pulls, read_texts
+
+        async with self._session.opened(self.name) as repository:
+            found = await find_pulls(repository, PullFilter(status, author, source, target, after))
+            for at in range(0, len(found), _TEXTS_AT_ONCE):
+                several = found[at : at + _TEXTS_AT_ONCE]
+                known = await read_texts(repository, (each.text for each in several)) if texts else {}
+                for each in several:
+                    text = "" if each.text is None else known.get(each.text, "")
+                    yield PullRequestSummary.of(each, text if texts else None)
+
+    async def create_pull(
+        self,
+        source: NamedRef | str,
+        target: NamedRef | str = "",
+        *,
+        title: str,
+        description: str = "",
+        reviewers: Sequence[str] = (),
+        key: str = "",
+    ) -> PullRequest:
+        """Proposes to merge the branch `source` into `target`, or into the default branch. Raises AlreadyExists if such
+        a request is open, NotFound, Invalid."""
+        from lochan.versioning.pulls import open_pull
+
+        async with self._session.opened(self.name) as repository:
+            branches = name_of(source), full_name(target, repository)
+            asked = *branches, title, description, tuple(reviewers)
+            actor = self._session.acting(key, "create pull", self.name, *asked)
+            id = await open_pull(repository, *asked, actor=actor)
+        return PullRequest(self._session, self.name, id)
 
     async def stashes(self, branch: str = "") -> AsyncIterator[StashInfo]:
         """Those of one branch or of all, the newest first."""
@@ -233,6 +346,47 @@ class Repository:
         async with self._session.opened(self.name) as repository:
             for each in await opened(repository, branch):
                 yield info_of(repository, each)
+
+    async def hooks(self, branch: str = "") -> AsyncIterator[HookInfo]:
+        """Those that judge the next change of the branch, or of the default one. Raises NotFound."""
+        from lochan.api.hooks import hooks_of
+
+        async for each in hooks_of(self._session, self.name, branch):
+            yield each
+
+    async def check_hooks(self, text: str, path: str = "hooks.yaml") -> list[HookInfo]:
+        """The hooks of a file that is not committed yet; errors call it `path`. Raises HookFileError, with the line and
+        the column."""
+        from lochan.api.hooks import checked_file
+
+        await self._session.repository(self.name)
+        return checked_file(text, path)
+
+    async def run_hooks(self, event: str, branch: str = "", *, dry_run: bool = False, key: str = "") -> HookRunInfo:
+        """Runs the hooks for an event such as `pre-commit`, about what is staged on the branch, or about its head where
+        nothing is. Nothing is changed. A dry run skips webhooks and modules, and is not kept. Raises Invalid."""
+        from lochan.api.hooks import run_by_hand
+
+        return await run_by_hand(self._session, self.name, event, branch, dry_run)
+
+    async def hook_runs(self, branch: str = "", after: str = "") -> AsyncIterator[HookRunInfo]:
+        """The newest first; those of one branch or tag, and that began before the run `after`."""
+        from lochan.api.hooks import runs_of
+
+        async for each in runs_of(self._session, self.name, branch, after):
+            yield each
+
+    async def hook_run(self, id: str) -> HookRunInfo:
+        """Raises NotFound."""
+        from lochan.api.hooks import run_of
+
+        return await run_of(self._session, self.name, id)
+
+    async def hook_secret(self, url: str) -> str:
+        """What requests to the host of this address are signed with, for its receiver. Raises Invalid."""
+        from lochan.api.hooks import secret_of
+
+        return await secret_of(self._session, self.name, url)
 
     async def uploads(self) -> AsyncIterator[UploadInfo]:
         """Uploads in parts that are open, to branches and workspaces that are there; by path, and then as they were
@@ -283,3 +437,13 @@ async def _bisect_step(repository: OpenRepository, good: Sequence[str], bad: str
         candidates=tuple(now.candidates),
         found=() if now.test else tuple(Commit.of(id, refs.recorded(id)) for id in now.candidates),
     )
+
+
+def _stored(rules: Sequence[ProtectionRule]) -> list[Protection]:
+    from lochan.versioning.branches import PullNeeds, new_rule
+
+    def needs(rule: ProtectionRule) -> PullNeeds:
+        asked = rule.approvals != 0 or bool(rule.checks) or rule.keep_stale
+        return PullNeeds(rule.pull or asked, rule.approvals, rule.checks, rule.keep_stale)
+
+    return [new_rule(each.pattern, each.blocked, each.mergers, each.linear, needs(each)) for each in rules]

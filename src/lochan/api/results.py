@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import LoadCommit
     from lochan.formats import commit as stored
     from lochan.formats.pool_settings import PoolSettings
+    from lochan.formats.repository_events import Protection
     from lochan.versioning.repositories import Repository as StoredRepository
     from lochan.versioning.state.branch import BranchState as StoredBranch
     from lochan.versioning.state.branch import Stash
@@ -25,7 +26,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`; times are RFC 3339 in UTC."""
-        return {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
+        found = {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
+        config = self.__struct_config__  # of one of several that a verb gives, the tag tells which it is
+        return {str(config.tag_field): config.tag, **found} if config.tag is not None else found
+
+    def _repr_html_(self) -> str:
+        from lochan.api.shown import struct_html
+
+        return struct_html(self)
 
 
 class Commit(Result, frozen=True, kw_only=True):
@@ -115,12 +123,17 @@ class RepositoryInfo(Result, frozen=True, kw_only=True):
     created_by: str
     metadata: Mapping[str, str]
     pool: PoolInfo | None = None  # of a pool alone
+    storage: str = ""  # where its files lie; empty: in the lake
+    credentials: str = ""  # the name of what opens that; empty: the lake's own
 
     def as_json(self) -> dict[str, Any]:
-        """Without `pool` where there is none."""
+        """Without `pool` where there is none, and without the storage of one that lies in the lake."""
         found = super().as_json()
         if self.pool is None:
             del found["pool"]
+        for name in ("storage", "credentials"):
+            if not found[name]:
+                del found[name]
         return found
 
     @classmethod
@@ -134,14 +147,35 @@ class RepositoryInfo(Result, frozen=True, kw_only=True):
             created_by=found.created_by,
             metadata=found.metadata,
             pool=None if found.pool is None else PoolInfo.of(found.pool),
+            storage=found.storage,
+            credentials=found.credentials,
         )
 
 
-class ProtectionRule(Result, frozen=True, kw_only=True):
+class ProtectionRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may not be done to branches whose names fit a pattern."""
 
     pattern: str
-    blocked: tuple[str, ...]  # stage, commit, rewrite
+    blocked: tuple[str, ...]  # stage, commit, revert, merge, rewrite
+    mergers: tuple[str, ...] = ()  # the only users who may merge; none: everybody
+    linear: bool = False  # commits with two parents are refused
+    pull: bool = False  # they change by pull requests alone
+    approvals: int = 0  # that a pull request needs
+    checks: tuple[str, ...] = ()  # that must have succeeded for the head of its source
+    keep_stale: bool = False  # an approval counts for later commits of the source too
+
+    @classmethod
+    def of(cls, found: Protection) -> ProtectionRule:
+        return cls(
+            pattern=found.pattern,
+            blocked=found.blocked,
+            mergers=found.mergers,
+            linear=found.linear,
+            pull=found.pull,
+            approvals=found.approvals,
+            checks=found.checks,
+            keep_stale=found.keep_stale,
+        )
 
 
 class StashInfo(Result, frozen=True, kw_only=True):

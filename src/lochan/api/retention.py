@@ -25,10 +25,17 @@ _DAY_US = 86_400_000_000
 _UNITS = {"d": 1.0, "h": 1 / 24, "m": 1 / 1_440, "s": 1 / 86_400}
 _AGE = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
 _COMMITS = re.compile(r"\d+")
+OWN_RULES, LAKE_RULES = "repository", "lake"  # where rules come from
+_UNSEEN = {
+    "server": "a rule about the last read does not see reads that go past the servers, by somebody who may only read"
+    " the bucket: these leave neither a note nor a gap",
+    "noted": "a rule about the last read believes that every reader notes its reads: somebody who may only read the"
+    " bucket leaves neither a note nor a gap",
+}
 _DROP = "such as 'main:tmp/=unwritten 30d', 'main:raw/=unread 90d', 'main[..2020-12-31]=older 30d', 'main:keep/=never'"
 
 
-class KeepRule(Result, frozen=True, kw_only=True):
+class KeepRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of branches whose names match the pattern: what they showed in the last days, and their newest commits."""
 
     pattern: str
@@ -37,7 +44,7 @@ class KeepRule(Result, frozen=True, kw_only=True):
     forever: bool = False
 
 
-class LiveRule(Result, frozen=True, kw_only=True):
+class LiveRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is live on branches that match the pattern goes by a commit, on one condition. The first rule that matches
     an object decides."""
 
@@ -59,7 +66,7 @@ class LiveRule(Result, frozen=True, kw_only=True):
         return f"{self.pattern}{where}={said}"
 
 
-class RetentionInfo(Result, frozen=True, kw_only=True):
+class RetentionInfo(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: tuple[KeepRule, ...] = ()  # the first that matches counts; a branch that none matches keeps its history
     undo_days: float = 30  # how long a deleted branch, or a commit that a reset has left, can be brought back
     drops: tuple[LiveRule, ...] = ()  # the first that matches counts; what none matches stays
@@ -69,6 +76,7 @@ class RetentionInfo(Result, frozen=True, kw_only=True):
     stashes_days: float = 0
     blocks_days: float = 0
     readers: str = "server"  # server, noted: how all reads are known
+    source: str = ""  # where they come from: repository, lake; empty: none are set. Means nothing where rules are given
 
 
 class ExpireResult(Result, frozen=True, kw_only=True):
@@ -97,6 +105,8 @@ class RuleDrop(Result, frozen=True, kw_only=True):
 
 class RetentionCheck(ExpireResult, frozen=True, kw_only=True):
     drops: tuple[RuleDrop, ...] = ()
+    source: str = ""  # of the rules: repository, lake; empty: they were given, or none are set
+    warnings: tuple[str, ...] = ()  # what the rules cannot see
 
 
 # --- rules as text ---------------------------------------------------------------------------------------------------
@@ -126,7 +136,10 @@ def parse_drop(text: str) -> LiveRule:
         return msgspec.structs.replace(rule, never=True)
     if len(words) != 2 or words[0] not in ("unwritten", "unread", "older"):
         raise Invalid(f"{text!r} is no drop rule: {said!r} is no condition", hint=_DROP)
-    return msgspec.structs.replace(rule, **{f"{words[0]}_days": parse_days(words[1])})
+    days = parse_days(words[1])
+    if not days:
+        raise Invalid(f"{text!r} is no drop rule: {words[1]} is no time at all", hint=_DROP)
+    return msgspec.structs.replace(rule, **{f"{words[0]}_days": days})
 
 
 def _drop_target(where: str) -> LiveRule | None:
@@ -202,7 +215,13 @@ def shown_rules(event: RetentionSet) -> RetentionInfo:
         stashes_days=event.stash_days,
         blocks_days=event.block_days,
         readers=event.readers,
+        source=LAKE_RULES if event.default else OWN_RULES,
     )
+
+
+def warnings_of(event: RetentionSet) -> tuple[str, ...]:
+    """What the rules cannot see, for whoever sets them."""
+    return (_UNSEEN[event.readers],) if any(rule.unread_days for rule in event.drops) else ()
 
 
 def _shown_drop(rule: StoredDrop) -> LiveRule:
@@ -268,10 +287,11 @@ async def find_drops(session: Session, repository: OpenRepository, retention: Re
 
 async def drop(session: Session, repository: OpenRepository) -> tuple[RuleDrop, ...]:
     """Drops it. A branch that is protected stays, and its rules say that they wait."""
+    from lochan.api.default_rules import take_rules
     from lochan.versioning.collection.drops import RuleDrops, drop, rules_of
 
+    retention = await take_rules(session, repository)
     refs, _ = await repository.refs()
-    retention = refs.collection.retention
     found: list[RuleDrop] = []
     if not retention.drops:
         return ()
@@ -401,4 +421,9 @@ async def _delete_rows(session: Session, repository: OpenRepository, branch: str
 
 
 def as_rules(rules: RetentionInfo | Sequence[KeepRule], undo_days: float) -> RetentionInfo:
-    return rules if isinstance(rules, RetentionInfo) else RetentionInfo(rules=tuple(rules), undo_days=undo_days)
+    """Raises Invalid for a number that cannot be stored."""
+    from lochan.versioning.collection.rule_checks import check_numbers
+
+    info = rules if isinstance(rules, RetentionInfo) else RetentionInfo(rules=tuple(rules), undo_days=undo_days)
+    check_numbers(stored_rules(info))
+    return info

@@ -103,7 +103,7 @@ class _Rules:
             raise Invalid(f"{self._file}: {what} has names and values, and {node!r} has none")
         for name in node:
             if name not in known:
-                raise Invalid(f"{self._file}: {what} has no {name!r}{did_you_mean(name, known)}")
+                raise Invalid(f"{self._file}: there is no {name!r} in {what}{did_you_mean(name, known)}")
         return node
 
     def _several(self, top: Mapping[str, Any], name: str) -> list[Any]:

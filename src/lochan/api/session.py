@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING
 from lochan.errors import LochanError, Refused
 from lochan.formats.record import Actor
 from lochan.journal.keys import keyed
+from lochan.versioning import lineage
 
 if TYPE_CHECKING:
     import asyncio
     from types import TracebackType
 
     from lochan.api.doctor import DoctorTarget
+    from lochan.api.load_group import LoadGroups
     from lochan.engines.spark.place import SparkPlace
     from lochan.journal.journal import ProbeBatch
     from lochan.lake import Lake
     from lochan.usage.notes import ReadNotes
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
+    from lochan.versioning.revisions.resolve import ResolvedRef
 
+Credentials = tuple[str, tuple[tuple[str, ...], ...]]
 _IDLE_MAX = 32  # repositories that stay open though nobody uses them just now
 
 
@@ -45,6 +49,11 @@ class OpenRepositories:
         if repository is not None and repository.repository is not found:
             repository.repository = found
         return repository
+
+    def hold(self, found: Repository) -> OpenRepository | None:
+        """The same. The caller releases it."""
+        repository = self.find(found)
+        return None if repository is None else self._used(repository)
 
     async def open(self, found: Repository, *, earlier: bool = False) -> OpenRepository:
         """The caller releases it. One that was found `earlier` may have got another name since, and keeps that."""
@@ -147,16 +156,36 @@ class Session:
         self._doctor = doctor
         self._names: dict[str, Repository] | None = {} if one_request else None
         self._make_notes = notes
+        self._load_groups: list[LoadGroups] = []  # one, from the first small load on; shared by copies too
         self._notes: list[ReadNotes] = []  # one, from the first read on; shared by copies of this session
+        self.is_served = False  # whether a server has authenticated who acts
+        self.credentials: Credentials = ("", ())  # by which that was: a key's id, and the limits of a session
 
     def acting(self, key: str, *request: object) -> Actor:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
         return keyed(self.actor, key, *request)
 
-    def acting_as(self, user: str, client: str, source: str = "") -> Session:
+    def acting_as(
+        self,
+        user: str,
+        client: str,
+        source: str = "",
+        author: str = "",
+        *,
+        is_served: bool = False,
+        credentials: Credentials = ("", ()),
+    ) -> Session:
         """The same for somebody else; the repositories that are open are shared. Closing it closes this one too."""
         other = copy(self)
-        other.actor = Actor(user, client, source)
+        other.is_served = is_served
+        other.credentials = credentials
+        other.actor = Actor(user, client, source, author if author != user else "")
+        return other
+
+    def with_actor(self, actor: Actor) -> Session:
+        """The same for one of several steps of a request."""
+        other = copy(self)
+        other.actor = actor
         return other
 
     def spark(self, master: str | None = None) -> SparkPlace:
@@ -185,6 +214,29 @@ class Session:
         """By its current name: one that was renamed or deleted is not found. Raises NotFound."""
         return OpenedRepository(self, name)
 
+    def load_groups(self) -> LoadGroups:
+        """Small loads that share commits."""
+        if not self._load_groups:
+            from lochan.api.load_group import LoadGroups
+
+            self._load_groups.append(LoadGroups())
+        return self._load_groups[0]
+
+    @asynccontextmanager
+    async def traced(
+        self, repository: OpenRepository, ref: str, path: str = "", resolved: ResolvedRef | None = None
+    ) -> AsyncIterator[str]:
+        """Gives the ref at which to read, and notes in the trace, if there is one, that this was read. Then it is the
+        commit that the ref names now, so that what is noted is what is read; of a branch with staged changes it is the
+        branch. `resolved`: what the ref stands for whatever it names now."""
+        found = lineage.current()
+        if found is None:
+            yield ref
+            return
+        at, read = await lineage.pinned(repository, ref, path, resolved)
+        yield at
+        found.add(read)
+
     async def note_read(self, operation: str, repository: str, ref: str, path: str = "") -> None:
         """Notes in the usage log what is about to be read. A server does so at its doors, and gives no notes here."""
         if self._make_notes is None:
@@ -206,6 +258,8 @@ class Session:
     async def close(self) -> None:
         """With the lake."""
         await self.close_notes()
+        for each in self._load_groups:
+            each.close()
         await self.repositories.close()
         await self.lake.close()
 

@@ -8,6 +8,8 @@ from lochan.api.ref import OpenedRef, Ref
 from lochan.api.session import OpenedRepository, Session
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from lochan.staging.view import View
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
@@ -90,6 +92,9 @@ class RefSnapshot(Ref):
 
     async def _view(self, repository: OpenRepository, name: str) -> View:
         return await repository.view(self._resolved)
+
+    def _traced(self, repository: OpenRepository, name: str, path: str) -> AbstractAsyncContextManager[str]:
+        return self._session.traced(repository, name, path, self._resolved)
 
 
 def _kind(refs: Refs, name: str, found: ResolvedRef) -> str:

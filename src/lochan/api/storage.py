@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lochan.api.collection import CollectionJob
+from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.results import Result
 
 if TYPE_CHECKING:
     from lochan.api.session import Session
-    from lochan.versioning.collection.dedupe import DuplicateBlocks
+    from lochan.engines.spark.progress import Listener
+    from lochan.versioning.collection.equal_blocks import DuplicateBlocks
 
 BELOW = 0.5  # the share of a file that is alive, under which it is rewritten
 
@@ -68,21 +71,31 @@ class Storage:
     def __repr__(self) -> str:
         return f"<Storage {self.name}>"
 
-    async def duplicates(self) -> DedupeResult:
-        """Blocks with equal bytes, over all live commits, and what `dedupe` would save. Changes nothing. Raises Refused
-        for a pool."""
-        from lochan.versioning.collection.dedupe import dedupe_report
+    async def duplicates(
+        self, engine: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None
+    ) -> DedupeResult:
+        """Blocks with equal bytes, over all live commits, and what `dedupe` would save. Changes nothing.
+        `progress` gets how far it is."""
+        from lochan.jobs.collection.run import dedupe_report
 
         async with self._session.opened(self.name) as repository:
-            return _deduped(await dedupe_report(repository))
+            found = await dedupe_report(repository, self._session.lake.place, **self._job(engine, progress))
+        return _deduped(found)
 
-    async def dedupe(self) -> DedupeResult:
-        """Keeps equal blocks once. The one that is kept is read and checked first. Raises Refused for a pool, or if
-        others collect garbage all the time."""
-        from lochan.versioning.collection.dedupe import dedupe
+    async def dedupe(self, engine: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None) -> DedupeResult:
+        """Keeps equal blocks once. The one that is kept is read and checked first. Equal data objects of a pool share
+        one file; no row changes. Raises Refused if others collect garbage all the time."""
+        from lochan.jobs.collection.run import dedupe
 
         async with self._session.opened(self.name) as repository:
-            return _deduped(await dedupe(repository, actor=self._session.actor))
+            made = await dedupe(repository, self._session.lake.place, **self._job(engine, progress))
+        return _deduped(made)
+
+    def _job(self, engine: EngineOptions, progress: Listener | None) -> CollectionJob:
+        from lochan.jobs.collection.run import CollectJobOptions
+
+        options = CollectJobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
+        return CollectionJob(actor=self._session.actor, options=options)
 
     async def sparse_files(self, below: float = BELOW) -> RepackResult:
         """Files of which less than that share is alive, and what `repack` would do. Changes nothing. Raises Refused for

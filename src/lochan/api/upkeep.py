@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 # Which data objects of a pool are to be merged, and what came of it.
 
 
-Key = datetime | bool | int | float | str
+if TYPE_CHECKING:
+    Key = datetime | bool | int | float | str
+else:
+    Key = Any  # from JSON a time comes as its text
 
 
-class CompactOptions(msgspec.Struct, frozen=True, kw_only=True):
+class CompactOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ids: tuple[str, ...] = ()  # of objects, or their beginnings, and what overlaps them; none: all
     low: Key | None = None  # only objects with keys from this one on, or up to the other; either may be the lower one
     high: Key | None = None
@@ -49,7 +52,8 @@ class CompactOptions(msgspec.Struct, frozen=True, kw_only=True):
 
         if self.low is None and self.high is None:
             return None
-        first, last = _part(self.low), _part(self.high)
+        is_time = bool(settings.keys) and settings.keys[0].path in settings.times
+        first, last = _part(self.low, is_time), _part(self.high, is_time)
         span = bounds(first, last, settings)
         return span if span.low <= span.high else bounds(last, first, settings)
 
@@ -75,22 +79,25 @@ class CompactResult(Result, frozen=True, kw_only=True):
 EVERYTHING = CompactOptions()
 
 
-def _part(key: Key | None) -> Any:
+def _part(key: Key | None, is_time: bool) -> Any:
+    from lochan.api.options import parse_time
     from lochan.pools.keys import Instant
 
+    if isinstance(key, str) and is_time:
+        key = parse_time(key)
     return Instant(microseconds(key)) if isinstance(key, datetime) else key
 
 
-class JournalUpkeep(NamedTuple):
+class JournalUpkeep(Result, frozen=True, kw_only=True, tag_field="kind", tag="journal"):
     """A journal that was trimmed, or could not be."""
 
     journal: str
-    packed: int  # segments that were made
-    deleted: int  # slots
+    packed: int = 0  # segments that were made
+    deleted: int = 0  # slots
     error: Exception | None = None
 
 
-class BranchUpkeep(NamedTuple):
+class BranchUpkeep(Result, frozen=True, kw_only=True, tag_field="kind", tag="branch"):
     """What became of a branch of a pool."""
 
     pool: str
@@ -128,9 +135,10 @@ async def trim_journals(session: Session, pools: Sequence[str] = ()) -> AsyncIte
     """Trims the journals of these pools, or of the whole lake. Yields those with work done, or a failure."""
     async for each in session.lake.trim(*pools):
         if each.error is not None:
-            yield JournalUpkeep(each.name, 0, 0, each.error)
+            yield JournalUpkeep(journal=each.name, error=each.error)
         elif any(each.trimmed):
-            yield JournalUpkeep(each.name, *each.trimmed)
+            packed, deleted = each.trimmed
+            yield JournalUpkeep(journal=each.name, packed=packed, deleted=deleted)
 
 
 async def compact_pools(
@@ -142,7 +150,7 @@ async def compact_pools(
     options = CompactJobOptions(engine.engine, engine.limits, session.spark(engine.master))
     async for kept in keep(session.lake.queries(), policy, pools, actor=actor, options=options):
         done = None if kept.compacted is None else CompactResult(**kept.compacted._asdict())
-        yield BranchUpkeep(kept.pool, kept.branch, kept.outcome, done, kept.error)
+        yield BranchUpkeep(pool=kept.pool, branch=kept.branch, outcome=kept.outcome, compacted=done, error=kept.error)
 
 
 async def expire_tokens(session: Session, repository: str) -> int:

@@ -165,7 +165,7 @@ async def dedupe(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
         made = await Storage(session, name).dedupe()
         return f"aliased {made.duplicates} blocks, {made.duplicate_bytes} bytes" if made.duplicates else ""
 
-    async for did in _each(session, run, kind=FILES):
+    async for did in _each(session, run):
         yield did
 
 

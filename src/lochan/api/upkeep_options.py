@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from lochan.api.results import Result
+from lochan.pools.upkeep import Upkeep as UpkeepPolicy
 
 if TYPE_CHECKING:
     from lochan.api.session import Session
-    from lochan.api.upkeep import UpkeepPolicy
 
 DAY_US = 86_400_000_000
 
 
-class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True):
+class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When tasks are done, and their limits; see the settings `upkeep.…`."""
 
     schedule: Mapping[str, str] = {}  # by task, such as 1h, 03:00 or off; a task that is missing is done as by standard

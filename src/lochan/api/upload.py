@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from lochan.api.local_files import Report, files_in, ignored, no_file
 from lochan.api.object_results import UploadResult
 from lochan.errors import Invalid, NotFound
+from lochan.runtime import read_piece
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
@@ -80,8 +81,9 @@ def _found(
         yield UploadFile(file, named, file.stat().st_size)
         return
     prefix = path if not path or path.endswith("/") else f"{path}/"
+    top = "" if file == Path() else f"{str(file).rstrip('/')}/"
     for each in files_in(file, lake=lake, follow_links=follow_links, report=report):
-        yield UploadFile(each, prefix + each.relative_to(file).as_posix(), each.stat().st_size)
+        yield UploadFile(each, prefix + str(each).removeprefix(top), each.stat().st_size)
 
 
 class FileUpload:
@@ -123,7 +125,7 @@ class FileUpload:
         if entry.content_type != self._type_of(source):
             return False
         assert isinstance(source.file, Path)
-        if await asyncio.to_thread(_md5, source.file) != (entry.checksum or await self._stored_md5(entry)):
+        if await asyncio.to_thread(file_md5, source.file) != (entry.checksum or await self._stored_md5(entry)):
             return False
         if self._progress is not None:
             self._progress(source.size)
@@ -137,9 +139,7 @@ class FileUpload:
         return digest.hexdigest()
 
     def _type_of(self, source: UploadFile) -> str:
-        if self._content_type or "+" in self._branch:  # in a workspace it is a plain file, without a type
-            return self._content_type or ""
-        return guess_type(source.path)[0] or "application/octet-stream"
+        return type_of(source.path, self._branch, self._content_type)
 
     async def all(self, files: Sequence[UploadFile]) -> UploadResult:
         """Called again with its key after all of it was staged, it sends nothing."""
@@ -207,21 +207,50 @@ class FileUpload:
                 group.create_task(worker())
         return await batch.finish()
 
-    async def _pieces(self, file: Path | BinaryIO) -> AsyncIterator[bytes]:
-        import asyncio
-
-        stream = await asyncio.to_thread(file.open, "rb") if isinstance(file, Path) else file
-        try:
-            while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
-                if self._progress is not None:
-                    self._progress(len(piece))
-                yield piece
-        finally:
-            if isinstance(file, Path):
-                stream.close()
+    def _pieces(self, file: Path | BinaryIO) -> AsyncIterator[bytes]:
+        return file_pieces(file, self._progress)
 
 
-def _md5(file: Path) -> str:
+def type_of(path: str, ref: str, given: str | None) -> str:
+    if given or "+" in ref:  # in a workspace it is a plain file, without a type
+        return given or ""
+    return guess_type(path)[0] or "application/octet-stream"
+
+
+async def file_pieces(file: Path | BinaryIO, progress: Progress | None) -> AsyncIterator[bytes]:
+    """A file of one piece takes one turn of a thread; most of an upload of small files was such turns."""
+    import asyncio
+
+    if isinstance(file, Path):
+        piece, stream = await asyncio.to_thread(_begin, file)
+    else:
+        piece, stream = await read_piece(file, _PIECE_BYTES), file
+    try:
+        while piece:
+            if progress is not None:
+                progress(len(piece))
+            yield piece
+            piece = b"" if stream is None else await read_piece(stream, _PIECE_BYTES)
+    finally:
+        if stream is not None and isinstance(file, Path):
+            stream.close()
+
+
+def _begin(file: Path) -> tuple[bytes, BinaryIO | None]:
+    """The first piece, and the open file if there may be more."""
+    stream = file.open("rb")
+    try:
+        piece = stream.read(_PIECE_BYTES)
+    except BaseException:
+        stream.close()
+        raise
+    if len(piece) == _PIECE_BYTES:
+        return piece, stream
+    stream.close()
+    return piece, None
+
+
+def file_md5(file: Path) -> str:
     with file.open("rb") as stream:
         return file_digest(stream, partial(md5, usedforsecurity=False)).hexdigest()
 

@@ -89,7 +89,10 @@ async def store_now(session: Session) -> int:
 
 async def needed_days(session: Session) -> float:
     """How much of the log the rules of all repositories ask for."""
-    longest = 0.0
+    from lochan.api.default_rules import default_rules
+
+    default = await default_rules(session)
+    longest = 0.0 if default is None else _asked(default.rules)
     for each in await session.lake.repositories():
         async with session.opened(each.name) as repository:
             refs, _ = await repository.refs()

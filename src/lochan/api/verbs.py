@@ -7,15 +7,17 @@ Tests compare it with the classes and with the command line, so that no verb is 
 A right is an action and a resource, such as `fs:ReadObject {self}/object/{path}`. In a resource
 
     {self}            is the resource of the handle: a repository, or a branch, a tag or a commit of one
+    {object}          is that of the object of an upload
     {default}         is the default branch of the handle's repository
     {source}          at the beginning is a ref of the same repository that the verb is given: its name, or a handle
     {source.ref}      at the beginning is a ref of any repository: a handle
+    {pull.target}     at the beginning is a branch of the pull request that the handle names
     {path}            further on is the text of an argument; for several texts each of them is checked
     {source.prefix}   further on is a field of an argument
     {path?}           is only checked for an argument that is given
     *                 at the end is everything that begins like that; so is an argument that may be anything
     sources           are those of a query, each checked while it is planned
-    journal:, rows:, stash:, owner:, deleted:   are explained in `wrappers/resources.py`
+    journal:, rows:, stash:, owner:, deleted:, subscriber:   are explained in `wrappers/resources.py`
 
 and ` if commit_staged` behind it says that the right is only needed where that argument is not None.
 """
@@ -44,6 +46,7 @@ class Verb(NamedTuple):
     # The argument that may name files of this machine, which no user of a server may; `*`: the verb is for this process
     # alone, since its arguments or its results are.
     local: str = ""
+    own: bool = False  # it is about what belongs to the caller alone, and needs no right
 
     @property
     def path(self) -> str:
@@ -52,33 +55,37 @@ class Verb(NamedTuple):
         return f"{method} {NOUN_PATHS[self.noun]}{path and '/'}{path}" if self.route else ""
 
 
-_REPOSITORY = "/api/v1/repositories/{repository}"
+_REPOSITORY = "/api/v1/repos/{repository}"
 NOUN_PATHS = {
     "Lake": "/api/v1",
     "Repository": _REPOSITORY,
     "GarbageCollection": f"{_REPOSITORY}/gc",
     "Storage": f"{_REPOSITORY}/storage",
     "DeletedCollection": "/api/v1/gc/deleted",
-    "Pool": "/api/v1/pools/{pool}",
+    "Pool": "/api/v1/pool/{pool}",
     "Ref": f"{_REPOSITORY}/refs/{{ref}}",
     "WritableRef": f"{_REPOSITORY}/refs/{{ref}}",
     "Branch": f"{_REPOSITORY}/branches/{{branch}}",
     "Workspace": f"{_REPOSITORY}/workspaces/{{workspace}}",
-    "Upload": f"{_REPOSITORY}/uploads/{{upload}}",
-    "Access": "/api/v1/auth",
+    "PullRequest": f"{_REPOSITORY}/pulls/{{pull}}",
+    "Upload": f"{_REPOSITORY}/refs/{{ref}}/uploads/{{upload}}",  # and its object in the query: see `wire/call.py`
+    "Access": "/api/v1/access",
     "Frames": "/api/v1/frames",
+    "Checkout": "",  # a folder of the user's machine
 }
 
 _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
+_READ_ALL = (*_READ_REPOSITORY, "fs:ReadObject {self}/*")  # what hooks say tells of any object
 _COLLECT = ("fs:CollectGarbage {self}",)
 _DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
 _MAINTAIN = ("lake:Maintain lake",)
 _ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
 _ERASE_ALL = "fs:DeleteRepository repository/*"
 _PROTECT = ("fs:ProtectBranch {self}",)
+_OVERVIEW = (*_READ_REPOSITORY, "fs:ReadCommit {default}", "fs:ReadObject {default}/object/*")
 _READ_COMMIT = ("fs:ReadCommit {self}",)
 _READ_COMMITS = ("fs:ReadCommit {left}", "fs:ReadCommit {right}")
 _LOG = (*_READ_COMMIT, "fs:ReadObject {self}/object/{path?}", "fs:ReadObject {self}/object/{prefix?}*")
@@ -103,18 +110,28 @@ _READ_ROWS = ("fs:ReadObject {branch}/object/",)
 _WRITE_ROWS = ("fs:WriteObject {branch}/object/", "fs:CreateCommit {branch}")
 _DELETE_ROWS = ("fs:DeleteObject {branch}/object/", "fs:CreateCommit {branch}")
 _QUERY = ("fs:ReadObject sources",)
+_READ_UPLOAD = ("fs:ReadObject {object}",)
+_WRITE_UPLOAD = ("fs:WriteObject {object}",)
+_SEE_UPLOAD = ("fs:ListObjects {self}/branch/{item.branch}/object/{item.path}",)
 _SEE_REPOSITORY = ("fs:ListRepositories repository/{item.name}",)
+_SEE_TAG = ("fs:ReadTag {self}/tag/{item.name}",)  # it tells which commit it names
+_READ_PULL = ("fs:ReadPullRequest {pull.target}", "fs:ReadBranch {pull.source}")
+_WRITE_PULL = (*_READ_PULL, "fs:WritePullRequest {pull.target}")
+_DIFF_PULL = (*_READ_PULL, "fs:ReadCommit {pull.target}", "fs:ReadCommit {pull.source}")
+_SEE_PULL = ("fs:ReadPullRequest {self}/branch/{item.target}", "fs:ReadBranch {self}/branch/{item.source}")
+_PULL_OBJECTS = ("objects {pull.target}", "objects {pull.source}")
+_CREATE = ("fs:CreateRepository repository/{name}", "fs:AttachStorage repository/{name} if storage")
 _READ_USER = ("auth:ReadUser user/{user}",)
+_SUBSCRIBER = ("lake:ManageEvents subscriber:id",)
 
 VERBS = (
     Verb("Lake", "repository", _H),
     Verb("Lake", "pool", _H),
-    Verb("Lake", "repositories", _R, "ls", "GET repositories", shows=_SEE_REPOSITORY),
-    Verb("Lake", "pools", _R, "ls", "GET pools", shows=_SEE_REPOSITORY),
-    Verb(
-        "Lake", "create_repository", _W, "repo create", "POST repositories", ("fs:CreateRepository repository/{name}",)
-    ),
-    Verb("Lake", "create_pool", _W, "create", "POST pools", ("fs:CreateRepository repository/{name}",)),
+    Verb("Lake", "checkout", _H),
+    Verb("Lake", "repositories", _R, "ls", "GET repos", shows=_SEE_REPOSITORY),
+    Verb("Lake", "pools", _R, "ls", "GET pool", shows=_SEE_REPOSITORY),
+    Verb("Lake", "create_repository", _W, "repo create", "POST repos", _CREATE, local="storage"),
+    Verb("Lake", "create_pool", _W, "create", "POST pool", _CREATE, local="storage"),
     Verb("Lake", "deleted_repositories", _R, "repo list", "GET deleted", shows=_SEE_REPOSITORY),
     Verb(
         "Lake",
@@ -125,11 +142,36 @@ VERBS = (
         ("fs:DeleteRepository deleted:name", "fs:CreateRepository repository/{to?}"),
     ),
     Verb("Lake", "deleted", _H),
-    Verb("Lake", "query", _W, "query", "POST query", _QUERY),  # it may end in `load`
+    Verb("Lake", "query", _W, "query", "POST query/rows", _QUERY),  # it may end in `load`
     Verb("Lake", "load_sources", _R, "load", local="*"),
+    # Of bytes that the caller has, and nothing of the lake.
+    Verb("Lake", "preview_load", _R, "", "POST load/preview", local="body", own=True),
     Verb("Lake", "explain", _R, "explain", "POST query/explain", _QUERY),
+    # Everybody may keep queries of their own: what one reads is checked when it is run.
+    Verb("Lake", "saved_queries", _R, "", "GET saved_queries", own=True),
+    Verb("Lake", "save_query", _W, "", "PUT saved_queries/{name}", own=True),
+    Verb("Lake", "delete_query", _W, "", "DELETE saved_queries/{name}", own=True),
     Verb("Lake", "diff_rows", _R, "diff", "POST query/diff", ("fs:ReadObject rows:left", "fs:ReadObject rows:right")),
-    Verb("Lake", "events", _R, "events", "GET events", ("fs:ReadEvents journal:repository",)),
+    Verb("Lake", "events", _R, "events", "GET events/lines", ("fs:ReadEvents journal:repository",)),
+    Verb(
+        "Lake",
+        "subscriptions",
+        _R,
+        "subscription list",
+        "GET subscriptions",
+        shows=("lake:ManageEvents subscriber:item",),
+    ),
+    Verb(
+        "Lake",
+        "create_subscription",
+        _W,
+        "subscription create",
+        "POST subscriptions",
+        ("fs:ReadEvents journal:repository",),
+    ),
+    Verb("Lake", "delete_subscription", _W, "subscription delete", "DELETE subscriptions/{id}", _SUBSCRIBER),
+    Verb("Lake", "dead_letters", _R, "subscription dead-letters", "GET subscriptions/{id}/dead_letters", _SUBSCRIBER),
+    Verb("Lake", "redeliver", _W, "subscription redeliver", "POST subscriptions/{id}/redeliver", _SUBSCRIBER),
     Verb(
         "Lake",
         "upkeep",
@@ -147,6 +189,8 @@ VERBS = (
         "POST upkeep/run",
         ("fs:CollectGarbage repository/*", "fs:WriteObject repository/*"),
     ),
+    Verb("Lake", "default_rules", _R, "gc rules show", "GET gc/rules", ("fs:ReadRepository repository/*",)),
+    Verb("Lake", "set_default_rules", _W, "gc rules set", "PUT gc/rules", ("fs:SetRetention repository/*",)),
     Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
     Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
@@ -154,6 +198,8 @@ VERBS = (
     Verb("Lake", "rebuild", _S, "rebuild", "POST rebuild", _MAINTAIN, local="to"),
     Verb("Lake", "scrub", _S, "scrub", "POST scrub", _MAINTAIN),
     Verb("Lake", "backup", _S, "backup", local="*"),
+    Verb("Lake", "lakefs_repositories", _R, "import", local="*"),
+    Verb("Lake", "import_lakefs", _S, "import", local="*"),
     Verb("Lake", "jobs", _R, "jobs list", "GET jobs", ("lake:ReadEvents lake",)),
     Verb("Lake", "job", _R, "jobs show", "GET jobs/{id}", ("lake:ReadEvents lake",)),
     Verb("Lake", "access", _H),
@@ -165,6 +211,16 @@ VERBS = (
     Verb("Repository", "gc", _H),
     Verb("Repository", "storage", _H),
     Verb("Repository", "show", _R, "repo show", "GET", _READ_REPOSITORY),
+    Verb("Repository", "overview", _R, "", "GET overview", _OVERVIEW),
+    Verb(
+        "Repository",
+        "compare_branches",
+        _R,
+        "",
+        "GET comparison",
+        ("fs:ListBranches {self}", "fs:ReadCommit {base}"),
+        ("fs:ReadBranch {self}/branch/{item.name}", "fs:ReadObject {self}/branch/{item.name}/object/*"),
+    ),
     Verb("Repository", "branches", _R, "branch list", "GET branches", ("fs:ListBranches {self}",)),
     Verb(
         "Repository",
@@ -190,7 +246,7 @@ VERBS = (
         "POST branches/{name}/restore",
         ("fs:CreateBranch {self}/branch/{name}",),
     ),
-    Verb("Repository", "tags", _R, "tag list", "GET tags", ("fs:ListTags {self}",)),
+    Verb("Repository", "tags", _R, "tag list", "GET tags", ("fs:ListTags {self}",), _SEE_TAG),
     Verb(
         "Repository",
         "create_tag",
@@ -214,9 +270,11 @@ VERBS = (
     Verb("Repository", "render_policy", _R, "policy render", "GET policy", _READ_REPOSITORY),
     Verb("Repository", "protections", _R, "branch protection", "GET protections", _READ_REPOSITORY),
     Verb("Repository", "protect", _W, "branch protect", "POST protections", _PROTECT),
+    Verb("Repository", "set_protections", _W, "", "PUT protections", _PROTECT),
     Verb("Repository", "unprotect", _W, "branch unprotect", "DELETE protections", _PROTECT),
     Verb("Repository", "is_read_only", _R, "repo show", "GET read_only", _READ_REPOSITORY),
     Verb("Repository", "set_read_only", _W, "repo read-only", "PUT read_only", ("fs:UpdateRepository {self}",)),
+    Verb("Repository", "set_metadata", _W, "repo describe", "POST metadata", ("fs:UpdateRepository {self}",)),
     Verb(
         "Repository", "stashes", _R, "stash list", "GET stashes", shows=("fs:ReadBranch {self}/branch/{item.branch}",)
     ),
@@ -228,6 +286,16 @@ VERBS = (
         "GET workspaces",
         shows=("fs:ReadWorkspace {self}/branch/{item.branch}",),
     ),
+    Verb("Repository", "pull", _H),
+    Verb("Repository", "pulls", _R, "pr list", "GET pulls", shows=_SEE_PULL),
+    Verb(
+        "Repository",
+        "create_pull",
+        _W,
+        "pr create",
+        "POST pulls",
+        ("fs:WritePullRequest {target}", "fs:ReadBranch {source}", "fs:ReadCommit {source}"),
+    ),
     Verb(
         "Repository",
         "rename",
@@ -237,9 +305,22 @@ VERBS = (
         ("fs:DeleteRepository {self}", "fs:CreateRepository repository/{to}"),
     ),
     Verb("Repository", "delete", _W, "repo delete", "DELETE", ("fs:DeleteRepository {self}",)),
-    Verb("Repository", "uploads", _R, local="*"),
+    Verb("Repository", "hooks", _R, "hooks list", "GET hooks", _READ_ALL),
+    Verb("Repository", "check_hooks", _R, "hooks check", "POST hooks/check", _READ_REPOSITORY),
+    Verb(
+        "Repository",
+        "run_hooks",
+        _W,
+        "hooks run",
+        "POST hooks/run",
+        (*_READ_ALL, "fs:CreateCommit {branch}"),
+    ),
+    Verb("Repository", "hook_runs", _R, "hooks runs", "GET hooks/runs", _READ_ALL),
+    Verb("Repository", "hook_run", _R, "hooks show", "GET hooks/runs/{id}", _READ_ALL),
+    Verb("Repository", "hook_secret", _R, "hooks secret", "POST hooks/secret", ("fs:UpdateRepository {self}",)),
+    Verb("Repository", "uploads", _R, route="GET uploads", needs=_READ_REPOSITORY, shows=_SEE_UPLOAD),
     Verb("Repository", "snapshots", _R, local="*"),
-    Verb("Repository", "is_empty", _R, local="*"),
+    Verb("Repository", "is_empty", _R, route="GET is_empty", needs=("fs:ListObjects {self}/branch/*",)),
     Verb("Storage", "duplicates", _R, "dedupe", "POST duplicates", _COLLECT),
     Verb("Storage", "dedupe", _S, "dedupe", "POST dedupe", _COLLECT),
     Verb("Storage", "sparse_files", _R, "gc repack", "POST sparse_files", _COLLECT),
@@ -273,6 +354,7 @@ VERBS = (
     Verb("Pool", "load", _W, "load", "POST rows", _WRITE_ROWS, local="rows"),
     Verb("Pool", "load_engine", _R, "load", local="*"),
     Verb("Pool", "load_files", _W, "load", local="*"),
+    Verb("Pool", "load_body", _W, "load", "POST load", _WRITE_ROWS, local="body"),
     Verb("Pool", "ingest_stream", _S, "ingest stream", local="*"),
     Verb("Pool", "query", _R, "query", "POST query", _QUERY),
     Verb("Pool", "fields", _R, "shell", "GET fields", ("fs:ReadObject {default}/object/",)),
@@ -285,6 +367,7 @@ VERBS = (
     Verb("Ref", "log", _R, "log", "GET commits", _LOG),
     Verb("Ref", "log_graph", _R, "log", "GET commits/graph", _LOG),
     Verb("Ref", "diff", _R, "diff", "GET diff/{right}", _DIFF, ("objects {self}", "objects {right}")),
+    Verb("Ref", "diff_tables", _R, local="*"),
     Verb("Ref", "diff_count", _R, "diff", "GET diff/{right}/count", _COUNT_DIFF),
     Verb("Ref", "diff_folders", _R, "diff", "GET diff/{right}/folders", _COUNT_DIFF),
     Verb(
@@ -304,11 +387,14 @@ VERBS = (
     Verb("Ref", "snapshot", _R, local="*"),
     Verb("Ref", "open", _R, route="GET objects/open", needs=_READ),
     Verb("Ref", "stat", _R, "fs stat", "GET objects/stat", _READ),
+    Verb("Ref", "presign", _R, "fs presign", "GET objects/presigned", _READ),
+    Verb("Ref", "stat_many", _R, "fs stat", "POST objects/stat_many", ("fs:ReadObject {self}/object/{paths}",)),
     Verb("Ref", "details", _R, "fs stat", "GET objects/details", _READ),
     Verb("Ref", "stream", _R, "fs cat", "GET objects/stream", _READ),
     Verb("Ref", "read", _R, "fs cat", "GET objects/body", _READ),
     Verb("Ref", "download", _R, "fs download", needs=_READ, local="*"),
     Verb("Ref", "download_folder", _R, "fs download", needs=("fs:ReadObject {self}/object/{prefix}*",), local="*"),
+    Verb("Ref", "checkout", _R, "checkout", needs=("fs:ReadObject {self}/object/{prefix}*",), local="*"),
     Verb("Ref", "export", _R, "export", needs=("fs:ReadObject {self}/object/{prefix}*",), local="*"),
     Verb("WritableRef", "status", _R, "status", "GET status", _READ_BRANCH, _VISIBLE),
     Verb("WritableRef", "status_table", _R, "status", "GET status/table", _READ_BRANCH, _VISIBLE),
@@ -316,8 +402,17 @@ VERBS = (
     Verb("WritableRef", "status_folders", _R, "diff", "GET status/folders", _COUNT_STAGED),
     Verb("WritableRef", "put", _W, "fs upload", "PUT objects", _WRITE, local="body"),
     Verb("WritableRef", "upload", _W, "fs upload", needs=("fs:WriteObject {self}/object/{to}*",), local="*"),
+    Verb(
+        "WritableRef",
+        "upload_archive",
+        _W,
+        "fs upload",
+        "POST objects/archive",
+        ("fs:WriteObject {self}/object/{to}*",),
+        local="body",
+    ),
     Verb("WritableRef", "delete", _W, "fs rm", "POST objects/delete", ("fs:DeleteObject {self}/object/{paths}",)),
-    Verb("WritableRef", "delete_if", _W, "", "DELETE objects", ("fs:DeleteObject {self}/object/{path}",)),
+    Verb("WritableRef", "delete_if", _W, "", "POST objects/delete_if", ("fs:DeleteObject {self}/object/{path}",)),
     Verb(
         "WritableRef",
         "delete_folder",
@@ -362,12 +457,13 @@ VERBS = (
             "fs:WriteObject {self}/object/{to}*",
         ),
     ),
-    Verb("WritableRef", "create_upload", _W, local="*"),
+    Verb("WritableRef", "create_upload", _W, route="POST uploads", needs=_WRITE),
     Verb("WritableRef", "open_upload", _H),
     Verb("Branch", "show", _R, "status", "GET", _READ_BRANCH),
     Verb("Branch", "commit", _W, "commit", "POST commits", ("fs:CreateCommit {self}",)),
     Verb("Branch", "reset", _W, "reset", "POST reset", ("fs:ResetBranch {self}", "fs:ReadCommit {to?}")),
     Verb("Branch", "address", _W, "fs address", "POST objects/address", _WRITE),
+    Verb("Branch", "put_address", _S, "", "PUT objects/address/body", _WRITE, local="body"),
     Verb("Branch", "link", _W, "fs link", "POST objects/link", (*_IMPORT, *_WRITE), local="url"),
     Verb("Branch", "link_address", _W, "fs link", "PUT objects/address", _WRITE),
     Verb(
@@ -441,15 +537,75 @@ VERBS = (
     Verb("Workspace", "changes", _R, "workspace diff", "GET changes", _READ_WORKSPACE, _VISIBLE),
     Verb("Workspace", "changes_table", _R, "workspace diff", "GET changes/table", _READ_WORKSPACE, _VISIBLE),
     Verb("Workspace", "add", _W, "workspace add", "POST add", _CREATE_WORKSPACE),
+    Verb("Workspace", "all", _W, "workspace add", "POST all", _CREATE_WORKSPACE),
     Verb("Workspace", "revert", _W, "workspace revert", "POST revert", _CREATE_WORKSPACE),
     Verb("Workspace", "commit", _W, "workspace commit", "POST commits", ("fs:CreateCommit {self}",)),
     Verb("Workspace", "drop", _W, "workspace drop", "DELETE", _CREATE_WORKSPACE),
-    Verb("Upload", "show", _R, local="*"),
-    Verb("Upload", "parts", _R, local="*"),
-    Verb("Upload", "put_part", _W, local="*"),
-    Verb("Upload", "copy_part", _W, local="*"),
-    Verb("Upload", "complete", _W, local="*"),
-    Verb("Upload", "abort", _W, local="*"),
+    Verb("PullRequest", "show", _R, "pr show", "GET", _READ_PULL),
+    Verb(
+        "PullRequest",
+        "comments",
+        _R,
+        "pr show",
+        "GET comments",
+        _READ_PULL,
+        ("fs:ReadObject {pull.source}/object/{item.path?}",),
+    ),
+    Verb("PullRequest", "checks", _R, "pr checks", "GET checks", _READ_PULL),
+    Verb("PullRequest", "diff", _R, "pr diff", "GET diff", _DIFF_PULL, _PULL_OBJECTS),
+    Verb("PullRequest", "conflicts", _R, "pr resolve", "GET conflicts", _DIFF_PULL, _PULL_OBJECTS),
+    Verb("PullRequest", "update", _W, "pr edit", "PUT", _WRITE_PULL),
+    Verb("PullRequest", "close", _W, "pr close", "POST close", _WRITE_PULL),
+    Verb("PullRequest", "reopen", _W, "pr reopen", "POST reopen", _WRITE_PULL),
+    Verb(
+        "PullRequest",
+        "review",
+        _W,
+        "pr review",
+        "POST reviews",
+        (*_DIFF_PULL, "fs:ReviewPullRequest {pull.target}"),
+    ),
+    Verb(
+        "PullRequest",
+        "dismiss_review",
+        _W,
+        "pr review",
+        "POST reviews/dismiss",
+        (*_READ_PULL, "fs:DismissReview {pull.target}"),
+    ),
+    Verb("PullRequest", "comment", _W, "pr comment", "POST comments", _WRITE_PULL),
+    Verb("PullRequest", "edit_comment", _W, "pr comment", "PUT comments/{comment}", _WRITE_PULL),
+    Verb("PullRequest", "resolve_thread", _W, "pr comment", "POST comments/{thread}/resolve", _WRITE_PULL),
+    Verb("PullRequest", "check", _W, "pr check", "POST checks", (*_READ_PULL, "fs:ReportCheck {pull.target}")),
+    Verb(
+        "PullRequest",
+        "resolve",
+        _W,
+        "pr resolve",
+        "POST resolve",
+        (
+            *_DIFF_PULL,
+            "fs:MergeBranch {pull.source}",
+            "fs:CreateCommit {pull.source}",
+            "fs:WriteObject {pull.source}/object/{choices.path}",
+        ),
+    ),
+    Verb("PullRequest", "merge", _W, "pr merge", "POST merge", (*_DIFF_PULL, "fs:MergeBranch {pull.target}")),
+    Verb("Upload", "show", _R, route="GET", needs=_READ_UPLOAD),
+    Verb("Upload", "parts", _R, route="GET parts", needs=_READ_UPLOAD),
+    Verb("Upload", "put_part", _W, route="PUT parts/{number}", needs=_WRITE_UPLOAD),
+    Verb(
+        "Upload",
+        "copy_part",
+        _W,
+        route="POST parts/{number}/copy",
+        needs=(*_WRITE_UPLOAD, "fs:ReadObject {source.ref}/object/{path}"),
+    ),
+    Verb("Upload", "complete", _W, route="POST complete", needs=_WRITE_UPLOAD),
+    Verb("Upload", "abort", _W, route="DELETE", needs=_WRITE_UPLOAD),
+    Verb("Checkout", "status", _R, "status", local="*"),
+    Verb("Checkout", "pull", _S, "pull", local="*"),
+    Verb("Checkout", "commit", _W, "commit", local="*"),
     Verb("Frames", "read", _R, local="*"),
     Verb("Frames", "metadata", _R, local="*"),
     Verb("Frames", "scan", _R, local="*"),
@@ -477,9 +633,55 @@ VERBS = (
     Verb("Access", "user", _R, "auth users show", "GET users/{name}", ("auth:ReadUser user/{name}",)),
     Verb("Access", "create_user", _W, "auth users create", "POST users", ("auth:CreateUser user/{name}",)),
     Verb("Access", "delete_user", _W, "auth users delete", "DELETE users/{name}", ("auth:DeleteUser user/{name}",)),
+    Verb(
+        "Access",
+        "set_disabled",
+        _W,
+        "auth users disable",
+        "PUT users/{name}/disabled",
+        ("auth:DisableUser user/{name}",),
+    ),
+    Verb(
+        "Access",
+        "groups",
+        _R,
+        "auth groups list",
+        "GET groups",
+        shows=("auth:ListGroups group/{item.name}", "auth:ReadGroup group/{item.name}"),
+    ),
+    Verb("Access", "group", _R, "auth groups show", "GET groups/{name}", ("auth:ReadGroup group/{name}",)),
+    Verb("Access", "create_group", _W, "auth groups create", "POST groups", ("auth:CreateGroup group/{name}",)),
+    Verb(
+        "Access", "delete_group", _W, "auth groups delete", "DELETE groups/{name}", ("auth:DeleteGroup group/{name}",)
+    ),
+    Verb(
+        "Access",
+        "add_member",
+        _W,
+        "auth groups add",
+        "PUT groups/{group}/members/{user}",
+        ("auth:AddMember group/{group}", "auth:AddMember user/{user}"),
+    ),
+    Verb(
+        "Access",
+        "remove_member",
+        _W,
+        "auth groups remove",
+        "DELETE groups/{group}/members/{user}",
+        ("auth:RemoveMember group/{group}", "auth:RemoveMember user/{user}"),
+    ),
     Verb("Access", "keys", _R, "auth keys list", "GET users/{user}/keys", _READ_USER),
     Verb("Access", "key", _R, "auth keys revoke", "GET keys/{id}", ("auth:ReadUser owner:id",)),
     Verb("Access", "create_key", _W, "auth keys create", "POST users/{user}/keys", ("auth:CreateKey user/{user}",)),
+    Verb(
+        "Access",
+        "rotate_key",
+        _W,
+        "auth keys rotate",
+        "POST keys/{id}/rotate",
+        ("auth:CreateKey owner:id", "auth:RevokeKey owner:id"),
+    ),
+    Verb("Access", "create_token", _R, "auth tokens create", "POST keys/{id}/tokens", ("auth:CreateToken owner:id",)),
     Verb("Access", "revoke_key", _W, "auth keys revoke", "DELETE keys/{id}", ("auth:RevokeKey owner:id",)),
     Verb(
         "Access",
@@ -514,6 +716,22 @@ VERBS = (
         "auth detach",
         "DELETE users/{user}/policies/{policy}",
         ("auth:DetachPolicy policy/{policy}", "auth:DetachPolicy user/{user}"),
+    ),
+    Verb(
+        "Access",
+        "attach_to_group",
+        _W,
+        "auth attach",
+        "PUT groups/{group}/policies/{policy}",
+        ("auth:AttachPolicy policy/{policy}", "auth:AttachPolicy group/{group}"),
+    ),
+    Verb(
+        "Access",
+        "detach_from_group",
+        _W,
+        "auth detach",
+        "DELETE groups/{group}/policies/{policy}",
+        ("auth:DetachPolicy policy/{policy}", "auth:DetachPolicy group/{group}"),
     ),
     Verb("Access", "can", _R, "auth can", "GET users/{user}/can", (*_READ_USER, "auth:ReadPolicy policy/*")),
     Verb("Access", "actions", _H, "auth actions"),

@@ -63,6 +63,13 @@ class Workspace(WritableRef):
             await add(repository, self.id, globs, actor=actor)
             return tuple((await find(repository, self.id)).added)
 
+    async def all(self, *, key: str = "") -> tuple[str, ...]:
+        """Everything in it, now or later, is to be committed, also if something else was added before. Gives all globs
+        that were added."""
+        from lochan.versioning.workspaces.selection import EVERYTHING
+
+        return await self.add(*EVERYTHING, key=key)
+
     async def revert(self, *globs: str, key: str = "") -> int | None:
         """Takes back what fits one of the globs, or everything: files are hidden, deletions forgotten. Gives how many
         paths; None: it was done before, under the same key."""
@@ -87,10 +94,11 @@ class Workspace(WritableRef):
         options: CommitOptions = DEFAULT_COMMIT,
         *,
         paths: Sequence[str] = (),
-        added: bool = False,
+        added: bool | None = None,
     ) -> Commit:
-        """Everything in it, or what these paths and globs name, or only what was `added`, onto its branch; then it is
-        closed. Raises ConcurrentCommit where the branch has changed the same paths meanwhile."""
+        """What was added, or everything in it if nothing was; or what these paths and globs name. It goes onto its
+        branch, and the workspace is closed: every verb refuses it from then on. `added`: true for only what was added,
+        false for everything. Raises ConcurrentCommit where the branch has changed the same paths meanwhile."""
         from lochan.versioning.heads.commit import CommitRequest
         from lochan.versioning.workspaces.commit import commit
 
@@ -103,7 +111,7 @@ class Workspace(WritableRef):
                 self.id,
                 request,
                 actor=self._session.actor,
-                everything=not paths and not added,
+                everything=False if paths else None if added is None else not added,
                 key=options.key,
             )
             return Commit.of(*made)

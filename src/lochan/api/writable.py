@@ -145,13 +145,36 @@ class WritableRef(Ref):
         files = (
             source
             if isinstance(source, Sequence) and not isinstance(source, str)
-            else _files(source, to, self._session.lake.folder, follow_links, report)
+            else found_files(source, to, self._session.lake.folder, follow_links, report)
         )
         about = [(each.path, each.size) for each in files], content_type, dict(metadata or {})
         actor = self._session.acting(key, "upload", self.repository_name, self.name, *about)
         async with self._staging() as (repository, name):
             upload = FileUpload(repository, name, actor, dict(metadata or {}), content_type, progress)
             return await (upload.rest(files) if resume else upload.all(files))
+
+    async def upload_archive(
+        self,
+        body: Body,
+        to: str = "",
+        *,
+        content_type: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        key: str = "",
+    ) -> UploadResult:
+        """All files of an archive (tar), whose names become paths in the folder `to`: staged in batches, so that many
+        small objects cost few requests. Types are guessed from names unless given. Raises Invalid, Refused."""
+        from lochan.api.spooled_files import spooled
+
+        prefix = to if not to or to.endswith("/") else f"{to}/"
+        async with spooled(body, "", archive=True) as found:
+            files = [UploadFile(each.path, prefix + each.name, each.size) for each in found.files]
+            for each in files:
+                check_path(each.path)
+            about = found.sha256, to, content_type, dict(metadata or {})
+            actor = self._session.acting(key, "upload archive", self.repository_name, self.name, *about)
+            async with self._staging() as (repository, name):
+                return await FileUpload(repository, name, actor, dict(metadata or {}), content_type, None).all(files)
 
     async def delete(self, *paths: str, key: str = "") -> list[str]:
         """In one event. Returns the paths that existed; others are no error. Raises Refused."""
@@ -319,9 +342,10 @@ class WritableRef(Ref):
             return FolderResult(objects=done.objects, bytes=done.bytes)
 
 
-def _files(
+def found_files(
     source: str | PathLike[str] | BinaryIO, to: str, lake: str | None, follow_links: bool, report: Report
 ) -> list[UploadFile]:
+    """What `upload` is asked for. Raises NotFound, Invalid."""
     found = Path(source) if isinstance(source, str | PathLike) else source
     return upload_files(
         found,
@@ -331,6 +355,13 @@ def _files(
         follow_links=follow_links,
         report=report,
     )
+
+
+def check_path(path: str) -> None:
+    """Raises Invalid for what cannot be the path of an object."""
+    from lochan.versioning.names import check_key
+
+    check_key(path)
 
 
 def _conditions(given: Conditions, if_match: str, if_absent: bool = False) -> Conditions:

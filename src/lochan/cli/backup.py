@@ -39,7 +39,7 @@ def restore_command(source: str, destination: str, no_check: bool, form: str) ->
     was backed up, and its journals are files, also if they were in a database.
     """
     from lochan.cli.session import configuration, run
-    from lochan.connection import restore
+    from lochan.lake_check import restore
 
     config = configuration()
     made, damaged = run(config, restore(config, source, destination, check=not no_check))

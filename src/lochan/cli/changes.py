@@ -8,6 +8,7 @@ from lochan.cli.options import confirm, notes, time, yes_option
 from lochan.cli.output.records import SHORT, counted, json_text, printable, show_answer, show_record, size, title
 from lochan.cli.target import Target, branch_uri, optional_uri, work_on
 from lochan.cli.verb import verb
+from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
 @verb("status", "lochan status demo@main")
 @click.argument("branch", metavar="[REPO[@BRANCH]]", required=False)
 def status_command(branch: str | None, form: str) -> None:
-    """Show the head of a branch and what a commit would change; for a pool, what the branch holds."""
+    """Show the head of a branch and what a commit would change; for a pool, what the branch holds.
+
+    Without REPO, in the folder of a checkout, show what was changed there.
+    """
+    from lochan.cli import checkout
+
+    if branch is None and checkout.is_in_checkout():
+        checkout.show_status(form)
+        return
 
     async def work(target: Target) -> None:
         if await target.is_pool():
@@ -64,7 +73,7 @@ def _show_table(branch: str, head: str, staged: "Table") -> None:
 
 
 @verb("commit", "lochan commit demo@main -m 'new prices'", changes=True)
-@click.argument("branch", metavar="REPO[@BRANCH]")
+@click.argument("branch", metavar="[REPO[@BRANCH]]", required=False)
 @click.argument("paths", nargs=-1, metavar="[PATH-OR-GLOB]...")
 @click.option("-m", "--message", required=True, help="The commit message.")
 @click.option(
@@ -79,7 +88,7 @@ def _show_table(branch: str, head: str, staged: "Table") -> None:
 @click.option("--author", default="", metavar="NAME", help="The author. Default: you.")
 @click.option("--date", metavar="TIME", help="The date of the commit, in ISO 8601. Default: now.")
 def commit_command(
-    branch: str,
+    branch: str | None,
     paths: tuple[str, ...],
     message: str,
     metadata: tuple[str, ...],
@@ -90,12 +99,23 @@ def commit_command(
 ) -> None:
     """Commit what is staged on a branch: all of it, or only what matches the given paths and globs.
 
-    In a glob, * and ? stay within a folder and ** goes across folders. What does not match stays staged.
+    In a glob, * and ? stay within a folder and ** goes across folders. What does not match stays staged. Without REPO,
+    in the folder of a checkout, commit everything that was changed there.
     """
     from lochan.api.options import CommitOptions
+    from lochan.cli import checkout
 
-    uri = branch_uri(branch)
     options = CommitOptions(message=message, metadata=notes(metadata), author=author, date=time("--date", date))
+    if branch is None:
+        if not checkout.is_in_checkout():
+            raise Invalid(
+                "no branch was named, and this folder is not in a checkout", hint="name one, such as demo@main"
+            )
+        if allow_empty:
+            raise Invalid("--allow-empty is not for a checkout", hint="name the branch, such as demo@main")
+        checkout.commit_changes(options, form)
+        return
+    uri = branch_uri(branch)
 
     made = work_on(
         uri, lambda target: target.branch.commit(options=options, paths=paths, allow_empty=allow_empty)
@@ -106,16 +126,21 @@ def commit_command(
 @verb("reset", "lochan reset demo@main", changes=True)
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("--hard", "target", metavar="REF", help="Also move the branch to that commit.")
+@click.option("--path", "paths", multiple=True, metavar="PATH", help="Only what is staged at PATH; may be repeated.")
+@click.option("--prefix", metavar="PREFIX", help="Only what is staged at paths that begin with PREFIX.")
 @yes_option
-def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None:
-    """Drop what is staged on a branch. With --hard, also move the branch to REF.
+def reset_command(
+    branch: str, target: str | None, paths: tuple[str, ...], prefix: str | None, yes: bool, form: str
+) -> None:
+    """Drop what is staged on a branch, or some of it. With --hard, also move the branch to REF.
 
     On a terminal it asks first; a script must give --yes.
     """
     uri = branch_uri(branch)
     if not yes:
-        what = "what is staged on it goes" if target is None else f"it moves to {target}, and what is staged on it goes"
+        where = "there" if paths or prefix is not None else "on it"
+        what = f"what is staged {where} goes" if target is None else f"it moves to {target}, and what is staged goes"
         confirm(f"Reset {uri}: {what}?", f"{uri} was not reset")
 
-    head = work_on(uri, lambda at: at.branch.reset(target)).id
+    head = work_on(uri, lambda at: at.branch.reset(target, paths=paths, prefix=prefix)).id
     show_answer({"head": head}, form, f"reset {printable(str(uri))} to {head[:SHORT]}")

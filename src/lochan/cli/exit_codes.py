@@ -44,6 +44,7 @@ BY_KIND: Mapping[str, int] = {
     "key-reused": CONFLICT,
     "concurrent-commit": CONFLICT,
     "precondition-failed": CONFLICT,
+    "hook-refused": REFUSED,
     "paths-in-the-way": CONFLICT,
     "corrupt": CORRUPT,
 }

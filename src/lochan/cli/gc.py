@@ -7,15 +7,13 @@ import click
 from lochan.cli import gc_deleted
 from lochan.cli.gc_rules import repository_argument, rules_group, show_drops, show_expired
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.options import JobOptions, job_options
+from lochan.cli.options import engine_options, job_options
 from lochan.cli.output.progress import StageBar
 from lochan.cli.output.records import counted, show_answer, show_record, show_records, size_cell
 from lochan.cli.target import Target, repository_uri, work_on
-from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from lochan.api.collection import CollectionRun, PlanResult, SweepResult
-    from lochan.api.options import EngineOptions
 
 _SHOWN = 10
 _NO_PATH = "(path unknown)"
@@ -79,7 +77,7 @@ def plan_command(
         gc_deleted.plan(repository, dry_run, form)
         return
     repository = _needed(repository)
-    options = _engine(engine, master, memory)
+    options = engine_options(engine, master, memory)
 
     async def work(target: Target) -> "PlanResult":
         gc = target.repository.gc
@@ -116,7 +114,7 @@ def sweep_command(
         gc_deleted.sweep(repository, grace_hours, confirmed, form)
         return
     repository = _needed(repository)
-    options = _engine(engine, master, memory)
+    options = engine_options(engine, master, memory)
 
     async def work(target: Target) -> "SweepResult":
         gc = target.repository.gc
@@ -241,7 +239,7 @@ def run_command(
         gc_deleted.run(grace_hours, confirmed, form)
         return
     repository, drops = _needed(repository), None if no_drops else True
-    options = _engine(engine, master, memory)
+    options = engine_options(engine, master, memory)
 
     async def work(target: Target) -> "CollectionRun":
         return await target.repository.gc.run(grace_hours, options, drops=drops, progress=bar.show)
@@ -269,12 +267,6 @@ def _needed(repository: str | None) -> str:
     if repository is None:
         raise click.UsageError("Give a repository, or --deleted.")
     return repository
-
-
-def _engine(engine: str, master: str | None, memory: str | None) -> "EngineOptions":
-    if engine == "duckdb":
-        without_pandas()
-    return JobOptions(engine, master, memory).parsed()
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _AGES = (
-    ("uploads", "Abort uploads in parts that nobody has continued for so long."),
-    ("workspaces", "Drop workspaces that nobody has touched for so long."),
-    ("stashes", "Drop stashes that are older."),
-    ("blocks", "List files that nothing names only when they are so old."),
+    ("uploads", "Abort uploads in parts that nobody has continued for so long. Such as 7d. By default never."),
+    ("workspaces", "Drop workspaces that nobody has touched for so long. Such as 7d. By default never."),
+    ("stashes", "Drop stashes that are older. Such as 7d. By default never."),
+    ("blocks", "List files that nothing names only when they are so old. Such as 7d. By default at once."),
 )
 
 
@@ -57,10 +57,7 @@ def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="How long a deleted branch, or a commit that a reset has left, can be brought back.",
         ),
-        *(
-            click.option(f"--{name}", metavar="AGE", help=f"{text} Such as 7d. By default never.")
-            for name, text in _AGES
-        ),
+        *(click.option(f"--{name}", metavar="AGE", help=text) for name, text in _AGES),
         click.option(
             "--readers",
             type=click.Choice(["server", "noted"]),
@@ -75,14 +72,21 @@ def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@rules_group.verb("show", "lochan gc rules show demo")
-@repository_argument
-def show_command(repository: str, form: str) -> None:
-    """Show the rules of a repository, in the order in which they decide."""
-    found = work_on(repository_uri(repository), lambda target: target.repository.gc.rules())
+lake_or_repository = click.argument("repository", metavar="[REPO]", required=False)
+_SOURCES = {"lake": "these are the lake's default rules", "": "no rules are set: everything is kept"}
+
+
+@rules_group.verb("show", "lochan gc rules show demo", "lochan gc rules show")
+@lake_or_repository
+def show_command(repository: str | None, form: str) -> None:
+    """Show the rules of a repository, in the order in which they decide, and where they come from. Without a
+    repository: the lake's default rules."""
+    found = _found(repository)
     if form == "json":
         show_record(found.as_json(), form)
         return
+    if found.source in _SOURCES:
+        click.echo(_SOURCES[found.source])
     show_records([each.as_json() for each in found.rules], form, columns=("pattern", "days", "commits", "forever"))
     if found.drops:
         rows = [{"drop": each.name, "rule": each.text} for each in found.drops]
@@ -103,16 +107,53 @@ def show_command(repository: str, form: str) -> None:
     "lochan gc rules set demo --keep main=forever --keep 'tmp-*=7d' --keep '*=90d,100'",
     "lochan gc rules set demo --drop 'main:tmp/=unwritten 30d' --hold release",
     "lochan gc rules set demo --file rules.yaml",
+    "lochan gc rules set --keep '*=90d'",
+    "lochan gc rules set demo --default",
     changes=True,
 )
-@repository_argument
+@lake_or_repository
+@click.option("--default", is_flag=True, help="Give up the repository's own rules, and follow the lake's.")
 @rule_options
-def set_command(repository: str, form: str, **given: Any) -> None:
-    """Replace the rules of a repository. Branches that no rule matches keep their whole history."""
-    rules = _rules(given)
-    made = work_on(repository_uri(repository), lambda target: target.repository.gc.set_rules(rules))
-    count = len(rules.rules) + len(rules.drops) + len(rules.holds)
-    show_answer(made.as_json(), form, f"set {counted(count, 'rule')}")
+def set_command(repository: str | None, default: bool, form: str, **given: Any) -> None:
+    """Replace the rules of a repository. Branches that no rule matches keep their whole history.
+
+    Without a repository, replace the lake's default rules: repositories without rules of their own follow them.
+    """
+    if default and (repository is None or _is_given(given)):
+        raise Invalid(
+            "--default is about a repository that follows the lake's rules",
+            hint="leave out the other rules and name the repository; without one, rules are the lake's default",
+        )
+    rules = None if default else _rules(given)
+    made = _set(repository, rules)
+    count = counted(len(made.rules) + len(made.drops) + len(made.holds), "rule")
+    texts = f"{repository} follows the lake's default: {count}", f"set {count} as the lake's default", f"set {count}"
+    show_answer(made.as_json(), form, texts[0 if default else 1 if repository is None else 2])
+    _warn(made, form)
+
+
+def _found(repository: str | None) -> "RetentionInfo":
+    if repository is not None:
+        return work_on(repository_uri(repository), lambda target: target.repository.gc.rules())
+    from lochan.cli.session import on_lake
+
+    return on_lake(lambda lake: lake.default_rules())
+
+
+def _set(repository: str | None, rules: "RetentionInfo | None") -> "RetentionInfo":
+    if repository is not None:
+        return work_on(repository_uri(repository), lambda target: target.repository.gc.set_rules(rules))
+    from lochan.cli.session import on_lake
+
+    assert rules is not None
+    return on_lake(lambda lake: lake.set_default_rules(rules))
+
+
+def _warn(rules: "RetentionInfo", form: str) -> None:
+    from lochan.api.retention import stored_rules, warnings_of
+
+    for warning in warnings_of(stored_rules(rules)) if form != "json" else ():
+        click.echo(f"note: {warning}")
 
 
 @rules_group.verb("check", "lochan gc rules check demo --keep '*=90d'", "lochan gc rules check demo --file rules.yaml")
@@ -126,8 +167,12 @@ def check_command(repository: str, form: str, **given: Any) -> None:
     if form == "json":
         show_record(found.as_json(), form)
         return
+    if found.source == "lake":
+        click.echo("by the lake's default rules:")
     show_expired(found, form, "would expire")
     show_drops(found.drops, form, "would drop")
+    for warning in found.warnings:
+        click.echo(f"note: {warning}")
 
 
 def _is_given(given: dict[str, Any]) -> bool:
@@ -144,7 +189,7 @@ def _rules(given: dict[str, Any]) -> "RetentionInfo":
         from lochan.api.retention_file import read_rules
 
         return read_rules(given["file"])
-    ages = {f"{name}_days": parse_days(given[name]) for name, _ in _AGES if given[name]}
+    ages: dict[str, Any] = {f"{name}_days": parse_days(given[name]) for name, _ in _AGES if given[name]}
     return RetentionInfo(
         rules=tuple(map(parse_keep, given["kept"])),
         undo_days=given["undo_days"],

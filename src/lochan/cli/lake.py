@@ -145,7 +145,7 @@ def doctor_command(spark: bool, form: str) -> None:
     import msgspec
 
     from lochan.cli.session import configuration, run
-    from lochan.connection import doctor
+    from lochan.lake_check import doctor
 
     config = configuration()
     checks = run(config, doctor(config, spark=spark))

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lochan.cli.verb import Declare, verb
+
+if TYPE_CHECKING:
+    from lochan.config.load import Config
 
 Verbs = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 
@@ -102,8 +105,10 @@ class Flags:
     def __init__(self) -> None:
         self.config: str | None = None
         self.lake: str | None = None
+        self.profile: str | None = None
         self.settings: list[str] = []
         self.verbose = False
+        self.configurations: dict[str | None, Config] = {}  # read once, by the lake that the verb itself was given
 
 
 def flags(ctx: click.Context) -> Flags:
@@ -117,10 +122,12 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
         _option(
             ["--lake"], _lake, hidden, metavar="URL", help="The lake: a folder or a URL such as s3://bucket/prefix."
         ),
+        _option(["--profile"], _profile, hidden, metavar="NAME", help="A server that `lochan login` has noted."),
         _option(["--config"], _config, hidden, metavar="FILE", help="A YAML configuration file."),
         _option(
             ["--set", "-s"], _set, hidden, metavar="KEY=VALUE", multiple=True, help="One setting; may be repeated."
         ),
+        _option(["--no-companion"], _nothing, hidden, is_flag=True, help="Do the work in this process."),
         _option(["--verbose", "-v"], _verbose, hidden, is_flag=True, help="Log at level DEBUG."),
     ]
 
@@ -134,6 +141,11 @@ def _lake(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
         flags(ctx).lake = value
 
 
+def _profile(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        flags(ctx).profile = value
+
+
 def _config(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
         flags(ctx).config = value
@@ -141,6 +153,10 @@ def _config(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 
 def _set(ctx: click.Context, _: click.Parameter, value: tuple[str, ...]) -> None:
     flags(ctx).settings.extend(value)
+
+
+def _nothing(*_: object) -> None:
+    """The front of the command has seen to it."""
 
 
 def _verbose(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -9,6 +9,7 @@ import click
 
 from lochan.cli.output.records import printable
 from lochan.errors import Invalid, Refused
+from lochan.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -119,6 +120,13 @@ class JobOptions(NamedTuple):
 def job_options(command: F) -> F:
     """Gives the command the first fields of JobOptions."""
     return _with_options(command, _JOB_OPTIONS)
+
+
+def engine_options(engine: str, master: str | None, memory: str | None) -> "EngineOptions":
+    """For work on metadata, which the embedded engine does without pandas. Raises Invalid, naming the option."""
+    if engine == "duckdb":
+        without_pandas()
+    return JobOptions(engine, master, memory).parsed()
 
 
 def query_options(command: F) -> F:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli import exit_codes
+from lochan.cli.output import progress
 from lochan.cli.output.records import cell, counted, show_line, show_record, show_records, size_cell
 from lochan.cli.target import repository_uri
 from lochan.cli.verb import verb
@@ -30,11 +31,12 @@ def fsck_command(repositories: tuple[str, ...], data: bool, repair: bool, form: 
     is damaged and was not repaired.
     """
     from lochan.cli.session import configuration, run
-    from lochan.connection import fsck
+    from lochan.lake_check import fsck
 
     names = _names(repositories)
     config = configuration()
-    result = run(config, fsck(config, names, data=data, repair=repair))
+    with progress.counted("fsck", "files listed and read", visible=form != "json") as seen:
+        result = run(config, fsck(config, names, data=data, repair=repair, progress=seen))
     if form == "json":
         show_record(result.as_json(), form)
     else:

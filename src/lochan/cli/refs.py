@@ -1,12 +1,12 @@
 """`lochan branch`: branches, and the rules that protect them. `lochan tag`: names for commits that do not move."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import SHORT, all_records, printable, show_answer, show_records, title
+from lochan.cli.output.records import SHORT, all_records, counted, printable, show_answer, show_records, title
 from lochan.cli.target import named_uri, repository_uri, work_on
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def restore_command(branch: str, form: str) -> None:
     show_answer({"name": uri.ref, "head": head}, form, f"restored branch {printable(uri.ref)} at {head[:SHORT]}")
 
 
-ACTIONS = ("stage", "commit", "rewrite")
+ACTIONS = ("stage", "commit", "revert", "merge", "rewrite")
 
 
 @branches.verb("protect", "lochan branch protect demo 'release-*'", changes=True)
@@ -83,17 +83,50 @@ ACTIONS = ("stage", "commit", "rewrite")
     "blocked",
     multiple=True,
     type=click.Choice(ACTIONS),
-    help="What to block; may be repeated. Default: all three.",
+    help="What to block; may be repeated. Default: all but merge.",
 )
-def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) -> None:
+@click.option("--merger", "mergers", multiple=True, metavar="USER", help="Only these users may merge; may be repeated.")
+@click.option("--linear", is_flag=True, help="Refuse commits with two parents.")
+@click.option("--pull", is_flag=True, help="Take changes by pull requests only.")
+@click.option("--approvals", type=click.IntRange(min=0), default=0, metavar="N", help="Pull requests need N approvals.")
+@click.option("--check", "checks", multiple=True, metavar="NAME", help="Pull requests need this check; repeat it.")
+@click.option("--keep-stale", is_flag=True, help="Approvals count for later commits too.")
+def protect_command(
+    repository: str,
+    pattern: str,
+    blocked: tuple[str, ...],
+    mergers: tuple[str, ...],
+    linear: bool,
+    pull: bool,
+    approvals: int,
+    checks: tuple[str, ...],
+    keep_stale: bool,
+    form: str,
+) -> None:
     """Protect branches whose names match PATTERN. In it, * and ? stand for any characters.
 
-    A rule blocks stage (writes), commit (commits, imports and commits of workspaces) or rewrite (resets to another
-    commit, rebases, renames and deletion). Merges, reverts and cherry-picks stay possible.
+    A rule blocks stage (writes), commit (commits, imports, loads and commits of workspaces), revert (reverts and
+    cherry-picks), merge (merges) or rewrite (resets to another commit, rebases, renames and deletion). Without --block,
+    merges alone stay possible.
+
+    With --pull, --approvals or --check the branches change by merged pull requests alone: everything but merge is
+    blocked.
     """
-    show_rules(
-        work_on(repository_uri(repository), lambda target: target.repository.protect(pattern, blocked or ACTIONS)), form
+    actions = blocked or tuple(each for each in ACTIONS if each != "merge")
+    rules = work_on(
+        repository_uri(repository),
+        lambda target: target.repository.protect(
+            pattern,
+            actions,
+            mergers=mergers,
+            linear=linear,
+            pull=pull,
+            approvals=approvals,
+            checks=checks,
+            keep_stale=keep_stale,
+        ),
     )
+    show_rules(rules, form)
 
 
 @branches.verb("unprotect", "lochan branch unprotect demo 'release-*'", changes=True)
@@ -114,8 +147,18 @@ def protection_command(repository: str, form: str) -> None:
 def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:
     records = [rule.as_json() for rule in rules]
     if form != "json":
-        records = [{**each, "blocked": ", ".join(each["blocked"])} for each in records]
-    show_records(records, form, columns=("pattern", "blocked"))
+        records = [{**each, "blocked": ", ".join(each["blocked"]), "more": _more(each)} for each in records]
+    shown = ("pattern", "blocked", "more") if any(each.get("more") for each in records) else ("pattern", "blocked")
+    show_records(records, form, columns=shown)
+
+
+def _more(rule: dict[str, Any]) -> str:
+    """What a rule asks for beside what it blocks."""
+    mergers = f"merged by {', '.join(rule['mergers'])}" if rule["mergers"] else ""
+    needs = [counted(rule["approvals"], "approval")] if rule["approvals"] else []
+    needs += [f"check {name}" for name in rule["checks"]] + (["stale approvals count"] if rule["keep_stale"] else [])
+    pull = " with ".join(["pull requests", ", ".join(needs)] if needs else ["pull requests"]) if rule["pull"] else ""
+    return "; ".join(each for each in (mergers, "linear" if rule["linear"] else "", pull) if each)
 
 
 @click.group("tag", cls=LazyGroup)

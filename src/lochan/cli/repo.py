@@ -29,15 +29,36 @@ def group() -> None:
     "--default-branch", default="main", show_default=True, metavar="BRANCH", help="The name of its first branch."
 )
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata; may be repeated.")
-def create_command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...], form: str) -> None:
-    """Create the repository NAME."""
+@click.option(
+    "--storage",
+    metavar="URL",
+    help="A bucket, prefix or folder outside the lake for its files.  [default: the lake]",
+)
+@click.option(
+    "--credentials", default="", metavar="PROFILE", help="A profile that opens the storage.  [default: as for the lake]"
+)
+def create_command(
+    name: str,
+    kind: str,
+    default_branch: str,
+    metadata: tuple[str, ...],
+    storage: str | None,
+    credentials: str,
+    form: str,
+) -> None:
+    """Create the repository NAME.
+
+    With --storage, its data, trees and journal lie in that place, which no other repository may have. The lake keeps
+    the name of the profile, never its keys.
+    """
     from lochan.cli.session import on_lake
 
     pairs = notes(metadata)
 
     async def work(lake: "Lake") -> "RepositoryInfo":
         create = lake.create_pool if kind == "pool" else lake.create_repository
-        return await (await create(name, default_branch=default_branch, metadata=pairs)).show()
+        at = {"storage": storage, "credentials": credentials}
+        return await (await create(name, default_branch=default_branch, metadata=pairs, **at)).show()  # type: ignore[arg-type]
 
     made = on_lake(work)
     show_answer(made.as_json(), form, f"created repository {printable(made.name)}")
@@ -96,6 +117,18 @@ def read_only_command(name: str, on: bool, form: str) -> None:
         form,
         f"{printable(uri.repository)} {'is read-only' if on else 'can be changed again'}",
     )
+
+
+@group.verb("describe", "lochan repo describe demo --metadata team=search", changes=True)
+@click.argument("name", metavar="REPO")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Metadata to set; may be repeated.")
+@click.option("--remove", multiple=True, metavar="KEY", help="Metadata to remove; may be repeated.")
+def describe_command(name: str, metadata: tuple[str, ...], remove: tuple[str, ...], form: str) -> None:
+    """Set or remove metadata of the repository REPO, and show it."""
+    from lochan.cli.target import work_on
+
+    values = notes(metadata)
+    show_record(work_on(repository_uri(name), lambda target: target.repository.set_metadata(values, remove)), form)
 
 
 @group.verb("delete", "lochan repo delete demo", changes=True)

@@ -54,11 +54,21 @@ def command_actor(ctx: click.Context, actor: "Actor") -> "Actor":
     key = key_of(ctx)
     if key is None:
         return actor
-    from lochan.connection import keyed_actor, new_key
+    from lochan.connection import keyed_actor
 
+    return keyed_actor(actor, command_key(ctx), *_request(ctx), is_new=not key.is_given)
+
+
+def command_key(ctx: click.Context) -> str:
+    """The key of this command; empty: it changes nothing."""
+    key = key_of(ctx)
+    if key is None:
+        return ""
     if not key.used:
+        from lochan.connection import new_key
+
         key.used = key.given or new_key()
-    return keyed_actor(actor, key.used, *_request(ctx), is_new=not key.is_given)
+    return key.used
 
 
 def changes_nothing(ctx: click.Context) -> None:

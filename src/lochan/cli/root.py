@@ -42,17 +42,21 @@ VERBS = {
         "tag": "lochan.cli.refs:tags",
         "rename": "lochan.cli.repo:rename_command",
         "workspace": "lochan.cli.workspace:group",
+        "pr": "lochan.cli.pull:group",
     },
     "Files": {
         "fs": "lochan.cli.fs:group",
         "import": "lochan.cli.ingest.files:import_command",
         "export": "lochan.cli.export:export_command",
+        "checkout": "lochan.cli.checkout:checkout_command",
+        "pull": "lochan.cli.checkout:pull_command",
     },
     "Changes": {
         "status": "lochan.cli.changes:status_command",
         "commit": "lochan.cli.changes:commit_command",
         "reset": "lochan.cli.changes:reset_command",
         "stash": "lochan.cli.stash:group",
+        "hooks": "lochan.cli.hooks:group",
     },
     "History": {
         "log": "lochan.cli.history.log:log_command",
@@ -85,8 +89,14 @@ VERBS = {
         "shell": "lochan.cli.shell:shell_command",
     },
     "Access and server": {
+        "login": "lochan.cli.login:login_command",
+        "logout": "lochan.cli.login:logout_command",
         "auth": "lochan.cli.auth:group",
         "serve": "lochan.cli.serve:serve_command",
+        "subscription": "lochan.cli.subscription:group",
+        "mcp": "lochan.cli.mcp:mcp_command",
+        "top": "lochan.cli.top:top_command",
+        "companion": "lochan.cli.companion.commands:group",
         "completion": "lochan.cli.completion:completion_command",
     },
 }

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from lochan.access.users import NewAccessKey
     from lochan.api.upkeep_tasks import UpkeepOptions
     from lochan.lake import Lake
-    from lochan.server.settings import ClientLimits, Listener, QuerySettings, Tls
+    from lochan.server.settings import ClientLimits, DeliverySettings, Listener, QuerySettings, Tls
 
 _LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
+_WORKERS_MAX = 256
 _SPARK_LEAST_MIB = 512  # a JVM with less does not even start Spark
 ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCESS_KEY"
 
@@ -29,10 +30,9 @@ ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCE
 @click.option("--api-listen", metavar="HOST:PORT", help="Where the API and the page listen [default: 127.0.0.1:8001].")
 @click.option(
     "--workers",
-    type=click.IntRange(1, 256),
-    default=1,
-    show_default=True,
-    help="The number of processes of each gateway.",
+    type=click.IntRange(1, _WORKERS_MAX),
+    default=None,
+    help="The number of processes of each gateway [default: the number of cores].",
 )
 @click.option(
     "--tls-cert",
@@ -48,20 +48,21 @@ def serve_command(
     s3_listen: str | None,
     flat_listen: str | None,
     api_listen: str | None,
-    workers: int,
+    workers: int | None,
     tls_cert: str | None,
     tls_key: str | None,
 ) -> None:
     """Serve the lake over HTTP: S3 on one address, the API and the page on another.
 
-    The first start on a lake creates an administrator and prints its keys, once.
+    While the lake has no user, it prints a link that makes the administrator. The link works once.
     """
     _check_installed()
+    from lochan.server.api.setup import token_hash
     from lochan.server.serve import serve
 
     config = configuration()
     run(config, probe_store(config))
-    run(config, _check_keys(config))
+    setup_token = run(config, _check_keys(config))
     addresses = {
         "s3": s3_listen or config.settings.gateways.s3.listen,
         "flat": flat_listen or config.settings.gateways.s3.flat_listen,
@@ -69,10 +70,18 @@ def serve_command(
     }
     tls = _tls(tls_cert or config.settings.tls.cert, tls_key or config.settings.tls.key)
     upkeep = upkeep_options(config) if config.settings.upkeep.enabled else None
-    listeners = [_listener(name, at, config, workers, tls, upkeep) for name, at in addresses.items() if at]
-    # The administrator is made when all listeners have their addresses: its secret is shown once, and a server that
-    # cannot listen shows nothing.
-    serve(listeners, lambda: _greet(listeners, run(config, _admin(config))))
+    processes = workers or _cores()
+    listeners = [_listener(name, at, config, processes, tls, upkeep) for name, at in addresses.items() if at]
+    if setup_token:
+        hashed = token_hash(setup_token)
+        listeners = [each._replace(setup_hash=hashed) if each.name == "api" else each for each in listeners]
+    serve(listeners, lambda: _greet(listeners, setup_token, run(config, _admin(config))))
+
+
+def _cores() -> int:
+    """Those that this process may use, which in a container are often fewer than the machine has."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(allowed, _WORKERS_MAX)
 
 
 def _check_installed() -> None:
@@ -87,8 +96,9 @@ def _check_installed() -> None:
         )
 
 
-async def _check_keys(config: Config) -> None:
-    """Raises Invalid for what was given as the first administrator's key, before anything is started."""
+async def _check_keys(config: Config) -> str:
+    """The token of the set-up link, drawn if the lake has no user and no key was given for one; else empty. Raises
+    Invalid for what was given as the first administrator's key, before anything is started."""
     from lochan.access.users import admin_credentials, check_encryption
 
     async with open_engine_lake(config) as lake:
@@ -96,9 +106,14 @@ async def _check_keys(config: Config) -> None:
         admin_credentials(access, *_given())
         for id in await check_encryption(access):
             click.echo(f"the secret of access key {id} cannot be decrypted, so it cannot be used", err=True)
+        needs_setup = not any(_given()) and (await access.state()).is_empty()
+        return access.ids.access_key_secret() if needs_setup else ""
 
 
 async def _admin(config: Config) -> "NewAccessKey | None":
+    """Made with the key that was given, if one was and the lake has no user."""
+    if not any(_given()):
+        return None
     from lochan.access.users import ensure_admin
     from lochan.cli.session import actor
 
@@ -155,9 +170,19 @@ def _listener(
         access_log=settings.logging.format if settings.logging.access else "",
         usage_s=settings.usage.flush_s if settings.usage.enabled else None,
         upkeep=upkeep if name == "api" else None,
+        deliveries=_deliveries(config) if name == "api" else None,
         queries=_queries(config),
         limits=_limits(config),
     )
+
+
+def _deliveries(config: Config) -> "DeliverySettings | None":
+    from lochan.server.settings import DeliverySettings
+
+    given = config.settings.subscriptions
+    if not given.enabled:
+        return None
+    return DeliverySettings(given.attempts, given.retry_s, given.pause_s, given.timeout_s, given.turn_s)
 
 
 def _limits(config: Config) -> "ClientLimits":
@@ -223,19 +248,26 @@ def _check_pair(certificate: str, key: str) -> None:
         ) from None
 
 
-def _greet(listeners: "list[Listener]", credentials: "NewAccessKey | None") -> None:
+def _greet(listeners: "list[Listener]", setup_token: str, credentials: "NewAccessKey | None") -> None:
     from lochan.server.connections import is_loopback
 
     scheme = "https" if listeners[0].tls else "http"
-    names = {"s3": "S3 gateway", "flat": "flat S3 gateway", "api": "API"}
+    names = {"s3": "S3 gateway", "flat": "flat S3 gateway", "api": "API, web page"}
     for each in listeners:
-        host = f"[{each.host}]" if ":" in each.host else each.host
-        click.echo(f"{names[each.name]:<16} {scheme}://{host}:{each.port}")
+        click.echo(f"{names[each.name]:<16} {scheme}://{_host(each.host)}:{each.port}")
     if credentials is not None:
-        click.echo("an administrator was made; its keys are shown this once:")
-        click.echo(f"  access key id      {credentials.access_key_id}")
-        click.echo(f"  secret access key  {credentials.secret_access_key}")
-        click.echo(f"if they are lost, this makes others: lochan auth keys create {credentials.user}")
+        click.echo(
+            f"made the user {credentials.user} with the key {credentials.access_key_id}, as the environment says"
+        )
+    if setup_token:
+        api = next(each for each in listeners if each.name == "api")
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(api.host, api.host)
+        click.echo("nobody can sign in yet: this link makes the administrator, once, while this server runs")
+        click.echo(f"  {scheme}://{_host(host)}:{api.port}/setup#{setup_token}")
     if not listeners[0].tls and not all(is_loopback(each.host) for each in listeners):
         click.echo("other machines can connect, and there is no TLS: what they send can be read on the way", err=True)
     click.echo("ready; Ctrl-C stops it")
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

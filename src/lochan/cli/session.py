@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
+from lochan.cli.arrow_memory import system_memory
 from lochan.cli.lazy_group import Flags, flags
-from lochan.cli.request_key import command_actor
+from lochan.cli.request_key import command_actor, command_key
+from lochan.config.find import is_server
 from lochan.config.load import Config, Flag
-from lochan.connection import actor_of, lake_place, lake_verbs
+from lochan.connection import actor_of, lake_place, lake_verbs, remote_address
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
+    from lochan.config.find import LakeLocation
     from lochan.connection import Actor, OpenLake
 
 T = TypeVar("T")
@@ -24,25 +27,38 @@ def configuration(lake: str | None = None) -> Config:
     from lochan import connection
 
     given = flags(click.get_current_context())
-    return connection.configuration(_flags(given, lake), given.config)
+    if lake not in given.configurations:
+        given.configurations[lake] = connection.configuration(_flags(given, lake), given.config)
+    return given.configurations[lake]
 
 
-def on_lake(work: Callable[["Lake"], Awaitable[T]], *, reads: bool = False, counted: bool = False) -> T:
-    """Does the work of a command on its lake. `reads`: it changes nothing, see `read`."""
-    config = configuration()
+def is_remote() -> bool:
+    """Whether the lake of the command is behind a server."""
+    return is_server(lake_place(configuration()).url)
+
+
+def on_lake(
+    work: Callable[["Lake"], Awaitable[T]], *, lake: str | None = None, reads: bool = False, counted: bool = False
+) -> T:
+    """Does the work of a command on its lake, or on the one that the verb was given. `reads`: it changes nothing, see
+    `read`."""
+    config = configuration(lake)
+    place = lake_place(config)
+    if is_server(place.url):
+        return _on_server(config, place, work)
 
     async def opened() -> T:
-        async with open_lake(config, counted=counted) as lake:
-            return await work(lake)
+        async with open_lake(config, counted=counted) as opened_lake:
+            return await work(opened_lake)
 
-    return read(config, opened) if reads else run(config, opened())
+    with system_memory():
+        return read(config, opened) if reads else run(config, opened())
 
 
 @asynccontextmanager
 async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["Lake"]:
     """`counted`: for a job, whose record tells how much this process has put to the store."""
-    found = await opened_lake(config, counted=counted)
-    lake = lake_verbs(config, found, actor(config), one_request=True)
+    lake = lake_verbs(config, await opened_lake(config, counted=counted), actor(config), one_request=True)
     try:
         yield lake
     finally:
@@ -51,7 +67,30 @@ async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["
 
 async def lasting_lake(config: Config) -> "Lake":
     """For several requests, one after the other. The caller closes it."""
+    place = lake_place(config)
+    if is_server(place.url):
+        return await remote_address(config, place, config.settings.user or "").open_verbs()
     return lake_verbs(config, await opened_lake(config), actor(config))
+
+
+def _on_server(config: Config, place: "LakeLocation", work: Callable[["Lake"], Awaitable[T]]) -> T:
+    """On a lake behind a server. The loop runs on a thread of its own until the command ends: rows of a result are
+    still to come when the work is done."""
+    from lochan.cli.logging import set_up
+    from lochan.runtime import Runtime
+
+    set_up(config)
+    ctx = click.get_current_context()
+    runtime = Runtime()
+    ctx.call_on_close(runtime.stop)
+
+    async def worked() -> T:
+        with ctx.scope(cleanup=False):  # click knows the context of each thread
+            lake = await remote_address(config, place, config.settings.user or "", command_key(ctx)).open_verbs()
+            ctx.call_on_close(lambda: runtime.wait(lake.close()))
+            return await work(lake)
+
+    return runtime.wait(worked())
 
 
 def run(config: Config, work: Coroutine[object, object, T]) -> T:
@@ -121,6 +160,8 @@ def _flags(given: Flags, lake: str | None) -> list[Flag]:
     found = [_setting(text) for text in given.settings]
     if given.verbose:
         found.append(Flag("--verbose", "logging.level", "DEBUG"))
+    if given.profile is not None:
+        found.append(Flag("--profile", "profile", given.profile))
     for flag, text in (("--lake", given.lake), ("PATH-OR-URL", lake)):
         if text == "":  # a variable in a script that was not set: to go on with some other lake would be wrong
             raise Invalid(f"{flag}: the name of the lake is empty", hint="give a folder or a URL")

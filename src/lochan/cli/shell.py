@@ -36,25 +36,27 @@ def shell_command(form: str | None, **options: object) -> None:
 
     \\q leaves, and \\h shows the other commands. The tab key completes pools, fields and operators.
     """
-    import asyncio
-
     from lochan.cli.session import configuration, lasting_lake
     from lochan.cli.shell_lines import questions
     from lochan.cli.user_state import find_in_use
+    from lochan.runtime import Runtime
 
     without_pandas()
     config = configuration()
     engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
-    with asyncio.Runner() as runner:
-        lake = runner.run(lasting_lake(config))
+    runtime = Runtime()  # on a thread of its own: rows of a server come while they are printed
+    try:
+        lake = runtime.wait(lasting_lake(config))
         try:
             pool = str(find_in_use(config, lake.id) or "")
-            shell = Shell(lake, engine, pool, runner.run, form)
+            shell = Shell(lake, engine, pool, runtime.wait, form)
             for text in questions(shell.complete) if sys.stdin.isatty() else questions(None):
                 if not shell.answer(text):
                     break
         finally:
-            runner.run(lake.close())
+            runtime.wait(lake.close())
+    finally:
+        runtime.stop()
     if shell.code and not sys.stdin.isatty():
         click.get_current_context().exit(shell.code)
 

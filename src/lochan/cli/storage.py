@@ -1,10 +1,17 @@
 """`lochan dedupe`, `gc repack`, `gc dangling` and `fs coalesce`: how a repository's bytes are stored."""
 
+from typing import TYPE_CHECKING
+
 import click
 
+from lochan.cli.options import engine_options, job_options
+from lochan.cli.output.progress import StageBar
 from lochan.cli.output.records import counted, show_answer, show_record, show_records, size_cell
-from lochan.cli.target import prefix_uri, repository_uri, work_on
+from lochan.cli.target import Target, prefix_uri, repository_uri, work_on
 from lochan.cli.verb import verb
+
+if TYPE_CHECKING:
+    from lochan.api.storage import DedupeResult
 
 _SHOWN = 10
 repository_argument = click.argument("repository", metavar="REPO")
@@ -13,16 +20,24 @@ repository_argument = click.argument("repository", metavar="REPO")
 @verb("dedupe", "lochan dedupe demo --report", "lochan dedupe demo")
 @repository_argument
 @click.option("--report", is_flag=True, help="Only show what could be saved.")
-def dedupe_command(repository: str, report: bool, form: str) -> None:
-    """Keep equal blocks once, over all commits of a repository.
+@job_options
+def dedupe_command(
+    repository: str, report: bool, engine: str, master: str | None, memory: str | None, form: str
+) -> None:
+    """Keep equal blocks once, over all commits of a repository or pool.
 
     The block that is kept is read and checked first. No object and no commit changes: readers find the same bytes in
-    one place. The next garbage collection removes the others.
+    one place. Equal data objects of a pool share one file. The next garbage collection removes the others.
     """
-    uri = repository_uri(repository)
-    found = work_on(
-        uri, lambda target: target.repository.storage.duplicates() if report else target.repository.storage.dedupe()
-    )
+
+    options = engine_options(engine, master, memory)
+
+    async def work(target: Target) -> "DedupeResult":
+        storage = target.repository.storage
+        return await (storage.duplicates if report else storage.dedupe)(options, progress=bar.show)
+
+    with StageBar("dedupe", visible=form != "json") as bar:
+        found = work_on(repository_uri(repository), work)
     if form == "json":
         show_record(found.as_json(), form)
         return

@@ -44,7 +44,9 @@ def write_file(file: Path, text: str) -> None:
     """Writes the whole file or nothing, readable only by its owner."""
     make_folder(file.parent)
     new = file.with_suffix(f".{os.getpid()}")
-    new.write_text(text)
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        stream.write(text)
     new.replace(file)
 
 

@@ -59,6 +59,15 @@ def _s3(config: Config, env: Mapping[str, str]) -> dict[str, str]:
     return {**region, **_from_environment(env, _S3), **_configured(config, _S3), **identity}
 
 
+def storage_options(config: Config, url: str, profile: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Of the storage of a repository: with the keys of that profile; without one, as for the lake."""
+    configured = store_options(config, url, env)
+    if not profile:
+        return configured
+    file = config.settings.blockstore.s3.credentials_file or env.get("AWS_SHARED_CREDENTIALS_FILE", "")
+    return with_options(configured, {"profile": profile, "credentials_file": str(file)})
+
+
 def with_options(configured: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """What is given goes before what is configured. An identity that is given replaces the configured one as a whole:
     its keys are never mixed with a token or a profile of another."""

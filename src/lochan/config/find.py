@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from lochan.config.kinds import SERVER_SCHEMES
 from lochan.config.load import Config
 from lochan.errors import Invalid, Refused
 
@@ -60,6 +61,11 @@ def configured_lake(config: Config) -> LakeLocation | None:
     return None
 
 
+def is_server(url: str) -> bool:
+    """Whether a lake is reached through a server."""
+    return url.partition("://")[0] in SERVER_SCHEMES
+
+
 def nearest_folder(cwd: Path) -> Path | None:
     for folder in (cwd, *cwd.parents):
         if _is_lake(folder / FOLDER):
@@ -70,6 +76,11 @@ def nearest_folder(cwd: Path) -> Path | None:
 def cache_folder(config: Config, *, env: Mapping[str, str], home: Path) -> Path:
     given = config.settings.cache.path
     return Path(given) if given is not None else _xdg(env, "XDG_CACHE_HOME", home / ".cache")
+
+
+def config_folder(*, env: Mapping[str, str], home: Path) -> Path:
+    """What the user has chosen, such as the servers that are logged in to."""
+    return _xdg(env, "XDG_CONFIG_HOME", home / ".config")
 
 
 def state_folder(*, env: Mapping[str, str], home: Path) -> Path:
@@ -83,6 +94,8 @@ _TYPES = {"memory": "memory", "s3": "s3", "gs": "gs", "az": "azure"}  # by the l
 
 def _check_type(config: Config, lake: str) -> None:
     """A file whose `lake` and `blockstore.type` name different stores is a mistake."""
+    if is_server(lake):
+        return
     kind = config.settings.blockstore.type
     expected = _TYPES[lake.partition("://")[0]] if "://" in lake else "local"
     here = config.source("blockstore.type")

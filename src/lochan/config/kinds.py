@@ -40,7 +40,7 @@ def one_of(*choices: str, **synonyms: str) -> SettingKind:
 
 
 def _yes_or_no(text: str, _: ValueContext) -> bool:
-    words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
     if text.lower() not in words:
         raise ValueError
     return words[text.lower()]
@@ -65,6 +65,8 @@ def _location(text: str, place: ValueContext) -> str:
         return _path(text, place)
     if scheme == "file":
         return _file_path(rest)
+    if scheme in SERVER_SCHEMES and rest.strip("/"):
+        return f"{scheme}://{rest.rstrip('/')}"
     if scheme not in SCHEMES or (scheme != "memory" and not rest.strip("/")):
         raise ValueError
     return f"{scheme}://{rest}"
@@ -129,6 +131,7 @@ _SIZES: Mapping[str, int] = {
 }
 _UNITS: Mapping[str, int] = {"": 1, "b": 1, **{unit.lower(): size for unit, size in _SIZES.items()}}
 SCHEMES = ("memory", "s3", "gs", "az")
+SERVER_SCHEMES = ("http", "https", "http+unix")  # of a lake behind a server
 
 
 def _largest_unit(value: float, units: Mapping[str, float]) -> str:
@@ -156,7 +159,7 @@ Output = Annotated[str, _ONE_LINE, SettingKind('"-" or a path', _output)]
 Location = Annotated[
     str,
     _ONE_LINE,
-    SettingKind("a folder or a URL such as s3://bucket/prefix, gs://…, az://…, memory://", _location),
+    SettingKind("a folder or a URL such as s3://bucket/prefix, gs://…, az://…, memory://, https://server", _location),
 ]
 Address = Annotated[str, SettingKind("host:port, such as 127.0.0.1:8000 or [::1]:8000", _address)]
 HttpUrl = Annotated[

@@ -195,6 +195,36 @@ class AuthSettings(Section, frozen=True):
     encrypt: EncryptionSettings = EncryptionSettings()
 
 
+class HooksSettings(Section, frozen=True):
+    allowed_hosts: Annotated[
+        kinds.Text | None, "hosts at private addresses that webhooks may be sent to, with spaces between"
+    ] = None
+    python_folder: Annotated[
+        kinds.LocalPath | None, "the folder of modules that hooks of kind python may run; without it, none runs"
+    ] = None
+    python_memory: Annotated[kinds.Size, "the most memory that such a module may use"] = 512 * (1 << 20)
+    keep_days: Annotated[kinds.Days, "how long the records of hooks' runs are kept"] = 90.0
+
+
+class SubscriptionsSettings(Section, frozen=True):
+    enabled: Annotated[kinds.YesNo, "whether the server sends events to the subscriptions of its lake"] = True
+    attempts: Annotated[kinds.Count, "how often events are sent before they are given up as a dead letter"] = 14
+    retry_s: Annotated[
+        kinds.Seconds, "how long the first pause between attempts is; each one after it is twice as long"
+    ] = 1.0
+    pause_s: Annotated[kinds.Seconds, "the longest pause between two attempts"] = 3_600.0
+    timeout_s: Annotated[kinds.Seconds, "how long a receiver may take to answer"] = 10.0
+    turn_s: Annotated[
+        kinds.Seconds, "how long other servers of the lake wait before they take over from one that has stopped"
+    ] = 15.0
+
+
+class LineageSettings(Section, frozen=True):
+    enabled: Annotated[
+        kinds.YesNo, "whether commits say which job, notebook, Git commit and Spark application made them"
+    ] = True
+
+
 class ManageSettings(Section, frozen=True):
     policy: Annotated[
         kinds.LocalPath | None,
@@ -270,13 +300,27 @@ class CacheSettings(Section, frozen=True):
     size: Annotated[kinds.Size, "how large the cache may grow"] = 10 * GB
 
 
+class RemoteSettings(Section, frozen=True):
+    access_key_id: Annotated[kinds.Text | None, "the access key for a lake behind a server; a login notes one, too"] = (
+        None
+    )
+    secret_access_key: Annotated[kinds.Secret | None, "its secret"] = None
+
+
 class ConfigSettings(Section, frozen=True):
     lake: Annotated[kinds.Location | None, "the lake: a folder or a URL"] = None
+    profile: Annotated[kinds.Text | None, "the server that a login has noted under this name"] = None
+    remote: RemoteSettings = RemoteSettings()
     user: Annotated[
         kinds.Text | None, "the author of commits; the journal also names the system's user, who is the committer"
     ] = None
     pool: Annotated[
         kinds.Text | None, "the pool in use, such as logs@main; by default the one that `lochan use` chose"
+    ] = None
+    companion: Annotated[
+        kinds.YesNo | None,
+        "whether light commands start a companion, which makes the next ones quicker; by default those that are typed "
+        "on a terminal do. As 0 or no in the environment, a companion is not even used",
     ] = None
     logging: LoggingSettings = LoggingSettings()
     journal: JournalSettings = JournalSettings()
@@ -287,6 +331,9 @@ class ConfigSettings(Section, frozen=True):
     usage: UsageSettings = UsageSettings()
     api: ApiSettings = ApiSettings()
     auth: AuthSettings = AuthSettings()
+    hooks: HooksSettings = HooksSettings()
+    subscriptions: SubscriptionsSettings = SubscriptionsSettings()
+    lineage: LineageSettings = LineageSettings()
     manage: ManageSettings = ManageSettings()
     upkeep: UpkeepSettings = UpkeepSettings()
     spark: SparkSettings = SparkSettings()
@@ -362,8 +409,13 @@ def no_such_variable(name: str) -> Invalid:
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
+    near = near_names(name, names)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def near_names(name: str, names: Collection[str]) -> list[str]:
     """The nearest of `names`; failing that, one that ends in the same word: somebody left out the section."""
     from difflib import get_close_matches  # only a mistake pays for it
 
     near = get_close_matches(name, sorted(names), n=1) or sorted(each for each in names if each.endswith(f".{name}"))
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return near[:1]

@@ -9,11 +9,15 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from lochan.errors import Refused
 from lochan.pools.pruning import Skipped
 from lochan.query.output import formats
+from lochan.query.output.arrow_forms import ArrowForms
 from lochan.query.output.columns import Column
 from lochan.query.output.formats import rows
-from lochan.query.output.typed import typed_batches, typed_schema
+from lochan.query.output.typed import typed, typed_batches, typed_schema
+
+_SHOWN_MAX = 20  # rows in a notebook
 
 
 @dataclass
@@ -31,7 +35,7 @@ class Stats:
     seconds: float = 0.0  # from the text to the last row, without the caller's time
 
 
-class Result:
+class Result(ArrowForms):
     """The rows can be read once, by one of the methods below. Close it, or use it as a context, to free its resources
     before the last row."""
 
@@ -66,6 +70,9 @@ class Result:
 
     def wait(self) -> None:
         """Waits for the first rows. They can still be read afterwards."""
+        self._peek()
+
+    def _peek(self) -> pa.RecordBatch | None:
         try:
             first = self._next()
         except BaseException:
@@ -73,6 +80,30 @@ class Result:
             raise
         if first is not None:
             self._batches = chain([first], self._batches)
+        return first
+
+    def __repr__(self) -> str:
+        try:
+            names = ", ".join(name for name, _ in formats.fields(self.row))
+        except Refused:  # its rows are no objects
+            names = "values"
+        return f"<Result of {self.stats.engine}: {names}>"
+
+    def _repr_html_(self) -> str | None:
+        """The first rows, which can still be read afterwards. None if they were read before, or make no table."""
+        from lochan.notebook.html import HtmlRow, table
+
+        first = self._peek()
+        if first is None and self.stats.rows:
+            return None
+        try:
+            names = typed_schema(self.row).names
+            shown = [] if first is None else typed(first.slice(0, _SHOWN_MAX), self.row).to_pylist()
+        except Refused:
+            return None
+        more = first is not None and first.num_rows > _SHOWN_MAX
+        note = f"the first {_SHOWN_MAX} rows; there are more" if more else "" if shown else "no rows"
+        return table(names, [HtmlRow([each[name] for name in names]) for each in shown], note=note)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The engine's own columns, which `row` describes."""
@@ -109,10 +140,10 @@ class Result:
         """As ndjson, json, csv, text, parquet or arrow."""
         formats.write(form, self.batches(), self.row, sink)
 
-    def to_arrow(self) -> pa.Table:
-        """A column for each field. A field of several kinds, or without a single type, is JSON text."""
-        return pa.Table.from_batches(list(typed_batches(self.batches(), self.row)), typed_schema(self.row))
+    def __iter__(self) -> Iterator[Any]:
+        return self.rows()
 
-    def to_pandas(self) -> Any:
-        """A DataFrame. Needs pandas."""
-        return self.to_arrow().to_pandas()
+    def arrow_reader(self) -> pa.RecordBatchReader:
+        """The rows as typed columns, batch by batch as they are read. A field of several kinds, or without a single
+        type, is JSON text."""
+        return pa.RecordBatchReader.from_batches(typed_schema(self.row), typed_batches(self.batches(), self.row))

@@ -21,7 +21,7 @@ from lochan.engines.result import Result, Stats
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, listener_of, tell_of
-from lochan.errors import Invalid, Refused
+from lochan.errors import Gone, Invalid, Refused
 from lochan.formats.record import Actor
 from lochan.pools.kinds import INT, OBJECT, STRING
 from lochan.query import ast
@@ -30,6 +30,7 @@ from lochan.query.output.columns import Column
 from lochan.query.prepare import Prepared, prepare
 from lochan.query.sources.catalog import EVERYTHING, Permits
 from lochan.query.sources.resolve import NoteRead
+from lochan.versioning.lineage import current, trace
 from lochan.versioning.repositories import POOL
 
 if TYPE_CHECKING:
@@ -92,7 +93,27 @@ async def prepare_query(at: QueryContext, text: str, options: RunOptions, work: 
 
 async def run_query(at: QueryContext, text: str, options: RunOptions) -> Result:
     """Raises QueryError, Gone, Refused. The rows are read when the result is iterated."""
+    if "load" not in text:  # else it may end in a load, whose commit says what the query has read
+        return await _run_query(at, text, options)
+    with trace(current()):
+        return await _run_query(at, text, options)
+
+
+async def _run_query(at: QueryContext, text: str, options: RunOptions) -> Result:
     started = at.clock.boot()
+    try:
+        plan, engine, run = await _begin(at, text, options)
+    except Gone:
+        # Bytes may have moved since it looked where they are, and been collected where they were. No row was given out
+        # yet, so it looks once more.
+        plan, engine, run = await _begin(at, text, options)
+    result = _result(at, plan, engine, run, started)
+    if plan.plan.load is None:
+        return result
+    return await _load_result(at, plan.plan.load, result, options.actor)
+
+
+async def _begin(at: QueryContext, text: str, options: RunOptions) -> tuple[Prepared, str, Run | SparkRun]:
     work = WorkFolders()
     try:
         with checked_by(_Limit(at.clock, options)):
@@ -101,7 +122,7 @@ async def run_query(at: QueryContext, text: str, options: RunOptions) -> Result:
                 if options.reads_only and plan.plan.load is not None:
                     raise Refused("this query would change a pool, but may only read", hint="leave out `load`")
                 engine = engine_of_query(options.engine, plan, options.spark, options.limits)
-                run = await _start(at, plan, engine, options, work)
+                return plan, engine, await _start(at, plan, engine, options, work)
             finally:
                 await plan.opening.close()
     except RecursionError:
@@ -110,10 +131,6 @@ async def run_query(at: QueryContext, text: str, options: RunOptions) -> Result:
     except BaseException:
         work.close()
         raise
-    result = _result(at, plan, engine, run, started)
-    if plan.plan.load is None:
-        return result
-    return await _load_result(at, plan.plan.load, result, options.actor)
 
 
 async def _start(

@@ -49,21 +49,36 @@ def hash_all(paths: pa.StringArray) -> Hashes:
     """`hash_one` of each."""
     offsets = np.frombuffer(paths.buffers()[1], dtype=np.int32)[paths.offset : paths.offset + len(paths) + 1]
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
-    starts, lengths = offsets[:-1].astype(np.int64) - first, np.diff(offsets).astype(np.int64)
+    lengths = np.diff(offsets)
+    shortest, longest = int(lengths.min(initial=last - first)), int(lengths.max(initial=0))
     words = _words(paths.buffers()[2], first, last)
     hashed = lengths.astype(np.uint64)
-    rows = np.flatnonzero(lengths)
-    for at in range(0, int(lengths.max(initial=0)), _WORD):
+    if 0 < shortest == longest:
+        # Paths of one length, as programs like to name files, lie side by side: nothing has to be looked up.
+        for at in range(0, longest, _WORD):
+            hashed = _mixed_all(hashed ^ _cut(words[at::longest][: len(hashed)], longest - at))
+        return _mixed_all(hashed)
+    starts = offsets[:-1].astype(np.int64) - first
+    for at in range(0, shortest - _WORD + 1, _WORD):  # up to there, every path has whole words
+        hashed = _mixed_all(hashed ^ words[starts + at])
+    rows = np.arange(len(hashed))
+    for at in range(max(0, shortest // _WORD * _WORD), longest, _WORD):
         rows = rows[lengths[rows] > at]
-        missing = np.maximum(0, _WORD - (lengths[rows] - at)).astype(np.uint64) * np.uint64(8)
-        word = words[starts[rows] + at] << missing >> missing  # drops the bytes behind the path's end
-        hashed[rows] = _mixed_all(hashed[rows] ^ word)
+        hashed[rows] = _mixed_all(hashed[rows] ^ _cut(words[starts[rows] + at], lengths[rows] - at))
     return _mixed_all(hashed)
 
 
+def _cut(words: Hashes, left: npt.NDArray[np.int32] | int) -> Hashes:
+    """Without the bytes behind the path's end, of which so many are left."""
+    missing = np.maximum(0, _WORD - np.asarray(left)).astype(np.uint64) * np.uint64(8)
+    return words << missing >> missing if missing.any() else words
+
+
 def _words(data: pa.Buffer | None, first: int, last: int) -> Hashes:
-    """The eight bytes from every byte on, with zeros behind the last path. The array may be a slice of a longer one, so
-    bytes before `first` are left out."""
+    """The eight bytes from every byte on; what is behind the last path does not matter, but must be there. The array
+    may be a slice of a longer one, so bytes before `first` are left out."""
+    if data is not None and last + _WORD <= data.size:
+        return np.ndarray((last - first + 1,), dtype="<u8", buffer=data, offset=first, strides=(1,))
     texts = b"" if data is None else memoryview(data)[first:last]
     return np.ndarray((last - first + 1,), dtype="<u8", buffer=b"".join((texts, bytes(_WORD))), strides=(1,))
 
@@ -74,5 +89,7 @@ def _mixed(value: int) -> int:
 
 
 def _mixed_all(values: Hashes) -> Hashes:
-    values = values * np.uint64(_FACTOR)
-    return values ^ values >> np.uint64(29)
+    """Changes the values, and returns them."""
+    values *= np.uint64(_FACTOR)
+    values ^= values >> np.uint64(29)
+    return values

@@ -149,3 +149,14 @@ class RetentionSet(Event, frozen=True):
     block_days: float = 0  # files that nothing names are listed by a plan once they are so old
     readers: str = "server"  # server, noted: how all reads are known
     readers_since: int = 0  # when all readers were declared to note their reads, by the store's clock; microseconds
+    default: int = 0  # the record of the lake's journal whose default rules these are; 0: the repository's own
+    replaces_own: bool = False  # default rules are valid over rules of the repository's own only if they say so
+
+
+class DefaultRetentionSet(Event, frozen=True):
+    """In the lake's journal: what repositories follow that have no rules of their own. Each takes them by an event in
+    its own journal before anything goes by them."""
+
+    type: ClassVar[str] = "default-retention-set"
+
+    rules: RetentionSet

@@ -26,6 +26,11 @@ class Event(msgspec.Struct, frozen=True):
         """Whether the request's deciding event is still to come (rule J8)."""
         return False
 
+    @property
+    def written_version(self) -> int:
+        """An event that says nothing new may be written as an older version, which older programs read."""
+        return self.version
+
 
 class Preparing(Event, frozen=True):
     """An event that never decides a request."""
@@ -36,7 +41,7 @@ class Preparing(Event, frozen=True):
 
 
 def change(event: Event) -> RecordChange:
-    return RecordChange(event.type, event.version, msgspec.Raw(_encoder.encode(event)))
+    return RecordChange(event.type, event.written_version, msgspec.Raw(_encoder.encode(event)))
 
 
 class Vocabulary:
@@ -63,7 +68,7 @@ def _refuse(change: RecordChange, known: tuple[int, object] | None, journal: str
 
 
 # --- events of all journals, for people and programs -----------------------------------------------------------------
-_MODULES = ("collection_events", "lake_events", "repository_events", "workspace_events")
+_MODULES = ("collection_events", "lake_events", "pull_events", "repository_events", "workspace_events")
 # Secrets that are encrypted with the lake's key: nobody needs to see them, and a stolen key would decrypt them.
 _SECRETS = frozenset(("sealed",))
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -58,6 +59,8 @@ _NAMES = {
 }
 _BLOCK_BYTES = 4 << 20
 _HEADER_BYTES = 1 << 14
+_LETTERS = 1 << 15  # that are looked at together: what is made of them stays in the processor's cache
+_QUOTE = ord('"')
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 _MD5 = re.compile(r"[0-9a-fA-F]{32}")
 
@@ -186,23 +189,38 @@ def _files(batch: pa.RecordBatch, form: PartFormat, what: str) -> pa.Table:
             hint="an inventory needs the columns Bucket, Key, Size, LastModifiedDate and ETag; "
             "a plain list url or path, size, etag and mtime",
         )
-    kept = _current(found, batch.num_rows)
-    size = _numbers(found["size"].filter(kept), what, "size")
-    key = key.filter(kept).cast(pa.string())
-    if pc.any(pc.is_null(key)).as_py() or pc.any(pc.is_null(size)).as_py() or (pc.min(size).as_py() or 0) < 0:
+    if "latest" in found or "marker" in found:
+        kept = _current(found, batch.num_rows)
+        key, found = key.filter(kept), {name: column.filter(kept) for name, column in found.items()}
+    size = _numbers(found["size"], what, "size")
+    key = key.cast(pa.string())
+    if key.null_count or size.null_count or (pc.min(size).as_py() or 0) < 0:
         raise Invalid(f"{what} lists an object without a key, or without a size", hint=_LIES)
-    etag = pc.utf8_trim(found["etag"].filter(kept).cast(pa.string()), '"')
-    if pc.any(pc.or_(pc.is_null(etag), pc.equal(etag, ""))).as_py():
+    etag = unquoted(found["etag"].cast(pa.string()))
+    if etag.null_count or (pc.min(pc.binary_length(etag)).as_py() == 0):
         raise Invalid(f"{what} lists an object without an ETag", hint=_LIES)
     count = len(key)
     columns = [
-        found["bucket"].filter(kept).cast(pa.string()) if "bucket" in found else pa.nulls(count, pa.string()),
+        found["bucket"].cast(pa.string()) if "bucket" in found else pa.nulls(count, pa.string()),
         _decoded(key, what) if form.encoded else key,
         size,
         etag,
-        _times(found["mtime"].filter(kept), what) if "mtime" in found else pa.array([0] * count, pa.int64()),
+        _times(found["mtime"], what) if "mtime" in found else pa.array([0] * count, pa.int64()),
     ]
     return pa.table(columns, schema=PART_SCHEMA)
+
+
+def unquoted(etags: pa.StringArray) -> pa.StringArray:
+    """Without the quotes that HTTP puts around them. Most lists have none, and to look for one takes a tenth of the
+    time that cutting every text takes."""
+    _, offsets, data = etags.buffers()
+    if data is None or not len(etags):
+        return etags
+    ends = np.frombuffer(offsets, np.int32)[etags.offset : etags.offset + len(etags) + 1]
+    letters = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    if any((letters[at : at + _LETTERS] == _QUOTE).any() for at in range(0, len(letters), _LETTERS)):
+        return pc.utf8_trim(etags, '"')
+    return etags
 
 
 def _current(found: dict[str, pa.Array], count: int) -> pa.Array:

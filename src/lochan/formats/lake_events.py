@@ -1,6 +1,6 @@
 """Events of the lake's own journal: its repositories, and who may do what. On somebody's disk.
 
-A policy is attached to a principal, written `user/NAME`, so that other kinds of principals need no new event.
+A policy is attached to a principal, written `user/NAME` or `group/NAME`.
 """
 
 from typing import ClassVar
@@ -22,6 +22,19 @@ class RepositoryCreated(Event, frozen=True):
     default_branch: str
     metadata: dict[str, str] = msgspec.field(default_factory=dict)
     pool: PoolSettings | None = None  # of a pool
+    storage: str = ""  # the URL of a storage of its own; empty: its files lie in the lake
+    credentials: str = ""  # what opens that: a name in the configuration, never the credentials themselves
+
+
+class RepositoryMoved(Event, frozen=True):
+    """Valid while the repository is known. Its files are elsewhere from then on: whoever moves them says so when they
+    are there, and nobody else has the lake open."""
+
+    type: ClassVar[str] = "repository-moved"
+
+    id: str
+    storage: str = ""  # empty: into the lake
+    credentials: str = ""
 
 
 class RepositoryRenamed(Event, frozen=True):
@@ -31,6 +44,16 @@ class RepositoryRenamed(Event, frozen=True):
 
     id: str
     to: str
+
+
+class RepositoryDescribed(Event, frozen=True):
+    """Changes some of its metadata: the others stay. Valid while the repository exists."""
+
+    type: ClassVar[str] = "repository-described"
+
+    id: str
+    set: dict[str, str] = msgspec.field(default_factory=dict)
+    removed: tuple[str, ...] = ()
 
 
 class RepositoryDeleted(Event, frozen=True):
@@ -100,6 +123,97 @@ class UpkeepStarted(Event, frozen=True):
     task: str
 
 
+class QuerySaved(Event, frozen=True):
+    """A query that a user keeps under a name, in place of the one of that name that was there."""
+
+    type: ClassVar[str] = "query-saved"
+
+    user: str
+    name: str
+    text: str
+
+
+class QueryDeleted(Event, frozen=True):
+    """Valid while the user has a query of that name."""
+
+    type: ClassVar[str] = "query-deleted"
+
+    user: str
+    name: str
+
+
+class EventFilter(msgspec.Struct, frozen=True, array_like=True):
+    """Which events a subscription is about: all that is given must fit. Patterns have * and ?. Fields are only ever
+    added with a new version of the event."""
+
+    repository: str = ""  # the id of one, or `_lake`; empty: the lake and all of its repositories
+    branches: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    prefix: str = ""  # of a path that the event names
+
+
+class SubscriptionCreated(Event, frozen=True):
+    """Events are sent to a URL from then on. Valid while the id is free and its owner has not too many."""
+
+    type: ClassVar[str] = "subscription-created"
+
+    id: str
+    url: str
+    owner: str  # whose rights decide what is sent; empty: a program that opens the store itself, and may read it all
+    sealed: bytes  # the secret that signs what is sent, encrypted
+    start: str  # the position behind which it begins
+    filter: EventFilter = EventFilter()
+    note: str = ""
+
+
+class SubscriptionDeleted(Event, frozen=True):
+    """Valid while it is there."""
+
+    type: ClassVar[str] = "subscription-deleted"
+
+    id: str
+
+
+class RedeliveryRequested(Event, frozen=True):
+    """Dead letters of a subscription, which are marked, are to be sent again. Valid while it is there."""
+
+    type: ClassVar[str] = "redelivery-requested"
+
+    id: str
+    letters: int  # how many
+
+
+class StatementConditions(msgspec.Struct, frozen=True, array_like=True):
+    """When a statement counts: all that is given must hold. Fields are only ever added with a new version of the
+    event."""
+
+    addresses: tuple[str, ...] = ()  # networks, one of which the request must come from
+    after: int = 0  # microseconds since 1970; 0: from ever
+    before: int = 0  # likewise; 0: for ever
+    hours: tuple[int, int] | None = None  # of each day, in minutes of UTC: from the first to before the second
+
+
+class DamagedFile(msgspec.Struct, frozen=True, array_like=True):
+    """Fields are only ever added at the end."""
+
+    kind: str  # as fsck calls it
+    address: str
+    path: str  # of an object that needs it
+    detail: str = ""
+
+
+class DamageFound(Event, frozen=True):
+    """A scrub has found files whose bytes are not what they should be, or are gone; or, with none, that those it had
+    found are mended. Nothing depends on it: it is for people, and for what watches the lake."""
+
+    type: ClassVar[str] = "damage-found"
+
+    repository: str  # its id
+    files: tuple[DamagedFile, ...] = ()  # that were found now, at most 100
+    found: int = 0  # how many were found now
+    damaged: int = 0  # how many are damaged, as far as is known
+
+
 class Statement(msgspec.Struct, frozen=True, array_like=True):
     """Fields are only ever added at the end, and only if an older reader may ignore them: anything that narrows an
     `allow` takes a new version of the event."""
@@ -107,6 +221,7 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
     effect: str  # allow | deny
     actions: tuple[str, ...]  # with * and ?
     resources: tuple[str, ...]
+    conditions: StatementConditions | None = None
 
 
 class AdminCreated(Event, frozen=True):
@@ -136,14 +251,71 @@ class UserDeleted(Event, frozen=True):
     name: str
 
 
+class UserDisabled(Event, frozen=True):
+    """While it is on, no key of the user lets anybody in. Not valid for the last administrator."""
+
+    type: ClassVar[str] = "user-disabled"
+
+    name: str
+    on: bool
+
+
+class GroupCreated(Event, frozen=True):
+    """Valid while no group has the name."""
+
+    type: ClassVar[str] = "group-created"
+
+    name: str
+
+
+class GroupDeleted(Event, frozen=True):
+    """Deletes its attachments too. Not valid if it would leave no administrator."""
+
+    type: ClassVar[str] = "group-deleted"
+
+    name: str
+
+
+class MemberAdded(Event, frozen=True):
+    type: ClassVar[str] = "member-added"
+
+    group: str
+    user: str
+
+
+class MemberRemoved(Event, frozen=True):
+    """Not valid if it would leave no administrator."""
+
+    type: ClassVar[str] = "member-removed"
+
+    group: str
+    user: str
+
+
 class KeyCreated(Event, frozen=True):
-    """Valid while the user exists and no key has that id."""
+    """Valid while the user exists and no key has that id. Version 2: it has limits or an end."""
 
     type: ClassVar[str] = "key-created"
+    version: ClassVar[int] = 2
 
     user: str
     id: str
     sealed: bytes  # the secret, encrypted
+    limits: tuple[str, ...] = ()  # patterns of resources, outside of which it allows nothing; none: no limits
+    expires: int = 0  # microseconds since 1970; 0: never
+
+    @property
+    def written_version(self) -> int:
+        return 2 if self.limits or self.expires else 1
+
+
+class KeyExpirySet(Event, frozen=True):
+    """Valid while the key exists."""
+
+    type: ClassVar[str] = "key-expiry-set"
+
+    id: str
+    expires: int  # microseconds since 1970
 
 
 class KeyRevoked(Event, frozen=True):
@@ -153,12 +325,18 @@ class KeyRevoked(Event, frozen=True):
 
 
 class PolicyPut(Event, frozen=True):
-    """Creates or replaces the policy of that name. Not valid for built-in policies."""
+    """Creates or replaces the policy of that name. Not valid for built-in policies. Version 2: some of its statements
+    have conditions."""
 
     type: ClassVar[str] = "policy-put"
+    version: ClassVar[int] = 2
 
     name: str
     statements: tuple[Statement, ...]
+
+    @property
+    def written_version(self) -> int:
+        return 2 if any(each.conditions for each in self.statements) else 1
 
 
 class PolicyDeleted(Event, frozen=True):

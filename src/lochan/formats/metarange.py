@@ -5,7 +5,7 @@
 The id is a hash of the ranges' ids, in order; `storage` is one of all columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from msgspec.structs import astuple
 from lochan.errors import Corrupt
 from lochan.formats.range import RESTORE, KeySpan, RangeRef, check_version
 
-VERSION = 2  # written if ranges have key spans; otherwise the same as 1
+VERSION = 3  # written if a range is a patch; 2 if ranges have key spans, otherwise the same as 1
 FOLDER = "metaranges"
 SCHEMA = pa.schema(
     [
@@ -33,6 +33,9 @@ SCHEMA = pa.schema(
 # Further columns in a pool's metarange; null for a range without a key span.
 KEYS = pa.schema([pa.field("key_min", pa.string()), pa.field("key_max", pa.string()), pa.field("keyless", pa.int64())])
 _WITH_KEYS = pa.schema([*SCHEMA, *KEYS])
+# One more, where some range is a patch; null for the others.
+BASE = pa.field("base", pa.struct(list(SCHEMA)))
+_WITH_BASES = pa.schema([*_WITH_KEYS, BASE])
 _STORAGE_DIGITS = 16
 
 
@@ -52,13 +55,19 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
     """REQUIRES: at least one range."""
     ref = refer(ranges, mint)
     columns = [pa.array([getattr(each, field.name) for each in ranges], field.type) for field in SCHEMA]
-    schema = SCHEMA
-    if _tell_keys(ranges):
+    version, schema = _version(ranges), SCHEMA
+    if version >= 2:
         rows = zip(*(astuple(each.keys) if each.keys else [None] * len(KEYS) for each in ranges), strict=True)
         columns += [pa.array(values, field.type) for values, field in zip(rows, KEYS, strict=True)]
         schema = _WITH_KEYS
+    if version >= 3:
+        bases = [
+            None if each.base is None else dict(zip(SCHEMA.names, astuple(each.base), strict=False)) for each in ranges
+        ]
+        columns.append(pa.array(bases, BASE.type))
+        schema = _WITH_BASES
     meta = {
-        "lochan.metarange": str(VERSION if _tell_keys(ranges) else 1),
+        "lochan.metarange": str(version),
         "lochan.id": ref.id,
         "lochan.count": str(sum(each.count for each in ranges)),
     }
@@ -75,7 +84,7 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
 
 def refer(ranges: Sequence[RangeRef], mint: int) -> TreeRef:
     id = tree_id(ranges)
-    rows = [astuple(each) if _tell_keys(ranges) else astuple(each)[: len(SCHEMA)] for each in ranges]
+    rows = [_row(each, _version(ranges)) for each in ranges]
     storage = sha256(b"lochan storage 1\n" + _encoder.encode(rows)).hexdigest()[:_STORAGE_DIGITS]
     return TreeRef(id, f"{FOLDER}/{id}-{mint}-{storage}.parquet")
 
@@ -86,23 +95,46 @@ def decode(data: bytes, ref: TreeRef, what: str) -> tuple[RangeRef, ...]:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         check_version(file.schema_arrow.metadata, "lochan.metarange", VERSION, what)
         table = file.read(use_threads=False)
-        table = table.cast(SCHEMA if table.num_columns == len(SCHEMA) else _WITH_KEYS)
+        table = table.cast({len(SCHEMA): SCHEMA, len(_WITH_KEYS): _WITH_KEYS}.get(table.num_columns, _WITH_BASES))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise Corrupt(f"{what} cannot be read: {error}", hint=RESTORE) from error
     columns = [column.to_pylist() for column in table.columns]
-    ranges = tuple(map(RangeRef, *columns[: len(SCHEMA)], _keys(columns[len(SCHEMA) :]) or repeat(None)))
+    keys, bases = columns[len(SCHEMA) : len(_WITH_KEYS)], columns[len(_WITH_KEYS) :]
+    ranges = tuple(map(RangeRef, *columns[: len(SCHEMA)], _keys(keys) or repeat(None), _bases(bases) or repeat(None)))
     mint = ref.file.split("-")[1]
     if refer(ranges, int(mint)) != ref:
         raise Corrupt(f"{what} does not match its name", hint=RESTORE)
     return ranges
 
 
-def _tell_keys(ranges: Sequence[RangeRef]) -> bool:
-    return any(each.keys is not None for each in ranges)
+def _version(ranges: Sequence[RangeRef]) -> int:
+    if any(each.base is not None for each in ranges):
+        return 3
+    return 2 if any(each.keys is not None for each in ranges) else 1
+
+
+def _row(each: RangeRef, version: int) -> tuple[Any, ...]:
+    """What the storage digest covers."""
+    first = astuple(each)[: len(SCHEMA)]
+    if version == 1:
+        return first
+    if version == 2:
+        return (*first, each.keys)
+    return (*first, each.keys, None if each.base is None else astuple(each.base)[: len(SCHEMA)])
 
 
 def _keys(columns: Sequence[Sequence[Any]]) -> list[KeySpan | None]:
     return [None if row[0] is None else KeySpan(*row) for row in zip(*columns, strict=True)]
+
+
+def _bases(columns: Sequence[Sequence[Any]]) -> list[RangeRef | None]:
+    return [None if base is None else RangeRef(**base) for column in columns for base in column]
+
+
+def with_bases(ranges: Iterable[RangeRef]) -> list[RangeRef]:
+    """The ranges, and those that some of them are patches of: all files that a tree needs beside its own."""
+    own = list(ranges)
+    return [*own, *dict.fromkeys(each.base for each in own if each.base is not None)]
 
 
 def tree_id(ranges: Sequence[RangeRef]) -> str:

@@ -26,8 +26,8 @@ FOLDER = "ranges"
 # Measured on a range of 50,000: see docs/formats/tree.md. Other readers skip row groups by their statistics.
 ROW_GROUP: Final = 10_000
 KEYLESS, MIN, MAX = "lochan-keyless", "lochan-min", "lochan-max"  # names of an entry's metadata
-_IDENTITY = ("path", *CONTENT)
-_STORAGE = tuple(name for name in ENTRY_SCHEMA.names if name not in _IDENTITY)
+IDENTITY = ("path", *CONTENT)
+_STORAGE = tuple(name for name in ENTRY_SCHEMA.names if name not in IDENTITY)
 _STORAGE_DIGITS = 16
 _BLOCK = "blocks.list.element."  # Parquet's name for the elements of a list
 WRITING: Final[dict[str, Any]] = {
@@ -71,6 +71,7 @@ class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     count: int
     bytes: int  # of the objects, not of the file
     keys: KeySpan | None = None  # None in repositories of files, and in old metaranges
+    base: "RangeRef | None" = None  # the file is a patch of this range (`formats/patch.py`)
 
 
 class UnfinishedRange(NamedTuple):
@@ -137,17 +138,12 @@ def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
     return batch
 
 
-def read_back(data: bytes) -> pa.RecordBatch:
-    """The entries of what `finish` has just returned."""
-    return _read(data, "a range")
-
-
 def content_id(entries: Entries) -> str:
-    return _digest(b"lochan range 1", as_table(entries), _IDENTITY)
+    return digest_of(b"lochan range 1", as_table(entries), IDENTITY)
 
 
 def storage_id(entries: Entries) -> str:
-    return _digest(b"lochan storage 1", as_table(entries), _STORAGE)[:_STORAGE_DIGITS]
+    return digest_of(b"lochan storage 1", as_table(entries), _STORAGE)[:_STORAGE_DIGITS]
 
 
 def _read(data: bytes, what: str) -> pa.RecordBatch:
@@ -174,7 +170,7 @@ def check_version(meta: dict[bytes, bytes] | None, key: str, newest: int, what: 
 
 
 # --- the digest of columns; on somebody's disk: never changes --------------------------------------------------------
-def _digest(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
+def digest_of(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
     """SHA-256 of: the domain, the number of rows, then each column (see `_feed`); all numbers little-endian."""
     digest = sha256(domain + b"\n" + table.num_rows.to_bytes(8, "little"))
     for name in names:

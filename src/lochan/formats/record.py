@@ -40,12 +40,20 @@ class RecordChange(msgspec.Struct, frozen=True, array_like=True):
     payload: msgspec.Raw
 
 
+class CarriedRequest(msgspec.Struct, frozen=True, array_like=True):
+    """A request of the same user that another one's changes carry out."""
+
+    key: str
+    fingerprint: bytes
+
+
 class RecordEntry(msgspec.Struct, frozen=True, array_like=True):
     actor: Actor
     key: str  # the idempotency key, "" for none (rule J8)
     fingerprint: bytes
     changes: tuple[RecordChange, ...]
     pending: bool = False  # opens a long job: its key is held until an entry with the same key closes it
+    others: tuple[CarriedRequest, ...] = ()  # requests that the changes carry out too, with the same result
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
@@ -81,15 +89,26 @@ class _Unclaimed(msgspec.Struct, frozen=True, array_like=True):
     source: str
 
 
+class _LoneEntry(msgspec.Struct, frozen=True, array_like=True):
+    """An entry of one request, stored as before entries could have several."""
+
+    actor: Actor | _Unclaimed
+    key: str
+    fingerprint: bytes
+    changes: tuple[RecordChange, ...]
+    pending: bool
+
+
 def _as_stored(record: Record) -> Record:
     return msgspec.structs.replace(record, entries=tuple([_entry_as_stored(entry) for entry in record.entries]))
 
 
-def _entry_as_stored(entry: RecordEntry) -> RecordEntry:
+def _entry_as_stored(entry: RecordEntry) -> RecordEntry | _LoneEntry:
     by = entry.actor
-    if by.author:
-        return entry
-    return msgspec.structs.replace(entry, actor=_Unclaimed(by.user, by.client, by.source))
+    actor = by if by.author else _Unclaimed(by.user, by.client, by.source)
+    if entry.others:
+        return msgspec.structs.replace(entry, actor=actor)
+    return _LoneEntry(actor, entry.key, entry.fingerprint, entry.changes, entry.pending)
 
 
 def decode(data: bytes, what: str) -> SealedRecord:

@@ -135,12 +135,15 @@ class Committed(Event, frozen=True):
     turn: str = ""
     then: Commit | None = None
     origin: MoveOrigin | None = None  # of `then`
+    why: str = ""  # what `then` is: merge, revert, cherry-pick
 
 
 class Moved(Event, frozen=True):
-    """Any other move of a head. Valid only while `source` is the head of that incarnation (S6)."""
+    """Any other move of a head. Valid only while `source` is the head of that incarnation (S6). Version 2: it merges a
+    pull request."""
 
     type: ClassVar[str] = "moved"
+    version: ClassVar[int] = 2
 
     branch: str
     incarnation: int
@@ -154,9 +157,17 @@ class Moved(Event, frozen=True):
     turn: str = ""
     workspace: str = ""  # the workspace that this commits and closes (S8)
     upto: int = 0  # the workspace's last event
-    mint: int = 0  # for a pool's new objects: the least mint of their files; 0: no new file
+    mint: int = (
+        0  # of new files that others wrote, a pool's objects or an import's ranges: the least; 0: there are none
+    )
     closes: tuple[str, ...] = ()  # jobs that kept those files open
     origins: tuple[MoveOrigin, ...] = ()  # one for each of `commits`; none: they were not computed from other commits
+    pull: str = ""  # the request that this merges, in the same event
+    inactive: tuple[str, ...] = ()  # its reviewers who are disabled or gone: what they said does not count
+
+    @property
+    def written_version(self) -> int:
+        return 2 if self.pull else 1
 
 
 class Turned(Preparing, frozen=True):
@@ -242,15 +253,29 @@ class Protection(msgspec.Struct, frozen=True, array_like=True):
     """Fields are only ever added at the end."""
 
     pattern: str  # of branch names, with * and ?
-    blocked: tuple[str, ...]  # stage, commit, rewrite
+    blocked: tuple[str, ...]  # stage, commit, rewrite; in version 2 also revert and merge
+    version: int = 1  # what the rule means: see `versioning/state/protection.py`
+    mergers: tuple[str, ...] = ()  # the only users who may merge; none: everybody
+    linear: bool = False  # no commit with two parents comes to the branch
+    # Since version 3. Each of them says that the branch changes only by pull requests.
+    pull: bool = False
+    approvals: int = 0  # so many must have approved
+    checks: tuple[str, ...] = ()  # these must have succeeded, for the head of the source
+    keep_stale: bool = False  # an approval counts for later commits of the source too
 
 
 class ProtectionSet(Event, frozen=True):
-    """Replaces all rules."""
+    """Replaces all rules. Versions 2 and 3: rules can block more, and a reader that does not know that would let it
+    pass."""
 
     type: ClassVar[str] = "protection-set"
+    version: ClassVar[int] = 3
 
     rules: tuple[Protection, ...]
+
+    @property
+    def written_version(self) -> int:
+        return max([2, *(rule.version for rule in self.rules)])
 
 
 class ReadOnlySet(Event, frozen=True):

@@ -7,7 +7,7 @@ page headers and the footer, where one flipped bit can swap two columns without 
 
 import io
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import NamedTuple, cast
 
@@ -116,9 +116,7 @@ class Encoder:
 
 def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
     """The changes, with every column in one chunk. Raises Corrupt or FutureFormat, naming `what`."""
-    head_stated, _, body = head(data, what)
-    if sha256(memoryview(data)[: -footer_bytes(data)]).hexdigest().encode() != body:
-        raise Corrupt(f"{what} fails its checksum", hint=_RESTORE)
+    head_stated = check_sums(data, what)
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         table = check(file.read(use_threads=False).cast(RUN_SCHEMA))  # one chunk, however many row groups
@@ -129,6 +127,39 @@ def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
     if found != head_stated:
         raise Corrupt(f"{what} does not match its footer: it holds {found}, not {head_stated}", hint=_RESTORE)
     return table
+
+
+def check_sums(data: bytes | pa.Buffer, what: str) -> RunHead:
+    """The head, if every byte of the file is as it was written. Raises Corrupt or FutureFormat."""
+    stated, _, body = head(data, what)
+    if sha256(memoryview(data)[: -footer_bytes(data)]).hexdigest().encode() != body:
+        raise Corrupt(f"{what} fails its checksum", hint=_RESTORE)
+    return stated
+
+
+def decode_groups(data: bytes | pa.Buffer, what: str) -> Iterator[pa.Table]:
+    """`decode` a row group at a time, for a reader that passes once: so much memory is used again and again, where a
+    million rows at once are fresh pages of it. REQUIRES: `check_sums` has passed. Raises Corrupt, at the end for rows
+    that are not those of the footer."""
+    stated = head(data, what).head
+    count = dead = 0
+    first = last = ""
+    file = pq.ParquetFile(pa.BufferReader(data))
+    for number in range(file.num_row_groups):
+        try:
+            table = check(file.read_row_group(number, use_threads=False).cast(RUN_SCHEMA))
+        except (pa.ArrowException, OSError, ValueError, Invalid) as error:
+            raise _broken(what, error) from error
+        paths = column(table, "path")
+        least, greatest = paths[0].as_py(), paths[-1].as_py()
+        if count and least <= last:
+            raise Corrupt(f"{what} is not in path order", hint=_RESTORE)
+        first, last = first if count else least, greatest
+        count, dead = count + len(table), dead + tombstones(table)
+        yield table
+    found = RunHead(stated.format, count, dead, first, last)
+    if found != stated:
+        raise Corrupt(f"{what} does not match its footer: it holds {found}, not {stated}", hint=_RESTORE)
 
 
 def head(data: bytes | pa.Buffer, what: str) -> Summary:
@@ -267,9 +298,10 @@ def entries_of(entries: pa.Table) -> list[Entry]:
 def _block_tuples(blocks: pa.ListArray) -> list[tuple[Block, ...]]:
     spans = blocks.flatten()
     made = [Block(*values) for values in zip(*(part.to_pylist() for part in spans.flatten()), strict=True)]
-    if len(made) == len(blocks) and pc.all(pc.equal(pc.list_value_length(blocks), 1)).as_py():
+    lengths = pc.list_value_length(blocks).to_numpy(zero_copy_only=False)
+    if len(made) == len(blocks) and (lengths == 1).all():
         return [(block,) for block in made]  # one block each, which is the usual case
-    ends = np.cumsum(pc.list_value_length(blocks).to_numpy(zero_copy_only=False)).tolist()
+    ends = np.cumsum(lengths).tolist()
     return [tuple(made[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
 

@@ -29,7 +29,7 @@ def expand_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Row]]:
         return
     for part in _parts(batch):
         columns = [
-            column if column.type == type else _storage(column).cast(type)
+            column if column.type == type else _cast(_storage(column), type)
             for column, type in zip(part.columns, types, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, part.schema.names) if columns else part
@@ -64,6 +64,13 @@ def plain_type(type: pa.DataType) -> pa.DataType | None:
     if types.is_list(type) or types.is_large_list(type):
         return pa.large_list(inner[0]) if inner[0] is not None else None
     return None
+
+
+def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """Arrow cannot expand a dictionary of views; Polars gives such ones for its categories."""
+    if isinstance(column, pa.DictionaryArray):
+        return column.dictionary.cast(type).take(column.indices)
+    return column.cast(type)
 
 
 def _storage(column: pa.Array) -> pa.Array:

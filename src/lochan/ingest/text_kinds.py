@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from lochan.pools.json_row import exact_number
 
-NONE, BOOLS, INTS, FLOATS, STRINGS = range(5)
+NONE, BOOLS, INTS, LARGE_INTS, FLOATS, STRINGS = range(6)
 _INT = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
+_FLOAT_INT_MAX = 1 << 53  # ints beyond it may have no float
 
 
 def kind_of_text(text: str) -> int:
@@ -25,7 +26,7 @@ def kind_of_text(text: str) -> int:
     if text in ("true", "false"):
         return BOOLS
     if _INT.fullmatch(text) and len(text) < 21 and _INT_MIN <= int(text) <= _INT_MAX:
-        return INTS
+        return INTS if abs(int(text)) <= _FLOAT_INT_MAX else LARGE_INTS
     if _FLOAT.fullmatch(text) and len(text) < 400 and isinstance(exact_number(text), float):
         return FLOATS
     return STRINGS
@@ -34,18 +35,18 @@ def kind_of_text(text: str) -> int:
 def common_kind(left: int, right: int) -> int:
     if NONE in (left, right) or left == right:
         return max(left, right)
-    return FLOATS if {left, right} == {INTS, FLOATS} else STRINGS
+    kinds = {left, right}
+    if kinds == {INTS, LARGE_INTS}:
+        return LARGE_INTS
+    return FLOATS if kinds == {INTS, FLOATS} else STRINGS
 
 
 def value_of(kind: int, text: str) -> Any:
-    match kind:
-        case 1:
-            return text == "true"
-        case 2:
-            return int(text)
-        case 3:
-            return float(text)
-    return text
+    if kind == BOOLS:
+        return text == "true"
+    if kind in (INTS, LARGE_INTS):
+        return int(text)
+    return float(text) if kind == FLOATS else text
 
 
 def column_kind(column: pa.Array) -> int:
@@ -57,5 +58,5 @@ def column_kind(column: pa.Array) -> int:
 def as_kind(kind: int, column: pa.Array) -> pa.Array:
     if kind in (NONE, STRINGS):
         return column
-    type = {BOOLS: pa.bool_(), INTS: pa.int64(), FLOATS: pa.float64()}[kind]
+    type = {BOOLS: pa.bool_(), INTS: pa.int64(), LARGE_INTS: pa.int64(), FLOATS: pa.float64()}[kind]
     return pa.array([None if each is None else value_of(kind, each) for each in column.to_pylist()], type)

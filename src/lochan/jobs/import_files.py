@@ -1,8 +1,11 @@
 """A list of files outside the lake, made by tasks of Spark: they list spans of a bucket, or read parts of an inventory,
-and Spark sorts what they found. The driver holds the names of runs, and of the files themselves a run at a time.
+and Spark sorts what they found.
 
-    spans, parts ──▶ files ──▶ Spark's sort by path ──▶ runs on the store ──▶ compared with the tree ──▶ one commit
-    └─── driver ──┘  └──────────────── tasks ──────────────────────────┘      └───────── driver ──────────┘
+    spans, parts ──▶ files ──▶ Spark's sort by path ──▶ runs on the store ──▶ ranges (`import_ranges.py`) ──▶ one commit
+    └─── driver ──┘  └───────────────────────────── tasks ─────────────────────────────────────────────┘  └─ driver ─┘
+
+The driver holds names and counts. Only where the branch has objects between the paths that come in, or something is
+staged, it compares them itself, and then it has a few runs at a time.
 
 What tasks do is what the embedded engine does in one process (`versioning/bodies`): so the list is the same whoever
 makes it. A run is a file like any other that a job makes before it lands: its name carries the job's mint (G1).
@@ -17,6 +20,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from lochan.clock import SystemClock
@@ -27,6 +31,7 @@ from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.inventory import PartFormat
 from lochan.formats.run import RunRef, ascends
 from lochan.ids import Ids
+from lochan.jobs.import_ranges import range_tasks, rows_of_cuts, write_on_spark
 from lochan.jobs.job_entries import read_run
 from lochan.jobs.messages import EntryRun, TaskMessage, reports_errors
 from lochan.jobs.tasks import frame_of, run_tasks
@@ -34,19 +39,21 @@ from lochan.staging.runs import FOLDER
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.store.threads import for_tables
+from lochan.tree.assemble import STANDARD
 from lochan.versioning import bulk
-from lochan.versioning.bodies.file_list import LIST_SCHEMA, PIECE, as_entries
+from lochan.versioning.bodies.file_list import PIECE
 from lochan.versioning.bodies.inventory import (
     SAMPLE,
     InventoryPart,
-    InventoryTarget,
     check_files,
     inventory_parts,
     read_part,
 )
 from lochan.versioning.bodies.list_spans import ListSpan, list_spans
+from lochan.versioning.bodies.listed_files import LOCATED_SCHEMA, FileAddresses, as_entries
 from lochan.versioning.bodies.outside_files import OutsideFiles, OutsideFolder
-from lochan.versioning.heads.imports import ImportFolder, Seen
+from lochan.versioning.heads.imports import ImportFolder, ListedRanges, Seen
+from lochan.versioning.job_hold import run_prefix
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
@@ -87,7 +94,7 @@ async def list_tasks(outside: OutsideFiles, sources: Sequence[ImportFolder], cor
     for source in sources:
         at = await outside.place(source.url)
         if source.inventory:
-            target = InventoryTarget(at.root, at.prefix, source.to)
+            target = at.addresses(source.to)
             parts = await inventory_parts(outside, source.inventory, target)
             checks = -1 if source.verify else max(1, SAMPLE // len(parts))
             tasks += [_part_task(part, target, checks) for part in parts]
@@ -98,7 +105,7 @@ async def list_tasks(outside: OutsideFiles, sources: Sequence[ImportFolder], cor
     return tasks
 
 
-def _part_task(part: InventoryPart, target: InventoryTarget, checks: int) -> ListTask:
+def _part_task(part: InventoryPart, target: FileAddresses, checks: int) -> ListTask:
     about = part.root, part.path, part.size, part.md5
     form = part.format.format, part.format.columns, part.format.encoded, part.format.packed
     return ListTask(target.root, target.prefix, target.to, part=about, format=form, checks=checks)
@@ -129,6 +136,11 @@ def list_on_spark(spark: SparkSession, target: ImportTarget, tasks: Sequence[Lis
     return sorted((made for message in messages for made in message.runs), key=lambda made: made.run.min_path.encode())
 
 
+def cut_on_spark(spark: SparkSession, target: ImportTarget, runs: Sequence[EntryRun]) -> ListedRanges:
+    """All files of the runs as ranges on the store. As `list_on_spark`."""
+    return ListedRanges(write_on_spark(spark, target, range_tasks(runs, STANDARD)), target.mint)
+
+
 def _found(target: ImportTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What a task lists."""
     with reports_errors(), asyncio.Runner() as runner:
@@ -146,21 +158,21 @@ async def _next(tables: AsyncIterator[pa.Table]) -> pa.Table | None:
 
 
 async def _files(task: ListTask, stores: Mapping[str, Store]) -> AsyncIterator[pa.Table]:
-    store = stores[task.root]
+    store, addresses = stores[task.root], FileAddresses(task.root, task.prefix, task.to)
     if task.part is None or task.format is None:
         folder = OutsideFolder(task.root, task.prefix, store)
         async for table in folder.span(ListSpan(task.after, task.upto), task.to):
-            yield table
+            yield addresses.located(table)
         return
     root, path, size, md5 = task.part
     part = InventoryPart(root, path, PartFormat(*task.format), size, md5)
     left = task.checks
-    async for table in read_part(stores[root], part, InventoryTarget(task.root, task.prefix, task.to)):
+    async for table in read_part(stores[root], part, addresses):
         if left:
-            checked = table if left < 0 else table.take(list(range(0, len(table), max(1, len(table) // left))))
-            await check_files(store, task.root, checked)
+            checked = table if left < 0 else table.take(np.arange(0, len(table), max(1, len(table) // left)))
+            await check_files(store, addresses, checked)
             left = min(left, 0)
-        yield table
+        yield addresses.located(table)
 
 
 def _write_runs(target: ImportTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
@@ -183,17 +195,18 @@ def _write_runs(target: ImportTarget, batches: Iterable[pa.RecordBatch]) -> Iter
 def _put(
     target: ImportTarget, store: Store, batches: list[pa.RecordBatch], last: str, id: str
 ) -> tuple[TaskMessage, str]:
-    files = pa.Table.from_batches(batches).select(LIST_SCHEMA.names).cast(LIST_SCHEMA).combine_chunks()
+    files = pa.Table.from_batches(batches).select(LOCATED_SCHEMA.names).cast(LOCATED_SCHEMA).combine_chunks()
     paths = files["path"].combine_chunks()
     first = paths[0].as_py()
     if not ascends(paths) or first == last:
         twice = first if first == last else _twice(paths)
         raise Invalid(f"two files would become the object {twice!r}", hint="an inventory lists each file once")
     data = run.encode(bulk.puts(as_entries(files)))
+    id = f"{run_prefix(target.mint)}{id}"
     file = f"{FOLDER}/{id}-{target.mint}.parquet"
     asyncio.run(store.put(f"{target.repository_id}/{file}", data))
     ref = RunRef(id, file, _LEVEL, len(files), 0, len(data), first, paths[-1].as_py(), target.mint)
-    made = EntryRun(ref, sha256(data).digest(), target.mint)
+    made = EntryRun(ref, sha256(data).digest(), target.mint, rows_of_cuts(paths, STANDARD))
     return TaskMessage(runs=(made,), put_bytes=len(data)), ref.max_path
 
 

@@ -116,7 +116,7 @@ async def read_run(repository: OpenRepository, made: EntryRun, threads: Threads)
     what = f"run {path} in {store.url}"
 
     async def decode(data: bytes) -> pa.Table:
-        return await threads.run(_decoded, data, made, what)
+        return await threads.run(decoded_run, data, made, what)
 
     try:
         return await get_checked(store, path, decode)
@@ -127,7 +127,8 @@ async def read_run(repository: OpenRepository, made: EntryRun, threads: Threads)
         ) from error
 
 
-def _decoded(data: bytes, made: EntryRun, what: str) -> pa.Table:
+def decoded_run(data: bytes, made: EntryRun, what: str) -> pa.Table:
+    """Raises Corrupt."""
     if sha256(data).digest() != made.sha256:
         raise Corrupt(
             f"{what} is damaged: its SHA-256 is not the one that a task wrote it with",

@@ -59,6 +59,7 @@ class EntryRun(msgspec.Struct, frozen=True, array_like=True):
     run: RunRef
     sha256: bytes  # of its file
     mint: int  # the lowest of the files that its entries name (G3)
+    cuts: tuple[int, ...] = ()  # rows whose path may end a range of a tree, if somebody asked
 
 
 class RowCounts(msgspec.Struct, frozen=True, array_like=True):

@@ -74,7 +74,7 @@ def check_rows(settings: PoolSettings, test: ReplaceTest, written: WrittenObject
     file = str(written.file)
     with DuckSession(Limits(TASK_MEMORY_BYTES // 4, threads=1), folders=[str(written.file.parent)]) as session:
         counts = count_matches(session, source.knowledge, tested, {form: [file] for form in source.read})
-    wrong = written.facts.rows - sum(each.rows for each in counts)
+    wrong = written.facts.rows - sum(counts.values())
     if wrong:
         raise Invalid(
             f"{wrong:,} of the rows to be written do not pass the test {test.text!r} of those to be replaced",

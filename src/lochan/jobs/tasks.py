@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from lochan.engines.spark.executors import ship
+from lochan.engines.spark.executors import keep_archives_read, ship
 from lochan.engines.spark.job import Tagged
 from lochan.engines.spark.progress import Listener, Watch
 from lochan.formats.entry import Entry
@@ -61,6 +61,7 @@ def run_tasks(frame: DataFrame, work: Work) -> list[TaskMessage]:
     names = frame.columns
 
     def of_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keep_archives_read()
         return as_batches(work(batch.rename_columns(names) for batch in batches))
 
     try:
@@ -77,6 +78,7 @@ def run_on_bytes(
     """The same for work on bytes that returns bytes, in any order. `work` must be small: it goes to each task."""
 
     def of_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keep_archives_read()
         given = (task for batch in batches for task in batch.column("task").to_pylist())
         for result in work(given):
             yield pa.RecordBatch.from_pydict({"result": pa.array([result], pa.binary())})

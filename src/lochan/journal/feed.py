@@ -5,11 +5,13 @@ differ a little.
 """
 
 import heapq
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lochan.clock import Clock
+from lochan.errors import Invalid
 from lochan.formats import collection_events as collection
 from lochan.formats import events
 from lochan.formats import lake_events as lake
@@ -20,10 +22,13 @@ from lochan.formats.entry import Entry
 from lochan.formats.events import Event
 from lochan.formats.record import SealedRecord
 from lochan.journal.journal import Journal
+from lochan.journal.pull_texts import pull_text
 
 _FOLLOW_PAUSE_S = 0.5
 _NAMED_MAX = 3  # the first few of many paths are named
 _DIGITS = 12  # of a commit's id
+_END_CHARACTERS = 8  # of a journal's id, in cursors
+_PART = re.compile(r"([0-9A-Za-z_]{1,8}):([0-9]{1,18})(?:\.([0-9]{1,9}))?")
 OpenJournals = Callable[[], Awaitable[Sequence[Journal]]]
 
 
@@ -42,46 +47,110 @@ class EventLine:
     payload: dict[str, Any]  # the event's fields by name, without secrets
     text: str  # one line that says what happened
     author: str = ""  # on whose behalf the user acts, if anybody
+    cursor: str = ""  # of a feed: where it goes on after this event, for `read_events`
+    ends_record: bool = False  # it is the last event of its record
 
 
 async def read_events(
-    open: OpenJournals, clock: Clock, *, last: int | None = None, after: int | None = None, follow: bool = False
+    open: OpenJournals, clock: Clock, *, last: int | None = None, after: int | str | None = None, follow: bool = False
 ) -> AsyncIterator[EventLine]:
-    """The newest come last. Either the `last` events of all journals together, or those of records `after` a number,
-    for which there must be only one journal. With `follow`, future events too."""
-    if after is not None:
-        (journal,) = await open()
-        seen = {journal.journal: after}
-        if not follow:
-            async for line in events_after(journal, after):
-                yield line
-    else:
-        found, seen = await last_events(await open(), last)
+    """The newest come last. Either the `last` events of all journals together, or those `after` the cursor of an event,
+    or after the record of that number, for which there must be only one journal. With `follow`, future events too.
+    Raises Invalid for what is no cursor."""
+    positions = FeedPositions()
+    if after is None:
+        found = await last_events(await open(), last, positions)
         for line in found:
+            yield positions.passed(line)
+    else:
+        journals = await open()
+        if isinstance(after, str):
+            positions.parse(after, journals)
+        else:
+            (journal,) = journals
+            positions.begin(journal.journal, after)
+        async for line in _events_after(journals, positions):
             yield line
-    if follow:
-        async for line in follow_events(open, seen, clock):
+    while follow:
+        async for line in _events_after(await open(), positions):
             yield line
-
-
-async def last_events(journals: Sequence[Journal], count: int | None) -> tuple[list[EventLine], dict[str, int]]:
-    """The last `count` events of all journals together, or all of them, the newest last; and the last number of each
-    journal, for following them."""
-    several = [await _tail(journal, count) for journal in journals]
-    merged = list(heapq.merge(*several, key=lambda line: line.time))
-    seen = {lines[-1].repository: lines[-1].number for lines in several if lines}
-    return (merged if count is None else merged[max(0, len(merged) - count) :]), seen
-
-
-async def follow_events(open: OpenJournals, seen: dict[str, int], clock: Clock) -> AsyncIterator[EventLine]:
-    """Every future event, until the caller stops. `seen` holds the last known number of each journal; journals that are
-    opened later are followed from their beginning."""
-    while True:
-        for journal in await open():
-            async for line in events_after(journal, seen.get(journal.journal, 0)):
-                seen[journal.journal] = line.number
-                yield line
         await clock.sleep(_FOLLOW_PAUSE_S)
+
+
+class FeedPositions:
+    """How far a feed is in each of its journals. Its text is the cursor: `journal:number` for each journal whose
+    records up to that number were shown, or `journal:number.index` in the midst of a record. Ids are cut to their ends,
+    which are random, because a cursor has to fit into the header of a request."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, tuple[int, int | None]] = {}
+
+    def begin(self, journal: str, number: int) -> None:
+        """After that record."""
+        self._at[journal] = number, None
+
+    def parse(self, cursor: str, journals: Sequence[Journal]) -> None:
+        """Journals that it does not name begin at their first record. Raises Invalid."""
+        by_end = {_end(each.journal): each.journal for each in journals}
+        for part in cursor.split(","):
+            found = _PART.fullmatch(part)
+            if found is None:
+                raise Invalid(f"{part[:40]!r} is not the position of an event", hint="give one that a feed has shown")
+            end, number, index = found.groups()
+            if end in by_end:  # else its repository is gone
+                self._at[by_end[end]] = int(number), None if index is None else int(index)
+
+    def after(self, journal: str) -> int:
+        """Records up to this number are not looked at again."""
+        number, index = self._at.get(journal, (0, None))
+        return number if index is None else number - 1
+
+    def knows(self, line: EventLine) -> bool:
+        number, index = self._at.get(line.repository, (0, None))
+        return line.number == number and index is not None and line.index <= index
+
+    def passed(self, line: EventLine) -> EventLine:
+        """The event, with the cursor behind it."""
+        self._at[line.repository] = line.number, None if line.ends_record else line.index
+        return replace(line, cursor=str(self))
+
+    def __str__(self) -> str:
+        return ",".join(
+            f"{_end(journal)}:{number}{'' if index is None else f'.{index}'}"
+            for journal, (number, index) in self._at.items()
+        )
+
+
+def _end(journal: str) -> str:
+    return journal[-_END_CHARACTERS:]
+
+
+async def last_events(
+    journals: Sequence[Journal], count: int | None, positions: FeedPositions | None = None
+) -> list[EventLine]:
+    """The last `count` events of all journals together, or all of them, the newest last. Sets the positions before the
+    first of them."""
+    several = []
+    for journal in journals:
+        # A record holds an event, or hardly ever none, so the last records are enough. One more shows where they begin.
+        after = 0 if count is None else max(0, (await journal.fresh()).number - count - 1)
+        several.append([line async for line in events_after(journal, after)])
+        if positions is not None:
+            positions.begin(journal.journal, after)
+    merged = list(heapq.merge(*several, key=lambda line: line.time))
+    shown = merged if count is None else merged[max(0, len(merged) - count) :]
+    if positions is not None:
+        for line in merged[: len(merged) - len(shown)]:
+            positions.passed(line)
+    return shown
+
+
+async def _events_after(journals: Sequence[Journal], positions: FeedPositions) -> AsyncIterator[EventLine]:
+    """Journal by journal. One that is not known yet is read from its beginning."""
+    for journal in journals:
+        async for line in events_after(journal, positions.after(journal.journal)):
+            if not positions.knows(line):
+                yield positions.passed(line)
 
 
 async def events_after(journal: Journal, number: int) -> AsyncIterator[EventLine]:
@@ -91,16 +160,10 @@ async def events_after(journal: Journal, number: int) -> AsyncIterator[EventLine
             yield line
 
 
-async def _tail(journal: Journal, count: int | None) -> list[EventLine]:
-    """A record holds at least one event, so the last `count` records are enough."""
-    after = 0 if count is None else max(0, (await journal.fresh()).number - count)
-    return [line async for line in events_after(journal, after)]
-
-
 def lines(sealed: SealedRecord) -> list[EventLine]:
     """The events of a record."""
     record = sealed.record
-    changes = ((entry, change) for entry in record.entries for change in entry.changes)
+    changes = [(entry, change) for entry in record.entries for change in entry.changes]
     return [
         EventLine(
             record.number,
@@ -114,6 +177,7 @@ def lines(sealed: SealedRecord) -> list[EventLine]:
             events.named(change),
             describe(events.read(change), change.type),
             entry.actor.author,
+            ends_record=index == len(changes) - 1,
         )
         for index, (entry, change) in enumerate(changes)
     ]
@@ -123,7 +187,7 @@ def describe(event: Event | None, type: str) -> str:
     """`type` is the event's name, which is all that is known about an event of a newer version."""
     if event is None:
         return f"{type} (written by a newer Lochan)"
-    return _repository(event) or _ref(event) or _object(event) or _access(event) or type
+    return _repository(event) or _ref(event) or _object(event) or pull_text(event) or _access(event) or type
 
 
 def _repository(event: Event) -> str:
@@ -131,13 +195,33 @@ def _repository(event: Event) -> str:
         case repository.RepositoryOpened():
             return f"began with branch {event.default_branch}"
         case lake.RepositoryCreated():
-            return f"created {'pool' if event.kind == 'pool' else 'repository'} {event.name}"
+            where = f" in {event.storage}" if event.storage else ""
+            return f"created {'pool' if event.kind == 'pool' else 'repository'} {event.name}{where}"
+        case lake.RepositoryMoved():
+            return f"moved repository {event.id} to {event.storage or 'the lake'}"
         case lake.RepositoryRenamed():
             return f"renamed repository {event.id} to {event.to}"
+        case lake.RepositoryDescribed():
+            return f"set metadata of repository {event.id}: {', '.join(sorted((*event.set, *event.removed)))}"
         case lake.RepositoryDeleted():
             return f"deleted repository {event.id}"
         case lake.UpkeepStarted():
             return f"began upkeep: {event.task}"
+        case lake.QuerySaved():
+            return f"saved the query {event.name} of {event.user}"
+        case lake.QueryDeleted():
+            return f"deleted the query {event.name} of {event.user}"
+        case lake.SubscriptionCreated():
+            return f"subscribed {event.url} to events, as {event.id}"
+        case lake.SubscriptionDeleted():
+            return f"deleted subscription {event.id}"
+        case lake.RedeliveryRequested():
+            return f"asked for {_count(range(event.letters), 'dead letter')} of subscription {event.id} once more"
+        case lake.DamageFound():
+            if not event.damaged:
+                return f"found no damage any more in repository {event.repository}"
+            first = f": {event.files[0].kind} {event.files[0].address}" if event.files else ""
+            return f"found {_count(range(event.found), 'damaged file')} in repository {event.repository}{first}"
         case lake.RepositoryRestored():
             return f"restored repository {event.id} as {event.name}"
         case lake.RepositoryFound():
@@ -169,7 +253,12 @@ def _repository(event: Event) -> str:
             return f"expired {_count(event.commits, 'commit')}, {_count(event.branches, 'deleted branch')}"
         case collection.RetentionSet():
             patterns = ", ".join([*(rule.pattern for rule in event.rules), *(rule.name for rule in event.drops)])
-            return f"set retention rules for {patterns}" if patterns else "set no retention rules"
+            verb = "took the lake's" if event.default else "set"
+            return f"{verb} retention rules for {patterns}" if patterns else f"{verb} no retention rules"
+        case collection.DefaultRetentionSet():
+            said = event.rules
+            patterns = ", ".join([*(rule.pattern for rule in said.rules), *(rule.name for rule in said.drops)])
+            return f"set default retention rules for {patterns}" if patterns else "set no default retention rules"
         case collection.Aliased():
             return f"aliased {event.address} to {event.target}"
         case collection.AliasTablesSet():
@@ -186,6 +275,8 @@ def _ref(event: Event) -> str:
             return f"committed {event.branch}: {_commit(event.commit)}{then}"
         case repository.Moved():
             what = _commit(event.commits[-1]) if event.commits else event.target[:_DIGITS]
+            if event.pull:
+                return f"merged pull request {event.pull} into {event.branch}: {what}"
             if event.workspace:
                 return f"committed workspace {event.workspace} to {event.branch}: {what}"
             return f"{event.why or 'move'} on {event.branch}: {what}"
@@ -247,6 +338,18 @@ def _access(event: Event) -> str:
     match event:
         case lake.AdminCreated():
             return f"created the first administrator {event.user}, with key {event.key}"
+        case lake.UserDisabled():
+            return f"{'disabled' if event.on else 'enabled'} user {event.name}"
+        case lake.GroupCreated():
+            return f"created group {event.name}"
+        case lake.GroupDeleted():
+            return f"deleted group {event.name}"
+        case lake.MemberAdded():
+            return f"added {event.user} to group {event.group}"
+        case lake.MemberRemoved():
+            return f"removed {event.user} from group {event.group}"
+        case lake.KeyExpirySet():
+            return f"access key {event.id} will expire"
         case lake.UserCreated():
             return f"created user {event.name}"
         case lake.UserDeleted():

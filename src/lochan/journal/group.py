@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +23,7 @@ from lochan.formats.record import Actor, Record, RecordChange, RecordEntry, Seal
 from lochan.ids import Ids
 from lochan.journal.append import Appender
 from lochan.journal.keys import CarriedOut, KeyedActor, KeyedResult, without_key
+from lochan.journal.rivals import Rivals
 from lochan.journal.rules import NEVER, RULES, Anchor, JournalRules
 from lochan.journal.state import State
 from lochan.journal.tail import JournalTail
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 RECORD_BYTES_TARGET = 256 * 1024  # a record is closed when it reaches this; larger changes are runs that an event names
 ENTRY_BYTES_MAX = 4 * 1024 * 1024
+_GIVE_WAY_S = 1.0  # the longest that a batch waits for the turns of others
 
 
 class AppendRequest(msgspec.Struct, frozen=True, eq=False):
@@ -81,8 +84,10 @@ class GroupCommit:
         hold_s: float = 0.0,
         patience_s: float = 30.0,
         rules: JournalRules = RULES,
-        appended: Callable[[int], None] = lambda number: None,
+        appended: Callable[[SealedRecord], None] = lambda sealed: None,
+        aged: bool = False,
     ) -> None:
+        """`aged`: as the slots have it."""
         self._tail = tail
         self._appender = appender
         self._clock = clock
@@ -92,6 +97,9 @@ class GroupCommit:
         self._patience_s = patience_s
         self._rules = rules
         self._appended = appended
+        self._aged = aged
+        self._rivals = Rivals(writer, clock, aged=aged)
+        tail.saw = self._rivals.saw
         self._queue: deque[_Waiting] = deque()
         self._draining: asyncio.Task[None] | None = None
         self._doubt: SealedRecord | None = None  # a record whose outcome is not known
@@ -122,6 +130,7 @@ class GroupCommit:
             while self._queue:
                 if self._hold_s:
                     await self._clock.sleep(self._hold_s)
+                await self._give_way()
                 batch = list(self._queue)
                 self._queue.clear()
                 await self._land(batch)
@@ -135,12 +144,32 @@ class GroupCommit:
         finally:
             self._draining = None
 
+    async def _give_way(self) -> None:
+        """Lets the writers of other processes append whose turn it is; the next batch gathers meanwhile."""
+        until = self._clock.boot() + _GIVE_WAY_S
+        with suppress(LochanError):  # the append will meet it too, and answers
+            while self._clock.boot() < until and (ahead := self._rivals.ahead()):
+                if not await self._has_grown(self._rivals.looks(len(ahead))):
+                    self._rivals.forget(ahead[0])
+
+    async def _has_grown(self, looks: Sequence[float]) -> bool:
+        """Whether somebody appends meanwhile. Returns as soon as that is seen."""
+        number = self._tail.state.number
+        for pause_s in looks:
+            await self._clock.sleep(pause_s)
+            self._tail.expect(1)
+            await self._tail.fresh()
+            if self._tail.state.number != number:
+                return True
+        return False
+
     async def _land(self, batch: list[_Waiting]) -> None:
         """Answers every request of the batch, with as many records as that takes."""
         deadline = self._clock.boot() + self._patience_s
         try:
             await self._settle_doubt(deadline)
-            if self._tail.anchor == NEVER:  # a cold start: a checkpoint is no evidence of the tail (J7)
+            # A checkpoint is no evidence of the tail (J7). On a disk a look costs less than a lost race.
+            if self._tail.anchor == NEVER or (not self._aged and self._rivals.are_near):
                 await self._tail.fresh()
         except LochanError as error:
             for one in batch:
@@ -180,10 +209,11 @@ class GroupCommit:
         if won:
             fp("append.decided")
             self._adopt(sealed, draft)
+            self._rivals.appended(self._tail.now() - sent)
             # J6: a confirmed append of n, by the sending of its first try, shows that n+1 was free then.
             self._tail.renew(Anchor(sealed.record.number + 1, sent))
             _settle_all(accepted + refused)
-            self._appended(sealed.record.number)
+            self._appended(sealed)
             return rest
         return await self._after_lost_race(accepted + refused, rest)
 
@@ -211,6 +241,7 @@ class GroupCommit:
             for one in undecided + rest:
                 one.fail(_not_sent(error))
             return []
+        await self._give_way()
         return undecided + rest
 
     async def _answer_refused(self, refused: list[_Waiting], rest: list[_Waiting], number: int) -> list[_Waiting]:
@@ -280,13 +311,18 @@ class GroupCommit:
                 if carried and not request.pending:  # its verb would do more than this append, and must not
                     raise CarriedOut(key, done.result)
                 return done
+        others = request.actor.others if carried and isinstance(request.actor, KeyedActor) else ()
+        for other in others:
+            done = draft.keys.look_up(RecordEntry(actor, other.key, other.fingerprint, ()), time)
+            if done is not None:
+                raise CarriedOut(other.key, done.result)
         decided = request.decide(draft)
         if carried and not request.pending and all(event.prepares for event in decided):
-            key, fingerprint = "", b""
+            key, fingerprint, others = "", b"", ()
         changes = tuple([events.change(event) for event in decided])
         if _size(changes) > ENTRY_BYTES_MAX:
             raise Invalid("this request is too large for one journal record", hint="write it as a run or in parts")
-        return RecordEntry(actor, key, fingerprint, changes, request.pending)
+        return RecordEntry(actor, key, fingerprint, changes, request.pending, others)
 
     def _seal(self, entries: list[RecordEntry], time: int) -> SealedRecord:
         state = self._tail.state

@@ -15,7 +15,7 @@ from lochan.ids import Ids
 from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.slots import Checkpoints, Slots
 from lochan.journal.state import Chain, Schema, State
-from lochan.journal.tail import JournalTail
+from lochan.journal.tail import JournalTail, holds
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 
 CHECKPOINT_EVERY = 256
+# Or after so many requests of this process, if many share a record: what a cold start folds takes 50 ms, and the
+# checkpoints of a server that is busy with PUTs two hundredths of its time.
+CHECKPOINT_REQUESTS = 4_096
 _FOLLOW_PAUSE_S = 0.25
 # The least time between two trims of a process behind its own appends. In a bucket nothing is deleted before it is a
 # day old, and the slots of a day have to be listed.
@@ -78,6 +81,7 @@ class Journal:
         self._behind = behind
         self._group: GroupCommit | None = None
         self._background: set[asyncio.Task[None]] = set()
+        self._requests = 0  # since the last checkpoint
         self._trimmed_at = float("-inf")  # boot time
         self._trimming = False
 
@@ -93,9 +97,14 @@ class Journal:
         settings: Settings | None = None,
         rules: JournalRules = RULES,
         behind: JournalBehind | None = None,
+        known: State | None = None,
     ) -> Journal:
-        """A cold start with the newest readable checkpoint. The first read or write brings it up to date."""
-        state = await Checkpoints(store, journal).newest_state(schema, journal)
+        """A cold start with the newest readable checkpoint, or with a `known` state of the same journal, if its last
+        record is there. The first read or write brings it up to date."""
+        if known is not None and await holds(slots, known):
+            state = known.under(schema)
+        else:
+            state = await Checkpoints(store, journal).newest_state(schema, journal)
         return cls(journal, schema, slots, store, clock, ids, settings or Settings(), state, rules, behind)
 
     @property
@@ -173,14 +182,18 @@ class Journal:
                 patience_s=self._settings.patience_s,
                 rules=self._rules,
                 appended=self._appended,
+                aged=self.slots.aged,
             )
         return self._group
 
-    def _appended(self, number: int) -> None:
+    def _appended(self, sealed: SealedRecord) -> None:
+        number = sealed.record.number
         if self._behind is not None:
             self._behind.appended(number)
-        if number % self._settings.checkpoint_every:
+        self._requests += len(sealed.record.entries)
+        if number % self._settings.checkpoint_every and self._requests < CHECKPOINT_REQUESTS:
             return
+        self._requests = 0
         import asyncio
 
         task = asyncio.create_task(self._keep_small())

@@ -10,13 +10,14 @@ The table is part of the folded state, one for each user. It is bounded: the old
 is the time of the newest key that was dropped. So a key that the table may have forgotten is never taken for a new one.
 """
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
 from lochan.errors import Invalid, KeyReused, LochanError, Unknown
-from lochan.formats.record import Actor, RecordEntry
+from lochan.formats.record import Actor, CarriedRequest, RecordEntry
 from lochan.ids import key_time
 from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.table import FoldTable
@@ -124,6 +125,7 @@ class KeyedActor(Actor, frozen=True, array_like=True):
     key: str = ""
     fingerprint: bytes = b""
     is_new: bool = False  # just made by this process: nobody can have used it before
+    others: tuple[CarriedRequest, ...] = ()  # of the same user, which the same changes carry out
 
 
 class CarriedOut(LochanError):
@@ -146,6 +148,21 @@ def keyed(actor: Actor, key: str, *request: object, is_new: bool = False) -> Act
     check_key_text(key)
     fingerprint = sha256(msgspec.msgpack.encode(request)).digest()
     return KeyedActor(*_of(actor), key, fingerprint, is_new)
+
+
+def keyed_together(actor: Actor, requests: Sequence[Actor]) -> Actor:
+    """Who acts for several requests of one user at once: the changes carry out all of those that have a key. An append
+    that finds one of them carried out before raises CarriedOut with its key, and changes nothing."""
+    keyed = [each for each in requests if isinstance(each, KeyedActor)]
+    if not keyed:
+        return actor
+    others = tuple([CarriedRequest(each.key, each.fingerprint) for each in keyed[1:]])
+    return KeyedActor(*_of(actor), keyed[0].key, keyed[0].fingerprint, False, others)
+
+
+def others_of(entry: RecordEntry) -> list[RecordEntry]:
+    """The other requests that an entry carries out, each as an entry of its own, without changes."""
+    return [RecordEntry(entry.actor, each.key, each.fingerprint, ()) for each in entry.others]
 
 
 def without_key(actor: Actor) -> Actor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 from lochan.clock import Clock
@@ -11,7 +11,7 @@ from lochan.formats.lake_file import LakeFile
 from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.slots import GROUP, ObjectSlots, Slots
-from lochan.journal.state import Alarm, Schema, StatePart
+from lochan.journal.state import Alarm, Schema, State, StatePart
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:  # loaded only for a lake that has its journals there
@@ -21,8 +21,16 @@ if TYPE_CHECKING:  # loaded only for a lake that has its journals there
 JOURNALS = ("store", "postgres")
 
 
+class KnownStates(Protocol):
+    """States of journals that were folded before. One is given away once, because two must not fold into it."""
+
+    def take(self, journal: str) -> State | None: ...
+
+    def note_opened(self, journal: str, opened: Journal) -> None: ...
+
+
 class Journals:
-    """`url` is the database's; it is not used for journals on the store."""
+    """`url` is the database's; it is not used for journals on the store. `known` are used for those alone."""
 
     def __init__(
         self,
@@ -35,6 +43,7 @@ class Journals:
         alarm: Alarm = lambda _: None,
         *,
         group: int = GROUP,
+        known: KnownStates | None = None,
     ) -> None:
         if file.journal not in JOURNALS:
             raise Invalid(f"{file.journal!r} is not a kind of journal", hint=f"choose one of {', '.join(JOURNALS)}")
@@ -46,6 +55,7 @@ class Journals:
         self._settings = settings
         self._alarm = alarm
         self._group = group
+        self._known = known
         self._database: PostgresConnection | None = None
         self._opened: WeakSet[Journal] = WeakSet()
 
@@ -54,19 +64,25 @@ class Journals:
         if self._file.journal == "postgres":
             await self._connection().register(self._file.lake)
 
-    async def open(self, journal: str, parts: tuple[type[StatePart], ...]) -> Journal:
+    async def open(self, journal: str, parts: tuple[type[StatePart], ...], store: Store | None = None) -> Journal:
+        """`store`: where the journal is, if not in the lake's own."""
         schema = Schema(*parts, alarm=self._alarm)
-        slots = await self._slots(journal)
+        slots = await self._slots(journal, store)
         if self._file.journal == "postgres":
             opened = await self._open_postgres(journal, schema, slots)
         else:
-            opened = await Journal.open(journal, schema, slots, self._store, self._clock, self._ids, self._settings)
+            at = store or self._store
+            known = None if self._known is None else self._known.take(journal)
+            opened = await Journal.open(journal, schema, slots, at, self._clock, self._ids, self._settings, known=known)
+            if self._known is not None:
+                self._known.note_opened(journal, opened)
         self._opened.add(opened)
         return opened
 
-    async def _slots(self, journal: str) -> Slots:
+    async def _slots(self, journal: str, store: Store | None = None) -> Slots:
         if self._file.journal != "postgres":
-            return ObjectSlots(self._store, journal, aged=not self._store.url.startswith("file:"), group=self._group)
+            at = store or self._store
+            return ObjectSlots(at, journal, aged=not at.url.startswith("file:"), group=self._group)
         database = self._connection()
         await database.check_registered(self._file.lake)
         from lochan.journal.postgres import PostgresSlots
@@ -74,14 +90,14 @@ class Journals:
         bucket = ObjectSlots(self._store, journal, aged=False, group=self._group)
         return PostgresSlots(database, self._file.lake, journal, bucket)
 
-    async def trim(self, journal: str, parts: tuple[type[StatePart], ...]) -> TrimResult:
+    async def trim(self, journal: str, parts: tuple[type[StatePart], ...], store: Store | None = None) -> TrimResult:
         """Trims a journal that this process does not have open. Finds out without a fold whether there is anything to
         do."""
         from lochan.journal.trim import NOTHING, has_work
 
-        if not await has_work(await self._slots(journal)):
+        if not await has_work(await self._slots(journal, store)):
             return NOTHING
-        opened = await self.open(journal, parts)
+        opened = await self.open(journal, parts, store)
         try:
             return await opened.trim()
         finally:

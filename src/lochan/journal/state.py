@@ -14,10 +14,12 @@ from lochan.errors import Corrupt, FutureFormat, Invalid, LochanError
 from lochan.formats.checkpoint import Checkpoint
 from lochan.formats.events import Event, Vocabulary
 from lochan.formats.record import GENESIS, RecordChange, RecordEntry, SealedRecord
-from lochan.journal.keys import KEPT_PER_USER, KeyedResult, Keys
+from lochan.journal.keys import KEPT_PER_USER, KeyedResult, Keys, others_of
 from lochan.journal.rules import RULES, JournalRules
 
 _RESTORE = "the journal's files were changed or mixed up; restore them from a copy of the lake"
+
+_NEEDS = "needs "  # in front of a feature, among the parts of a checkpoint: who does not know it refuses the checkpoint
 
 Alarm = Callable[[str], None]
 
@@ -36,6 +38,12 @@ class StatePart(ABC):
 
     name: ClassVar[str]  # in checkpoints; on somebody's disk
     events: ClassVar[tuple[type[Event], ...]]
+    features: ClassVar[tuple[str, ...]] = ()  # those that this program can load
+
+    def needs(self) -> tuple[str, ...]:
+        """The features without which `load` would read this state for another one: a rule that somebody does not know
+        would be no rule to them. In checkpoints; on somebody's disk."""
+        return ()
 
     @abstractmethod
     def apply(self, event: Any, at: EventPosition) -> Any:
@@ -83,7 +91,10 @@ class Schema:
     def restore(self, checkpoint: Checkpoint) -> "State":
         """Raises FutureFormat for a checkpoint with an unknown part: leaving it out would lose it for everybody who
         reads the next checkpoint."""
-        unknown = checkpoint.parts.keys() - {part.name for part in self.parts} - {"keys"}
+        known = {part.name for part in self.parts} | {
+            f"{_NEEDS}{each}" for part in self.parts for each in part.features
+        }
+        unknown = checkpoint.parts.keys() - known - {"keys"}
         if unknown:
             raise FutureFormat(
                 f"the checkpoint at {checkpoint.number} of {checkpoint.journal} holds {', '.join(sorted(unknown))}, "
@@ -142,9 +153,18 @@ class State:
             return self._apply(entry.changes, number, time, entry.actor.user)
         if self.schema.rules.checks_keys_in_fold() and isinstance(self.keys.look_up(entry, time), KeyedResult):
             raise Invalid(f"idempotency key {entry.key!r} was carried out before")
+        for other in others_of(entry):
+            if isinstance(self.keys.look_up(other, time), KeyedResult):
+                raise Invalid(f"idempotency key {other.key!r} was carried out before")
         result = self._apply(entry.changes, number, time, entry.actor.user)
         self.keys.remember(entry, time, result)
+        for other in others_of(entry):
+            self.keys.remember(other, time, result)
         return result
+
+    def under(self, schema: Schema) -> "State":
+        """The same state, for another opening of the journal: its alarms go elsewhere. This one is given up."""
+        return State(schema, self.journal, self.parts, self.keys, self.number, self.digest)
 
     def fork(self) -> "State":
         parts = {kind: part.fork() for kind, part in self.parts.items()}
@@ -158,6 +178,8 @@ class State:
     def checkpoint(self) -> Checkpoint:
         parts = {part.name: msgspec.Raw(_encoder.encode(part.dump())) for part in self.parts.values()}
         parts["keys"] = msgspec.Raw(_encoder.encode(self.keys.dump()))
+        for feature in (each for part in self.parts.values() for each in part.needs()):
+            parts[f"{_NEEDS}{feature}"] = msgspec.Raw(_encoder.encode(None))
         return Checkpoint(self.journal, self.number, self.digest, parts)
 
     def _apply(self, changes: tuple[RecordChange, ...], number: int, time: int, user: str) -> Any:

@@ -18,7 +18,7 @@ from lochan.formats import segment as segments
 from lochan.formats.segment import Segment
 from lochan.journal.rules import RULES, Anchor, JournalRules
 from lochan.journal.slots import Slots
-from lochan.journal.state import RecordFolder
+from lochan.journal.state import RecordFolder, State
 from lochan.store.checked_reads import ReadDoubt, read_checked
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class JournalTail(Generic[F]):
         self._damaged, self._doubt = 0, ReadDoubt()
         self._looked_ahead = False
         self.state = state
+        self.saw: Callable[[str], None] = lambda writer: None  # called with the writer of every record that is folded
         self.anchor = rules.anchor_of_checkpoint(self.next, self.now())
 
     @property
@@ -72,6 +73,10 @@ class JournalTail(Generic[F]):
         """J6: of two confirmed moments the later one counts."""
         if anchor.sent > self.anchor.sent:
             self.anchor = anchor
+
+    def expect(self, records: int) -> None:
+        """So many may have been appended: the next probe asks for them and for the slot behind them in one go."""
+        self._window = max(self._window, records + 1)
 
     async def _catch_up(self) -> None:
         while not await self.advance():
@@ -149,6 +154,7 @@ class JournalTail(Generic[F]):
                 raise
             return False
         self.state.fold(sealed)
+        self.saw(sealed.record.writer)
         return True
 
     def _fold_segment(self, segment: Segment, number_asked: int, until: int | None) -> None:
@@ -156,7 +162,9 @@ class JournalTail(Generic[F]):
             raise ends_early(segment, number_asked, self._slots.name)
         for number, data in enumerate(segment.records, segment.first):
             if number == self.next and (until is None or number <= until):
-                self.state.fold(records.decode(data, f"record {number} of {self._slots.name}"))
+                sealed = records.decode(data, f"record {number} of {self._slots.name}")
+                self.state.fold(sealed)
+                self.saw(sealed.record.writer)
 
 
 async def read_segment(slots: Slots, group: int) -> Segment | None:
@@ -182,6 +190,22 @@ async def read_segment(slots: Slots, group: int) -> Segment | None:
         return await read_checked(read, decode)
     except NotFound:
         return None
+
+
+async def holds(slots: Slots, state: State) -> bool:
+    """Whether the record that this state was folded up to is in the journal. If not, the journal is another one, such
+    as an older copy, or it is damaged."""
+    if not state.number:
+        return False
+    try:
+        data = await slots.read(state.number)
+        if data is None:
+            segment = await read_segment(slots, state.number // slots.group)
+            at = -1 if segment is None else state.number - segment.first
+            data = segment.records[at] if segment is not None and 0 <= at < len(segment.records) else None
+        return data is not None and records.decode(data, slots.name).digest == state.digest
+    except (Corrupt, FutureFormat):
+        return False
 
 
 def ends_early(segment: Segment, number: int, name: str) -> Corrupt:

@@ -66,7 +66,7 @@ class Backup:
         self._lake = lake
         self._target = target
         self._actor = actor
-        self._copy = LakeCopy(lake.store, target)
+        self._copy = LakeCopy(lake.files, target)
         self._before: BackupManifest | None = None
 
     async def run(self) -> tuple[BackupManifest, LakeCopy]:

@@ -16,6 +16,8 @@ from lochan.recovery.rebuild import DIFFERS, LOST, FoldedJournal, RebuiltFile, f
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 
+_LAKE = "_lake"  # whose own journal is empty in a lake without repositories
+
 
 class JournalCheck:
     """`name` is that of the repository in findings. `is_mirror`: the journal itself is in a database, and what is here
@@ -46,6 +48,9 @@ class JournalCheck:
             yield self._finding(damage.what, damage.path, damage.message)
             async for each in self._after(damage.number, damage.path, files):
                 yield each
+        elif folded.state.number == 0 and self._journal != _LAKE and not self._is_mirror:
+            detail = "its journal is empty, though the lake names it: all of its files are gone"
+            yield self._finding("record-missing", slot_path(self._journal, 1), detail)
         for invalid in folded.invalid:
             path = slot_path(self._journal, invalid.number)
             yield self._finding("event-invalid", path, f"record {invalid.number}: {invalid.message}")

@@ -36,6 +36,7 @@ from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.tree.assemble import POOLS, STANDARD
 from lochan.tree.merge import merge
+from lochan.tree.patches import NEVER
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.heads.joins import base_tree
@@ -53,7 +54,10 @@ class Deriver:
         self._store = store
         self._prefix = repository
         self._clock = clock
-        self.trees = Trees(store, repository, cut=POOLS if is_pool else STANDARD)
+        cut = POOLS if is_pool else STANDARD
+        self.trees = Trees(store, repository, cut=cut)
+        # Older versions wrote every range as a whole: the name tells which way it was.
+        self._ways = (self.trees, Trees(store, repository, cut=cut, patches=NEVER))
         self._runs = Runs(store, repository, clock, Ids(), threads=self.trees.threads)
 
     async def derive(self, recipe: Recipe) -> None:
@@ -69,9 +73,11 @@ class Deriver:
     async def _make_tree(self, recipe: TreeRecipe) -> None:
         if isinstance(recipe, PrimaryTree):
             raise CannotDerive(recipe.reason)
-        async for tree in self._trees(recipe):
-            if tree is not None and tree.ref == recipe.target:
-                return
+        for way in self._ways:
+            self.trees = way
+            async for tree in self._trees(recipe):
+                if tree is not None and tree.ref == recipe.target:
+                    return
         raise CannotDerive(_MISMATCH[type(recipe)])
 
     def _trees(self, recipe: TreeRecipe) -> AsyncIterator[Tree | None]:

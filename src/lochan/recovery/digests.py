@@ -1,6 +1,8 @@
-"""The segments of a repository's journal, prepared for the fold by other processes, in order.
+"""The segments of a repository's journal, prepared for the fold, in order: by this process, or by others beside it.
 
     store ──▶ read ──▶ pool of processes: check, take apart ──▶ the fold, in order
+
+A process takes a few tenths of a second to start. Until the first one has, this one does the work.
 
 Only so many segments are under way at a time, so memory does not grow with the journal.
 """
@@ -19,9 +21,9 @@ from lochan.errors import NotFound
 from lochan.journal.slots import GROUP
 from lochan.recovery.journal_walk import segment_path
 from lochan.store.protocol import Store
-from lochan.versioning.journal_digest import SegmentDigest, decode_digest, digest_segment
+from lochan.versioning.journal_digest import SegmentDigest, decode_digest, digest_segment, is_loaded
 
-SEGMENTS_MIN = 16  # a shorter journal is folded before the processes have started
+SEGMENTS_MIN = 48  # on two processors, a journal of 24 segments takes longer with other processes than without
 _AHEAD = 4  # segments for each process
 _WAVE = 256  # segments that tasks of Spark send at a time; 65,536 records
 
@@ -30,25 +32,42 @@ DigestSource = Callable[[Store, str, range, Collection[int]], AsyncIterator[Segm
 Digest = Callable[[bytes, str, int, Collection[int]], "Future[bytes]"]
 
 
+def in_this_process() -> DigestSource:
+    def source(store: Store, journal: str, groups: range, stops: Collection[int]) -> AsyncIterator[SegmentDigest]:
+        return _digests(store, journal, groups, stops, None, lambda: False)
+
+    return source
+
+
 @contextmanager
 def digest_pool(processes: int | None = None) -> Iterator[DigestSource]:
     """By default one process for each processor: the fold takes a sixth of what they do."""
     count = processes or os.cpu_count() or 1
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        yield in_parallel(lambda data, journal, group, stops: pool.submit(digest_segment, data, journal, group, stops))
+        started = [pool.submit(is_loaded) for _ in range(count)]  # each makes the pool start another one
+
+        def digest(data: bytes, journal: str, group: int, stops: Collection[int]) -> Future[bytes]:
+            return pool.submit(digest_segment, data, journal, group, stops)
+
+        yield in_parallel(digest, lambda: any(each.done() for each in started))
 
 
-def in_parallel(digest: Digest) -> DigestSource:
+def in_parallel(digest: Digest, ready: Callable[[], bool] = lambda: True) -> DigestSource:
     def source(store: Store, journal: str, groups: range, stops: Collection[int]) -> AsyncIterator[SegmentDigest]:
-        return _digests(store, journal, groups, stops, digest)
+        return _digests(store, journal, groups, stops, digest, ready)
 
     return source
 
 
 async def _digests(
-    store: Store, journal: str, groups: range, stops: Collection[int], digest: Digest
+    store: Store,
+    journal: str,
+    groups: range,
+    stops: Collection[int],
+    digest: Digest | None,
+    ready: Callable[[], bool],
 ) -> AsyncIterator[SegmentDigest]:
-    """Ends early at a segment that is gone. Raises Corrupt."""
+    """Ends early at a segment that is gone. While nobody else is ready, segments are prepared here. Raises Corrupt."""
     ahead = _AHEAD * (os.cpu_count() or 1)
     waiting: deque[Future[bytes]] = deque()
     left = iter(groups)
@@ -63,7 +82,11 @@ async def _digests(
             if group is None or data is None:
                 more = False
                 break
-            waiting.append(digest(data, journal, group, _within(stops, group, group)))
+            wanted = _within(stops, group, group)
+            if digest is None or not ready():
+                yield decode_digest(digest_segment(data, journal, group, wanted))
+            else:
+                waiting.append(digest(data, journal, group, wanted))
         if waiting:
             yield decode_digest(await asyncio.wrap_future(waiting.popleft()))
 

@@ -28,6 +28,11 @@ KINDS: dict[str, FindingKind] = {
     "lake-missing": FindingKind("there is no lake.json, so this is no lake", _RESTORE),
     "lake-damaged": FindingKind("the lake cannot be opened", _RESTORE),
     "key-damaged": FindingKind("what was signed or encrypted with this key cannot be read", _RESTORE),
+    "key-missing": FindingKind(
+        "access keys are encrypted with a key that is not in the lake: nobody can log in with them",
+        f"nothing has to be done if `auth.encrypt` gives the key; else {_RESTORE}",
+        NOTE,
+    ),
     "job-damaged": FindingKind(
         "the record of a job cannot be read; nothing depends on it", "`lochan fsck --repair` moves it aside"
     ),

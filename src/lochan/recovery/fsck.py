@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
+from lochan.access.encryption import PATH as SECRETS_KEY
+from lochan.access.state import AccessState
 from lochan.clock import Clock
 from lochan.errors import Corrupt, FutureFormat, NotFound
 from lochan.formats import job, key_file, lake_file
@@ -84,7 +86,7 @@ class Fsck:
         if not self._request.repositories:
             async for each in self._repaired(None, folded, findings):
                 yield each
-            async for each in self._small_files():
+            async for each in self._small_files(folded):
                 yield each
         repositories = folded.state.of(Repositories) if folded else Repositories()
         chosen = [repositories.get(name) for name in self._request.repositories] or kept_repositories(repositories)
@@ -129,12 +131,17 @@ class Fsck:
                 yield each
 
     # --- small files of the lake itself ---
-    async def _small_files(self) -> AsyncIterator[Finding]:
+    async def _small_files(self, folded: FoldedJournal | None) -> AsyncIterator[Finding]:
         keys: dict[bytes, str] = {}
+        paths = set[str]()
         async for stat in self._store.list(_KEYS):
+            paths.add(stat.path)
             found = await self._broken("key-damaged", stat, partial(_check_key, path=stat.path, others=keys))
             if found:
                 yield found
+        sealed = [key.id for _, key in folded.state.of(AccessState).key_table.items()] if folded else []
+        if sealed and SECRETS_KEY not in paths:
+            yield Finding(kind="key-missing", path=SECRETS_KEY, detail=f"access keys: {len(sealed):,}")
         for prefix, kind, decode in (
             (job.PREFIX, "job-damaged", _check_job),
             (SCRUB, "report-damaged", check_report),

@@ -27,7 +27,7 @@ _lake/keys/(secrets|address-tokens)
 _lake/jobs/{_ID}\.json
 _lake/scrub/({_ID})\.json
 _lake/quarantine/.+
-_lake/(usage|upkeep|backup|plans)/.+
+_lake/(usage|upkeep|backup|plans|subscriptions)/.+
 _probe/.+
 """
 _JOURNAL = rf"""
@@ -46,6 +46,7 @@ data/\d+-.+
 workspaces/(\d+-.+|_committed/.+)
 plans/.+
 aliases/.+
+hooks/[0-9a-f]{{14}}[0-9A-Za-z]{{10}}\.json
 """
 
 

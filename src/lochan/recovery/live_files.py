@@ -12,16 +12,18 @@ from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from lochan.bounded_cache import BoundedCache
 from lochan.concurrency import map_ahead
 from lochan.errors import Corrupt, FutureFormat, NotFound
-from lochan.formats import metarange, range, run
-from lochan.formats.entry_table import as_batch
-from lochan.formats.metarange import TreeRef
+from lochan.formats import metarange, patch, range, run
+from lochan.formats.entry_table import EntryRows, as_batch
+from lochan.formats.metarange import TreeRef, with_bases
 from lochan.formats.range import RangeRef
 from lochan.formats.run import RunRef
 from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
+from lochan.tree.patches import RangeParts, whole
 from lochan.versioning.state.refs import Refs
 
 T = TypeVar("T")
@@ -31,6 +33,7 @@ _Rows = tuple[str, pa.RecordBatch | None]  # of a file
 
 MISSING = "missing"
 _WIDTH = 4
+_BASE_BYTES_MAX = 128 << 20  # bases that are open
 
 Entries = Callable[[str, pa.RecordBatch], None]  # the file below the repository, and the entries in it
 
@@ -53,6 +56,8 @@ class LiveCheck:
         self._entries = entries
         self.damaged: dict[str, FileDamage] = {}
         self.files: set[str] = set()  # that were looked at
+        self._told: set[str] = set()  # ranges whose entries were handed on; of a base they are not
+        self._bases: BoundedCache[str, EntryRows] = BoundedCache(_BASE_BYTES_MAX)
         self.trees: dict[str, tuple[RangeRef, ...]] = {}  # ranges by the file of their tree, where that can be read
         self.refs: dict[str, TreeRef] = {}
 
@@ -63,7 +68,7 @@ class LiveCheck:
         async with aclosing(map_ahead(self._check_tree, new_trees.values(), _WIDTH)) as found:
             async for ref, named in found:
                 self.files.add(ref.file)
-                self.trees[ref.file] = named
+                self.trees[ref.file] = tuple(with_bases(named))
                 ranges += named
         await self.check_ranges(ranges)
         await self._each(self._check_run, {each.file: each for each in runs if each.file not in self.files})
@@ -80,7 +85,15 @@ class LiveCheck:
                     self.files.add(file)
 
     async def check_ranges(self, ranges: Iterable[RangeRef]) -> None:
-        await self._each(self._check_range, {each.file: each for each in ranges if each.file not in self.files})
+        """And the bases of those that are patches: of their entries the patches tell which are needed."""
+        own = {each.file: each for each in sorted(ranges, key=_by_base) if each.file not in self._told}
+        self._told |= own.keys()
+        await self._each(self._check_range, own)
+        bases = {each.file: each for each in with_bases(own.values()) if each.file not in self.files}
+        self.files |= bases.keys()
+        async with aclosing(map_ahead(self._check_range, bases.values(), _WIDTH)) as found:
+            async for _ in found:
+                pass
 
     async def _each(
         self, check: Callable[[R], Awaitable[tuple[str, pa.RecordBatch | None]]], refs: dict[str, R]
@@ -98,7 +111,37 @@ class LiveCheck:
 
     async def _check_range(self, ref: RangeRef) -> tuple[str, pa.RecordBatch | None]:
         what = f"range {self._prefix}/{ref.file}"
+        if ref.base is not None:
+            return ref.file, await self._check_patch(ref, ref.base, what)
         return ref.file, await self._read(ref.file, "range", lambda data: range.decode(data, ref, what))
+
+    async def _check_patch(self, ref: RangeRef, base: RangeRef, what: str) -> pa.RecordBatch | None:
+        """All rows of the range. None: something is damaged; what is wrong with the base is told for its own file."""
+        changes = await self._read(ref.file, "range", lambda data: patch.decode(data, ref, what))
+        rows = None if changes is None else await self._base_rows(base)
+        if rows is None or changes is None:
+            return None
+        try:
+            return await self._threads.run(whole, RangeParts(base, rows, changes), ref, what)
+        except Corrupt as error:
+            self.damaged[ref.file] = FileDamage(ref.file, "range", error.message)
+        return None
+
+    async def _base_rows(self, base: RangeRef) -> EntryRows | None:
+        """None: they cannot be read. Says nothing about damage, because the file is also checked by itself, maybe at
+        this moment."""
+        found = self._bases.get(base.file)
+        if found is not None:
+            return found
+
+        async def decoded(data: bytes) -> pa.RecordBatch:
+            return await self._threads.run(range.decode, data, base, f"range {self._prefix}/{base.file}")
+
+        try:
+            rows = await get_checked(self._store, f"{self._prefix}/{base.file}", decoded)
+        except (NotFound, Corrupt, FutureFormat):
+            return None
+        return self._bases.put(base.file, EntryRows(rows), rows.nbytes)
 
     async def _check_run(self, ref: RunRef) -> tuple[str, pa.RecordBatch | None]:
         return ref.file, await self._read(ref.file, "run", lambda data: decode_run(ref, data, self._prefix))
@@ -114,6 +157,11 @@ class LiveCheck:
         except (Corrupt, FutureFormat) as error:
             self.damaged[file] = FileDamage(file, kind, error.message)
         return None
+
+
+def _by_base(ref: RangeRef) -> str:
+    """Patches of one base together, so that it is read once for them."""
+    return (ref.base or ref).file
 
 
 def decode_run(ref: RunRef, data: bytes, prefix: str) -> pa.RecordBatch:

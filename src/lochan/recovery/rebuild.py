@@ -23,7 +23,7 @@ from lochan.formats.metarange import TreeRef
 from lochan.formats.run import RunRef
 from lochan.journal.state import State, StatePart
 from lochan.recovery.derive import CannotDerive, Deriver
-from lochan.recovery.digests import SEGMENTS_MIN, DigestSource, digest_pool
+from lochan.recovery.digests import SEGMENTS_MIN, DigestSource, digest_pool, in_this_process
 from lochan.recovery.journal_walk import JournalDamage, JournalFiles, JournalWalk, list_journal
 from lochan.recovery.live_files import MISSING, LiveCheck
 from lochan.recovery.overlay_store import OverlayStore
@@ -105,9 +105,11 @@ async def fold_journal(
     digest: DigestSource | None = None,
 ) -> FoldedJournal:
     """Folds it from the first record on, as far as it can be read. `digest` prepares segments elsewhere; without it,
-    other processes do so for a long journal. Raises FutureFormat."""
+    other processes help with a long journal. Raises FutureFormat."""
     files = files or await list_journal(store, journal)
-    if Refs in parts and (digest is not None or len(files.segments) >= SEGMENTS_MIN):
+    if Refs in parts and (digest is not None or files.segments):
+        if digest is None and len(files.segments) < SEGMENTS_MIN:
+            digest = in_this_process()
         # Where anything is unusual, the journal is read once more, record by record, which says what it is.
         with suppress(NotPlain, Corrupt):
             if digest is not None:
@@ -211,7 +213,7 @@ class Rebuild:
             path = f"{self._repository}/{file}"
             if self._overlay.has(path):
                 ranges = metarange.decode(await self._overlay.get(path), live.refs[file], path)
-                live.trees[file] = ranges
+                live.trees[file] = tuple(metarange.with_bases(ranges))
                 await live.check_ranges(ranges)
 
     async def _closure(self, wanted: set[str], notes: _Notes, live: LiveCheck) -> dict[int, set[str]]:

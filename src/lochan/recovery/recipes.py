@@ -241,13 +241,14 @@ def _of_join(join: _Join) -> Iterator[Recipe]:
 
 
 def _why_primary(join: _Join, origin: MoveOrigin | None) -> str:
-    if join.mint:
+    if join.mint and join.why not in _OUTSIDE:
         return f"the {join.why} made new data objects, and only its tree describes them"
     if origin is None:
         return _PRIMARY.get(join.why, f"the event of the {join.why or 'commit'} does not tell what it was made from")
     return ""
 
 
+_OUTSIDE = ("import", "ingest")  # their mint is that of ranges
 _PRIMARY = {
     "import": "only the tree of an import tells which files were found outside",
     "ingest": "only the tree of an ingest tells which files were found outside",

@@ -14,15 +14,15 @@ import msgspec
 
 from lochan.errors import Corrupt, FutureFormat, LochanError
 from lochan.formats import record as records
-from lochan.formats.entry import Change, Tombstone
+from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.record import RecordChange, RecordEntry, SealedRecord
 from lochan.formats.repository_events import Staged
 from lochan.journal.state import EventPosition, Schema, State, StatePart, check_link
 from lochan.staging.inline import Inline, InlinePiece, Placed, started
 from lochan.staging.layers import Layers
-from lochan.versioning.journal_digest import RecordStretch, SegmentDigest, changes_of
+from lochan.versioning.journal_digest import RecordStretch, SegmentDigest
 from lochan.versioning.repositories import FILES
-from lochan.versioning.state.guard import STAGE
+from lochan.versioning.state.protection import STAGE
 from lochan.versioning.state.refs import Refs
 
 Observe = Callable[[State, Any, EventPosition], Sequence[Any]]  # what follows from an event in a state
@@ -151,7 +151,7 @@ def _stage(state: State, stretch: RecordStretch) -> None:
         if refs.kind != FILES:
             raise NotPlain
         if refs.collection.cut:
-            puts = tuple(each for each in changes_of(stretch) if not isinstance(each, Tombstone))
+            puts = tuple(each for each in _changes_of(stretch) if not isinstance(each, Tombstone))
             refs.collection.check_entries(refs.rules, puts, 0, 0, 0)
     except LochanError as error:
         raise NotPlain from error
@@ -192,7 +192,7 @@ class _LazyPiece:
 
     def _decoded(self) -> InlinePiece:
         if self._piece is None:
-            numbered = enumerate(changes_of(self._stretch), self._base + 1)
+            numbered = enumerate(_changes_of(self._stretch), self._base + 1)
             self._piece = InlinePiece({change.path: (at, change) for at, change in numbered}, self.top)
         return self._piece
 
@@ -247,4 +247,14 @@ class _Puts:
         return True
 
 
+def _changes_of(stretch: RecordStretch) -> list[Change]:
+    """Raises Corrupt."""
+    try:
+        found = _changes.decode(stretch.changes)
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"puts up to record {stretch.number} cannot be read: {error}") from error
+    return [Tombstone(each) if isinstance(each, str) else each for each in found]
+
+
 _decode = msgspec.msgpack.Decoder(Staged).decode
+_changes = msgspec.msgpack.Decoder(list[Entry | str])

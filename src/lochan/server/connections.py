@@ -22,6 +22,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import TypeVar
@@ -101,6 +102,7 @@ def peer(found: socket.socket) -> tuple[str, int] | None:
     return (str(there[0]).removeprefix("::ffff:"), there[1]) if isinstance(there, tuple) else None
 
 
+@lru_cache(maxsize=1_024)
 def is_loopback(host: str) -> bool:
     """Whether what goes there, or comes from there, never leaves this machine. Of names only `localhost` is known."""
     try:

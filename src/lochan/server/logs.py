@@ -100,6 +100,11 @@ def _escaped(path: str) -> str:
     return '"' + escaped.replace('"', '\\"') + '"'
 
 
+def logs_every_call() -> bool:
+    """Whether the audit log has also what was allowed."""
+    return _audit.isEnabledFor(logging.DEBUG)
+
+
 def log_call(caller: Caller, line: AuditLine) -> None:
     """What is denied is worth a line in every log; the rest, where somebody asks for it."""
     level = logging.INFO if isinstance(line.error, Denied) else logging.DEBUG

@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import logging
-import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lochan.api.schedule import run_if_due, schedule_of, seconds_until_due
@@ -28,63 +26,11 @@ if TYPE_CHECKING:
 
 _LATER = 0.1  # of the time between two runs: servers that were started together take turns
 _WAIT_S_MAX = 3_600.0  # a setting of another server, or a run by hand, is noticed after so long
-_STOP_S = 20.0
 _TRIM_MEMORY_S = 5.0
 # M_TRIM_THRESHOLD: what may lie free at the end of each heap; with half of it a large GET took a sixth more.
 # M_MMAP_THRESHOLD: what is asked of the system by itself, and given back when it is free; the most that it takes.
 _KEPT = ((-1, 32 << 20), (-3, 32 << 20))
 _log = logging.getLogger("lochan.server")
-
-
-class UpkeepThread:
-    """Does the tasks on a thread of its own, with a lake of its own, so that requests do not wait for them."""
-
-    def __init__(
-        self,
-        open_session: Callable[[], Awaitable[Session]],
-        options: UpkeepOptions,
-        clock: Clock,
-        ids: Ids,
-        metrics: UpkeepMetrics | None = None,
-    ) -> None:
-        self._open_session = open_session
-        self._options = options
-        self._clock = clock
-        self._ids = ids
-        self._metrics = metrics
-        self._thread = threading.Thread(target=self._run, name="lochan-upkeep", daemon=True)
-        self._stop: Callable[[], object] | None = None
-        self._is_stopped = threading.Event()
-
-    def start(self) -> None:
-        self._thread.start()
-
-    async def close(self) -> None:
-        """A task that is under way is given up: its next run goes on with it."""
-        self._is_stopped.set()
-        if self._stop is not None:
-            with suppress(RuntimeError):  # its loop has just ended
-                self._stop()
-        await asyncio.to_thread(self._thread.join, _STOP_S)
-
-    def _run(self) -> None:
-        try:
-            with suppress(asyncio.CancelledError):
-                asyncio.run(self._main())
-        except Exception:
-            _log.exception("upkeep has stopped")
-
-    async def _main(self) -> None:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-        self._stop = lambda: loop.call_soon_threadsafe(task.cancel)
-        if self._is_stopped.is_set():
-            return
-        session = (await self._open_session()).acting_as("lochan", "upkeep")
-        try:
-            await keep_schedule(session, self._options, self._clock, self._ids, self._metrics)
-        finally:
-            await session.close()
 
 
 async def keep_schedule(
@@ -133,6 +79,11 @@ async def _run_task(
             _log.info("upkeep %s: %s: %s", task.name, step.where, step.outcome)
     if metrics is not None:
         metrics.ran(task.name, failures, session.lake.clock.boot() - started)
+        if task.name == "scrub":
+            from lochan.api.recovery import damaged_files
+
+            for repository, files in (await damaged_files(session)).items():
+                metrics.damaged(repository, files)
 
 
 async def keep_memory_trimmed(clock: Clock) -> None:

@@ -7,13 +7,20 @@ longer than finding the object.
 import asyncio
 import os
 from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any, Final
+
+from lochan.api.server_times import OperationTime
+from lochan.server.phases import MEASURED, OTHER
 
 FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; set before it is imported
 FLUSH_S: Final = 0.1
 
-_BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
+BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 
 
 def use_folder(folder: Path) -> None:
@@ -27,7 +34,7 @@ class _Tally:
     __slots__ = ("buckets", "seconds", "sent")
 
     def __init__(self) -> None:
-        self.buckets = [0] * (len(_BOUNDS_S) + 1)  # how many took so long
+        self.buckets = [0] * (len(BOUNDS_S) + 1)  # how many took so long
         self.seconds = 0.0
         self.sent = 0
 
@@ -43,10 +50,15 @@ class Metrics:
             "lochan_s3_seconds",
             "Seconds from the arrival of an S3 request to its answer.",
             ["operation"],
-            buckets=_BOUNDS_S,
+            buckets=BOUNDS_S,
         )
         self._sent = Counter("lochan_s3_sent_bytes", "Bytes of bodies that went out.")
-        self._usage_dropped = Counter("lochan_usage_dropped_rows", "Rows of the log of use that could not be written.")
+        self._phases = Counter(
+            "lochan_s3_phase_seconds",
+            "Seconds that S3 requests spent, by operation and phase: signature, journal, bodies, lists, other.",
+            ["operation", "phase"],
+        )
+        self._usage_dropped = _usage_dropped_rows()
         self._tallies: dict[tuple[str, int], _Tally] = {}
         self._flushing: asyncio.TimerHandle | None = None
 
@@ -57,11 +69,22 @@ class Metrics:
         tally = self._tallies.get((operation, status))
         if tally is None:
             tally = self._tallies[operation, status] = _Tally()
-        tally.buckets[bisect_left(_BOUNDS_S, seconds)] += 1
+        tally.buckets[bisect_left(BOUNDS_S, seconds)] += 1
         tally.seconds += seconds
         tally.sent += sent_bytes
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
+
+    def spent(self, seconds: Mapping[str, float], phases: Mapping[str, Sequence[float]]) -> None:
+        """By operation: the seconds of requests that were answered, and what of these the phases took. REQUIRES: both
+        are of the same requests."""
+        for operation, total in seconds.items():
+            measured = phases.get(operation, ())
+            other = max(0.0, total - sum(measured))
+            for phase, spent in zip(MEASURED, measured, strict=False):
+                if spent > 0:
+                    self._phases.labels(operation, phase).inc(spent)
+            self._phases.labels(operation, OTHER).inc(other)
 
     def flush(self) -> None:
         """At the end, too."""
@@ -85,6 +108,36 @@ def exposition() -> bytes:
     return generate_latest(registry)
 
 
+def operation_times() -> dict[str, OperationTime]:
+    """Of all processes, since the server was started."""
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.multiprocess import MultiProcessCollector
+
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    requests: dict[str, float] = defaultdict(float)
+    phases: dict[str, dict[str, float]] = defaultdict(dict)
+    at_most: dict[str, dict[float, float]] = defaultdict(dict)  # by bound, how many requests took no longer
+    for family in registry.collect():
+        for sample in family.samples:
+            if sample.name == "lochan_s3_requests_total":
+                requests[sample.labels["operation"]] += sample.value
+            elif sample.name == "lochan_s3_phase_seconds_total":
+                phases[sample.labels["operation"]][sample.labels["phase"]] = sample.value
+            elif sample.name == "lochan_s3_seconds_bucket":
+                at_most[sample.labels["operation"]][float(sample.labels["le"])] = sample.value
+    return {
+        operation: OperationTime(count, phases[operation], _buckets(at_most[operation]))
+        for operation, count in requests.items()
+    }
+
+
+def _buckets(at_most: Mapping[float, float]) -> list[float]:
+    """Prometheus adds each bucket to those below it."""
+    counts = [at_most.get(bound, 0.0) for bound in (*BOUNDS_S, inf)]
+    return [count - below for count, below in zip(counts, [0.0, *counts], strict=False)]
+
+
 def _add(histogram: Any, tally: _Tally) -> None:
     """What so many calls of `observe` would do; the library has no verb for several at once."""
     histogram._sum.inc(tally.seconds)
@@ -93,18 +146,35 @@ def _add(histogram: Any, tally: _Tally) -> None:
             bucket.inc(count)
 
 
+@cache
+def _usage_dropped_rows() -> Any:
+    """One for the whole process: the gateway and the API count theirs together."""
+    from prometheus_client import Counter
+
+    return Counter("lochan_usage_dropped_rows", "Rows of the log of use that could not be written.")
+
+
 class UpkeepMetrics:
     """Of the process that looks after the lake."""
 
     def __init__(self) -> None:
-        from prometheus_client import Counter
+        from prometheus_client import Counter, Gauge
 
         self._runs = Counter("lochan_upkeep_runs", "Runs of tasks of upkeep.", ["task", "state"])
         self._seconds = Counter("lochan_upkeep_seconds", "Seconds that tasks of upkeep took.", ["task"])
+        self._damaged = Gauge(
+            "lochan_damaged_files",
+            "Files that scrubs have found damaged.",
+            ["repository"],
+            multiprocess_mode="mostrecent",
+        )
 
     def ran(self, task: str, failures: int, seconds: float) -> None:
         self._runs.labels(task, "failed" if failures else "done").inc()
         self._seconds.labels(task).inc(seconds)
+
+    def damaged(self, repository: str, files: int) -> None:
+        self._damaged.labels(repository).set(files)
 
 
 class QueryMetrics:
@@ -118,8 +188,7 @@ class QueryMetrics:
         self._warm = Gauge(
             "lochan_spark_warm", "1 while the server has a Spark session.", multiprocess_mode="mostrecent"
         )
-        # The gateways count theirs by the same name.
-        self._dropped = Counter("lochan_usage_dropped_rows", "Rows of the log of use that could not be written.")
+        self._dropped = _usage_dropped_rows()
         self._count = 0
         self._now.set(0)
         self._warm.set(0)

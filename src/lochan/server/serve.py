@@ -160,9 +160,9 @@ def _load(listener: Listener) -> Any:
     """In the worker process. Nothing that has threads was imported before the process was made."""
     listener.set_up_logging()
     if listener.name == "api":
-        from lochan.server.api.app import api
+        from lochan.server.shared_port import shared_port
 
-        return api(listener)
+        return shared_port(listener)
     from lochan.server.gateway.app import gateway_app
 
     return gateway_app(listener)

@@ -45,6 +45,16 @@ class QuerySettings(NamedTuple):
     spill_bytes: int = 10 << 30  # the most that one may put on the disk
 
 
+class DeliverySettings(NamedTuple):
+    """How events are sent to subscriptions."""
+
+    attempts: int = 14  # before they are given up
+    retry_s: float = 1.0  # the first pause; each one after it is twice as long
+    pause_s: float = 3_600.0  # the longest
+    timeout_s: float = 10.0
+    turn_s: float = 15.0  # how long other servers wait for one that has stopped
+
+
 class Listener(NamedTuple):
     """One address, with processes of its own. All of it can be pickled: each process is started afresh."""
 
@@ -59,5 +69,7 @@ class Listener(NamedTuple):
     access_log: str = "text"  # a line for every request; or json; empty: none
     usage_s: float | None = 60.0  # how often the usage log is written; None: there is none
     upkeep: UpkeepOptions | None = None  # what this process does for the lake by schedule; None: nothing
+    deliveries: DeliverySettings | None = None  # None: this process sends no events to subscriptions
     queries: QuerySettings = QuerySettings()
     limits: ClientLimits = ClientLimits()
+    setup_hash: bytes = b""  # of the token that makes the first administrator; empty: nobody can be made

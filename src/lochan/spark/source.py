@@ -115,7 +115,7 @@ class LochanSource(DataSource):
         uri, mode, expect, rows = write_request(self.options, schema, overwrite=overwrite)
         check_schema(schema)
         address, commit = address_in(self.options), commit_options(self.options)
-        origins = origins_in(schema) if overwrite else ()
+        origins = origins_in(schema)
         with address.connect(counted=True) as lake:
             begun = lake.frames.write(uri, commit, mode=mode, origins=origins, expect=expect, rows=rows, silent=True)
         return JobWriter(address, begun.job) if begun.before is None else NoWriter()

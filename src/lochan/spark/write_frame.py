@@ -71,7 +71,7 @@ def write(
         raise Invalid("only an overwrite expects a head", hint=f"leave `expect` out, or say mode={OVERWRITE!r}")
     check_schema(frame.schema)
     commit = CommitOptions(message=message, metadata=metadata or {}, key=key)
-    origins = origins_of(frame) if mode == OVERWRITE else ()
+    origins = origins_of(frame)  # for an overwrite, and for the lineage of any write
     rows = RowOptions(replace_where, partition_by, is_dynamic(partition_overwrite_mode), merge_schema, frame.schema)
     with spark_lake(lake, options).connect(counted=True) as opened:
         begun = opened.frames.write(uri, commit, mode=mode, origins=origins, expect=expect, rows=rows)

@@ -22,6 +22,7 @@ class InlinePiece(msgspec.Struct, eq=False):
     changes: Placed
     top: int  # the highest position in it
     memo: object = None  # what a reader has derived from it, for the next reader
+    looks: int = 0  # how often readers did without
     _keys: list[bytes] | None = None
 
     @property

@@ -3,7 +3,7 @@
 An open run reads from Arrow's buffers: a look-up is a binary search that makes no Python value except the result.
 """
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -55,7 +55,11 @@ class OpenRun:
         row = self.rows.find(path.encode())
         if row < 0:
             return None
-        return Tombstone(path) if self._deleted[row].as_py() else self.rows.entry(row)
+        return Tombstone(path) if self.is_deleted(row) else self.rows.entry(row)
+
+    def is_deleted(self, row: int) -> bool:
+        """Whether that row is a tombstone."""
+        return self.live is not None and bool(self._deleted[row].as_py())
 
 
 def live_rows(batch: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
@@ -76,6 +80,13 @@ class OpenRuns:
 
     def get(self, path: str) -> OpenRun | None:
         return self._runs.get(path)
+
+    def paths(self) -> list[str]:
+        return self._runs.keys()
+
+    def items(self) -> list[tuple[str, OpenRun]]:
+        """The one used longest ago first."""
+        return [(path, opened) for path in self._runs.keys() if (opened := self._runs.get(path)) is not None]  # noqa: SIM118
 
     def hold(self, path: str, opened: OpenRun, weight: int) -> None:
         self._runs.put(path, opened, weight)
@@ -168,8 +179,7 @@ class Runs:
             return None
         opened = self.at_hand(ref)
         if opened is None:
-            # A small file is read whole as quickly as its footer.
-            if ref.bytes > INLINE_BYTES_MAX and not (await self.head(ref)).may_hold(path, bloom.hash_one(path)):
+            if _is_asked_first(ref) and not (await self.head(ref)).may_hold(path, bloom.hash_one(path)):
                 return None
             opened = await self.open(ref)
         return opened.get(path)
@@ -185,7 +195,7 @@ class Runs:
 
     async def may_hold(self, ref: RunRef, hashes: list[int]) -> bool:
         """Whether the run may hold any path with these hashes. The filter of a small or open run is not read."""
-        if ref.bytes <= INLINE_BYTES_MAX or self.at_hand(ref) is not None:
+        if not _is_asked_first(ref) or self.at_hand(ref) is not None:
             return True
         filter = (await self.head(ref)).bloom
         return any(bloom.may_hold(filter, hashed) for hashed in hashes)
@@ -256,6 +266,30 @@ class Runs:
                 return batch, batch.nbytes
         return kept, _MAPPED_WEIGHT
 
+    async def scan(self, ref: RunRef) -> AsyncGenerator[pa.RecordBatch, None]:
+        """Its changes in order, a part at a time, for one who passes once: nothing of them is kept."""
+        held = self.at_hand(ref)
+        if held is None and self._disk is not None and ref.count > _SMALL_ROWS:
+            kept = await self.threads.run(self._disk.open, self._path(ref.file))
+            held = None if kept is None else OpenRun(ref, kept)
+        if held is not None:
+            yield held.rows.batch
+            return
+        self.opened += 1
+        path, what = self._path(ref.file), self._what(ref)
+        with is_named(what):
+            data = await get_checked(self._store, path, lambda data: self._whole(ref, data))
+        groups = run.decode_groups(data, what)
+        while (table := await self._in_thread(lambda each: next(each, None), groups, ref.count)) is not None:
+            yield as_batch(table)
+
+    async def _whole(self, ref: RunRef, data: bytes) -> bytes:
+        """The file, if it is the one that was staged."""
+        what = self._what(ref)
+        _check(ref, run.head(data, what), what)
+        await self._in_thread(lambda whole: run.check_sums(whole, what), data, ref.count)
+        return data
+
     async def _fetch(self, ref: RunRef, path: str) -> pa.RecordBatch:
         with is_named(self._what(ref)):
             return await get_checked(self._store, path, lambda data: self._decoded(ref, data))
@@ -280,6 +314,12 @@ def _check(ref: RunRef, found: Summary, what: str) -> None:
     head = found.head
     if (head.count, head.tombstones, head.min, head.max) != (ref.count, ref.tombstones, ref.min_path, ref.max_path):
         raise Corrupt(f"{what} is not the run that was staged: another file stands in its place", hint=_RESTORE)
+
+
+def _is_asked_first(ref: RunRef) -> bool:
+    """Whether its filter is read before the run is opened. A small file of few rows is read whole as quickly as its
+    footer; many rows take longer to decode, however few bytes they were packed into."""
+    return ref.bytes > INLINE_BYTES_MAX or ref.count > _INLINE_ROWS_MAX
 
 
 async def _parts(tables: Tables) -> AsyncIterator[pa.Table]:

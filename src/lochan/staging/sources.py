@@ -16,8 +16,10 @@ from lochan.formats.entry import ENTRY_SCHEMA, Entry, Tombstone
 from lochan.formats.entry_table import NO_ENTRIES, EntryRows, as_batch, table_of
 from lochan.formats.run import changes_table, entries_of
 from lochan.staging.inline import Inline, InlinePiece, Placed
+from lochan.tree.rows import PathSpan
 
 RowNumbers = npt.NDArray[np.int64]
+_LOOKS_MAX = 3  # at a piece, before it is made into columns; 10,000 changes are looked through in 2 ms, made in 60
 _PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing, in a few dozen microseconds
 _BY_ROW_MAX = 12  # so many rows become entries one by one as quickly as all at once
 _NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
@@ -102,7 +104,7 @@ class ColumnSource:
 
     def keys_of(self, rows: RowNumbers) -> pa.Array:
         keys = self._rows.batch.column("path")
-        return keys.slice(rows[0], len(rows)) if _solid(rows) else keys.take(pa.array(rows))
+        return keys.slice(rows[0], len(rows)) if _solid(rows) else keys.take(row_indices(rows))
 
     def entries(self, rows: RowNumbers) -> list[Entry]:
         if len(rows) <= _BY_ROW_MAX:
@@ -113,7 +115,7 @@ class ColumnSource:
         batch = self._rows.batch
         if "deleted" in batch.schema.names:
             batch = batch.select(ENTRY_SCHEMA.names)
-        return batch.slice(rows[0], len(rows)) if _solid(rows) else batch.take(pa.array(rows))
+        return batch.slice(rows[0], len(rows)) if _solid(rows) else batch.take(row_indices(rows))
 
 
 class InlineSource:
@@ -153,14 +155,24 @@ class InlineSource:
         return as_batch(table_of(self.entries(rows)))
 
 
-def inline_sources(inline: Inline) -> list[RowSource]:
-    """Newest first. Large pieces are made into columns once; the small ones on top are merged."""
+def inline_sources(inline: Inline, within: PathSpan) -> list[RowSource]:
+    """Newest first; right within that span. Large pieces are made into columns once; the small ones on top are
+    merged."""
     large: Sequence[InlinePiece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
     merged: Placed = {}
     for piece in inline.pieces[len(large) :]:
         merged |= piece.changes
     small = [InlineSource(sorted(path.encode() for path in merged), merged)] if merged else []
-    return [*small, *(_columns(piece) for piece in reversed(large))]
+    return [*small, *(_large_source(piece, within) for piece in reversed(large))]
+
+
+def _large_source(piece: InlinePiece, within: PathSpan) -> RowSource:
+    """One look at a few paths, as a command takes it, costs less than the columns."""
+    if piece.memo is None and within.low and piece.looks < _LOOKS_MAX:
+        piece.looks += 1
+        keys = [key for path in piece.changes if within.low <= (key := path.encode()) < within.high]
+        return InlineSource(sorted(keys), piece.changes)
+    return _columns(piece)
 
 
 def _columns(piece: InlinePiece) -> ColumnSource:
@@ -170,6 +182,12 @@ def _columns(piece: InlinePiece) -> ColumnSource:
         deleted = batch.column("deleted").to_numpy(zero_copy_only=False)
         piece.memo = ColumnSource(EntryRows(batch), np.flatnonzero(~deleted) if deleted.any() else None)
     return piece.memo
+
+
+def row_indices(rows: RowNumbers) -> pa.Array:
+    """For Arrow. Its own conversion imports numpy's masked arrays, to see whether this is one: 7 ms of a command."""
+    numbers = np.ascontiguousarray(rows, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _solid(rows: RowNumbers) -> bool:

@@ -5,6 +5,7 @@ A view shows one moment: its layers and base never change.
 
 from bisect import bisect_left
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from itertools import accumulate
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from lochan.staging.listing import ColumnPage, FolderListing, ListingResult, Vie
 from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
 from lochan.staging.sources import ColumnSource, RowSource, ViewBase, inline_sources
-from lochan.tree.rows import PathSpan, behind, encoded, span
+from lochan.tree.rows import PathSpan, behind, encoded, inside, span
 
 Sources = list[RowSource]
 Stack = tuple[Layer, ...]  # newest first
@@ -29,6 +30,7 @@ Waiting = list[tuple[int, RunRef]]  # runs to open, each with its age, in the or
 
 _WIDTH = 8  # runs read from the store in parallel
 _BLOOM_PATHS_MAX = 1_000  # for more, a run is simply opened
+_PASSED_ROWS_MIN = 1 << 16  # smaller runs are opened as a whole, and stay open for the next reader
 
 
 class View:
@@ -111,6 +113,13 @@ class View:
                 runs.append((age, layer))
         runs.sort(key=lambda run: run[1].min_path)
         while pile.left or runs:
+            if not pile.left and _is_aside(runs):
+                async with aclosing(self._runs.scan(runs.pop(0)[1])) as parts:
+                    async for part in parts:
+                        rows = inside(part, within)
+                        if rows.num_rows:
+                            yield pa.Table.from_batches([rows])
+                continue
             cut = await self._fill(pile, runs, within)
             if pile.left:
                 yield await self._runs.threads.run(pile.take, cut)
@@ -146,7 +155,7 @@ class View:
         sources: Sources = []
         for layer in layers:
             if isinstance(layer, Inline):
-                sources += inline_sources(layer)
+                sources += inline_sources(layer, within)
             elif layer.id in opened:
                 sources.append(ColumnSource(opened[layer.id].rows, opened[layer.id].live))
         return sources
@@ -168,6 +177,13 @@ def _is_common_prefix(text: str, prefix: str, delimiter: str) -> bool:
         return False
     at = text.find(delimiter, len(prefix))
     return at >= 0 and at + len(delimiter) == len(text)
+
+
+def _is_aside(runs: Waiting) -> bool:
+    """Whether the first of them, in the order of their first paths, is large and overlaps no other: nothing of it is
+    hidden, and it can pass as it is."""
+    first = runs[0][1]
+    return first.count > _PASSED_ROWS_MIN and (len(runs) == 1 or first.max_path < runs[1][1].min_path)
 
 
 def _needed(runs: Waiting, rows: int) -> int:

@@ -5,15 +5,18 @@ changes what a store does, so it hides the capabilities of the store inside, exc
 
     local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, TemporaryFiles, WriterProcess
     S3, Azure      Tagging
-    S3, GCS, Azure BulkDelete
+    S3, GCS, Azure BulkDelete, SignedUrls, ServerCopies, TableLists
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from copy import copy
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 from lochan.clock import Clock
 from lochan.store.protocol import Stat, Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FileStamp = tuple[int, ...]
 C = TypeVar("C")
@@ -49,6 +52,27 @@ class BulkDelete(Protocol):
 
     async def delete_many(self, paths: Sequence[str]) -> None:
         """No error for those that are absent. After an error, some of them may be deleted."""
+
+
+@runtime_checkable
+class TableLists(Protocol):
+    """Use `store.stat_tables.stat_tables`, which does without it where a store has none."""
+
+    def list_tables(self, prefix: str = "", after: str = "") -> "AsyncIterator[pa.Table]":
+        """Like `list`, as tables of `STAT_SCHEMA`, none of which is empty."""
+
+
+@runtime_checkable
+class SignedUrls(Protocol):
+    async def signed_url(self, method: str, path: str, expires_s: float) -> str:
+        """A URL that answers GET, or takes PUT, for so long from anybody who has it. Empty: the store's credentials
+        cannot sign. Whether there is an object is not looked at."""
+
+
+@runtime_checkable
+class ServerCopies(Protocol):
+    async def copy(self, source: str, target: str) -> None:
+        """The store copies one object by itself; what is at the target is replaced. Raises NotFound."""
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ An error that we do not know for certain is Transient: never a success, a confli
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from obstore import exceptions
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 RAISED = (exceptions.BaseError, OSError, ValueError)  # a missing object is a FileNotFoundError, a bad path a ValueError
+UNORDERED = "S3 directory buckets and Azure's hierarchical namespaces cannot hold a lake"
 
 _STATUS = re.compile(r"(?:status code: |\(code: )(\d{3})")  # the second form is that of one delete among many
 _CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -155,6 +156,24 @@ def _s3_credentials(url: str, options: Mapping[str, str]) -> dict[str, str | boo
         raise Invalid(f"{url}: access_key_id and secret_access_key go together")
     # Set explicitly, because AWS_SESSION_TOKEN and AWS_SKIP_SIGNATURE would be mixed with keys they do not belong to.
     return {"session_token": "", "skip_signature": False, **given}
+
+
+# What obstore shows under a name that it does not take.
+_SHOWN_AS = {"endpoint_url_s3": "aws_endpoint_url_s3"}
+
+
+def for_urls(store: ObjectStore) -> Any:
+    """The same store, to sign URLs with. The empty session token of `_s3_credentials` would be part of them, and no
+    store takes that; keys that come by a function are mixed with nothing either."""
+    if not isinstance(store, S3Store) or store.config.get("session_token") != "":
+        return store
+    config = {_SHOWN_AS.get(name, name): value for name, value in store.config.items() if name != "session_token"}
+    id, secret = config.pop("access_key_id", ""), config.pop("secret_access_key", "")
+
+    def keys() -> Any:
+        return {"access_key_id": id, "secret_access_key": secret, "token": None, "expires_at": None}
+
+    return S3Store(prefix=store.prefix, config=config, client_options=store.client_options, credential_provider=keys)  # type: ignore[arg-type]
 
 
 def _profile(url: str, options: Mapping[str, str]) -> ProfileCredentials | None:

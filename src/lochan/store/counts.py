@@ -2,10 +2,13 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from lochan.store.capabilities import BulkDelete, Stamps, Wrapper
+from lochan.store.capabilities import BulkDelete, ServerCopies, SignedUrls, Stamps, Wrapper
 from lochan.store.protocol import Stat, Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -46,7 +49,12 @@ class RequestCounts:
 
 
 class CountingStore(Wrapper):
-    passes_on = (Stamps, BulkDelete)  # how many requests a bulk delete sends, only the client knows
+    passes_on = (
+        Stamps,
+        BulkDelete,
+        SignedUrls,
+        ServerCopies,
+    )  # how many requests a bulk delete sends, only the client knows
 
     def __init__(self, inner: Store, counts: RequestCounts) -> None:
         super().__init__(inner)
@@ -89,6 +97,12 @@ class CountingStore(Wrapper):
     async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         async for stat in _counted_stream(self.counts.list, self.inner.list(prefix, after)):
             yield stat
+
+    async def list_tables(self, prefix: str = "", after: str = "") -> "AsyncIterator[pa.Table]":
+        from lochan.store.stat_tables import stat_tables
+
+        async for table in _counted_stream(self.counts.list, stat_tables(self.inner, prefix, after)):
+            yield table
 
 
 def counts_of(store: Store) -> RequestCounts | None:

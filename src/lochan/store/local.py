@@ -71,7 +71,19 @@ class LocalStore:
 
     def get_range_now(self, path: str, start: int, stop: int) -> bytes:
         """Like `get_range`, for a span that is so small that reading it blocks nobody."""
-        file = self._open(path)
+        name = self._name(path)
+        self._folders.check_readable(name)
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                data = os.pread(fd, stop - start, start) if 0 <= start <= stop else b""
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise self._unreadable(error, path) from error
+        if len(data) == stop - start:
+            return data
+        file = self._open(path)  # it says what is wrong
         check_span(path, start, stop, file.size)
         return file.read(start, stop)
 

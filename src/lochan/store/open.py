@@ -104,17 +104,36 @@ class StoreLocation:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the profile, as the sender has read them
     host: str = ""  # where the profile's file is; empty: it may be anywhere
+    routes: "Mapping[str, StoreLocation]" = field(
+        default_factory=dict, repr=False
+    )  # of repositories that lie elsewhere
 
     def open(self, *, clock: Clock, ids: Ids) -> Store:
         """With retries, if the store is behind a network."""
         from lochan.store.open import open_store, stack
 
         store = open_store(self.url, self._options_here(), clock=clock)
-        return store if store.url.startswith("file://") else stack(store, clock=clock, ids=ids)
+        whole = store if store.url.startswith("file://") else stack(store, clock=clock, ids=ids)
+        if not self.routes:
+            return whole
+        from lochan.store.routed import RoutedStore
+
+        opened: dict[str, Store] = {}
+
+        def route(id: str) -> Store | None:
+            if id in self.routes and id not in opened:
+                opened[id] = self.routes[id].open(clock=clock, ids=ids)
+            return opened.get(id)
+
+        return RoutedStore(whole, route, lambda: list(self.routes))
+
+    def of(self, address: str) -> "StoreLocation":
+        """Where a file of the lake is, by its path there."""
+        return self.routes.get(address.partition("/")[0], self)
 
     def at(self, url: str) -> "StoreLocation":
         """Another place, with the same credentials."""
-        return StoreLocation(url) if url.startswith("file://") else replace(self, url=url)
+        return StoreLocation(url) if url.startswith("file://") else replace(self, url=url, routes={})
 
     def for_others(self) -> "StoreLocation":
         """For other machines. The keys of a profile are read here, because its file may exist only here; where it
@@ -122,14 +141,15 @@ class StoreLocation:
         process' memory."""
         if self.url.startswith("memory://"):
             raise Refused("a lake in memory exists only in one process", hint="make it in a folder or a bucket")
+        routes = {id: each.for_others() for id, each in self.routes.items()}
         if self.keys or not self._has_profile():
-            return self
+            return replace(self, routes=routes) if routes else self
         from lochan.store.profile import profile_path
 
         # A file that nobody has named is the home's: on another machine, it may be of somebody else.
         host = "" if self.options.get("credentials_file") else os.uname().nodename
         file = str(profile_path(self.options.get("credentials_file", "")))
-        return StoreLocation(self.url, {**self.options, "credentials_file": file}, self._read_profile(), host)
+        return StoreLocation(self.url, {**self.options, "credentials_file": file}, self._read_profile(), host, routes)
 
     def with_keys(self) -> "StoreLocation":
         """With the keys of its profile, as they are now, for who cannot read a profile."""

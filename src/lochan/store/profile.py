@@ -2,7 +2,7 @@
 while a lake is open: tools that hand out keys for an hour write them there.
 """
 
-from configparser import ConfigParser, Error
+from configparser import ConfigParser, Error, SectionProxy
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,9 +28,27 @@ def profile_path(file: str) -> Path:
     return Path(file or "~/.aws/credentials").expanduser().absolute()
 
 
+def profile_place(file: str, profile: str) -> dict[str, str]:
+    """The region and the endpoint of a profile, if it has them. Raises NotFound, Invalid."""
+    section = _section(profile_path(file), profile)
+    found = {"region": section.get("region", ""), "endpoint": section.get("endpoint_url", "")}
+    return {name: value for name, value in found.items() if value}
+
+
 def read_profile(file: str, profile: str) -> dict[str, str]:
     """The access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by our names."""
     path = profile_path(file)
+    section = _section(path, profile)
+    keys = {ours: section[theirs] for theirs, ours in _NAMES.items() if section.get(theirs)}
+    if not (keys.get("access_key_id") and keys.get("secret_access_key")):
+        raise Invalid(
+            f"the profile {profile!r} in {path} has no access keys: access_key_id and secret_access_key go together",
+            hint="profiles with a role, SSO or a process are not followed; a tool that writes their keys there works",
+        )
+    return keys
+
+
+def _section(path: Path, profile: str) -> SectionProxy:
     parser = ConfigParser(interpolation=None, default_section="")  # the profile `default` is one like any other
     try:
         parser.read_string(path.read_text())
@@ -42,14 +60,7 @@ def read_profile(file: str, profile: str) -> dict[str, str]:
     if not parser.has_section(profile):
         known = ", ".join(parser.sections()) or "none"
         raise NotFound(f"the profile {profile!r} is not in {path}", hint=f"there are: {known}")
-    section = parser[profile]
-    keys = {ours: section[theirs] for theirs, ours in _NAMES.items() if section.get(theirs)}
-    if not (keys.get("access_key_id") and keys.get("secret_access_key")):
-        raise Invalid(
-            f"the profile {profile!r} in {path} has no access keys: access_key_id and secret_access_key go together",
-            hint="profiles with a role, SSO or a process are not followed; a tool that writes their keys there works",
-        )
-    return keys
+    return parser[profile]
 
 
 class ProfileCredentials:

@@ -5,26 +5,28 @@ would meet itself and look like a conflict. `retry.py` repeats the verbs for whi
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Self
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, Self
 
 import obstore
 from obstore.store import ObjectStore
 
 from lochan.errors import Invalid, LochanError, Refused, Transient
-from lochan.store.clouds import RAISED, status_of, translate
+from lochan.store.clouds import RAISED, UNORDERED, for_urls, status_of, translate
 from lochan.store.protocol import PATH_BYTES_MAX, Stat, check_path, check_span
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from obstore import GetOptions, ObjectMeta
 
 
 _PART = 8 << 20  # of a multipart upload, which S3 limits to 10,000 parts; and of a streamed read
 _PARTS_AT_ONCE = 3
 _PAGE = 1000  # what the stores return per list request
+_TABLE_ROWS = 10 * _PAGE  # a table costs the same, however many rows it has
 _AZURE_REFUSED = re.compile(r"\\|\.(?:/|$)")
 _AZURE_RULE = "Azure takes a backslash for a slash, and drops a dot at the end of a segment"
 _PAST_END = "Wanted range starting at"  # obstore's own check: Azure answers 206 to a range that begins at the very end
-_UNORDERED = "S3 directory buckets and Azure's hierarchical namespaces cannot hold a lake"
 
 
 class RemoteStore:
@@ -124,6 +126,22 @@ class RemoteStore:
             if not isinstance(error, FileNotFoundError) or isinstance(problem, Refused):
                 raise problem from error
 
+    async def signed_url(self, method: str, path: str, expires_s: float) -> str:
+        self._check(path)
+        verb: Literal["GET", "PUT"] = "PUT" if method == "PUT" else "GET"
+        try:
+            return await obstore.sign_async(for_urls(self._raw), verb, path, timedelta(seconds=expires_s))
+        except RAISED:  # a token of a machine or of a container signs nothing
+            return ""
+
+    async def copy(self, source: str, target: str) -> None:
+        self._check(source)
+        self._check(target)
+        try:
+            await obstore.copy_async(self._raw, source, target)
+        except RAISED as error:
+            raise translate(error, self._url, source) from error
+
     async def delete_many(self, paths: Sequence[str]) -> None:
         """S3 takes a thousand in one request; elsewhere, requests are sent in parallel."""
         for path in paths:
@@ -146,12 +164,32 @@ class RemoteStore:
                     if path < last:
                         if meta["size"] == 0 and f"{path}/" > last:
                             continue  # a console's marker of an empty folder, whose last slash obstore has dropped
-                        raise Refused(f"{self._url} does not list its objects in order", hint=_UNORDERED)
+                        raise Refused(f"{self._url} does not list its objects in order", hint=UNORDERED)
                     last = path
                     if path > prefix and not path.startswith(prefix):
                         return
                     if path.startswith(prefix) and path > after:
                         yield _stat(meta)
+        except RAISED as error:
+            raise translate(error, self._url, prefix) from error
+
+    async def list_tables(self, prefix: str = "", after: str = "") -> "AsyncIterator[pa.Table]":
+        """A page is looked at row by row only if something in it is out of order."""
+        from lochan.store.remote_pages import ListedPages
+
+        folder = prefix.rpartition("/")[0]
+        if folder and not _valid(folder):
+            return
+        found = ListedPages(self._url, prefix, after)
+        offset = _offset(prefix, after)
+        pages = obstore.list(self._raw, folder or None, offset=offset, chunk_size=_TABLE_ROWS, return_arrow=True)
+        try:
+            async for page in pages:
+                table = found.table(page)
+                if len(table):
+                    yield table
+                if found.ended:
+                    return
         except RAISED as error:
             raise translate(error, self._url, prefix) from error
 

@@ -6,13 +6,16 @@ object and learn what is there in the end, ours or a rival's, whatever answers w
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lochan.clock import Clock
 from lochan.errors import AlreadyExists, LochanError, Transient, Unknown
 from lochan.ids import Ids
-from lochan.store.capabilities import BulkDelete, Wrapper
+from lochan.store.capabilities import BulkDelete, ServerCopies, SignedUrls, Wrapper
 from lochan.store.protocol import Stat, Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DEADLINE_S = 20.0
 _PART = 8 << 20
@@ -53,7 +56,7 @@ class RetryStore(Wrapper):
     rest could be of another version.
     """
 
-    passes_on = (BulkDelete,)  # `delete_all` repeats what fails, object by object
+    passes_on = (BulkDelete, SignedUrls, ServerCopies)  # `delete_all` repeats what fails, object by object
 
     def __init__(
         self,
@@ -106,13 +109,26 @@ class RetryStore(Wrapper):
             yield chunk
 
     async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
+        async for stat in self._continued(lambda after: self.inner.list(prefix, after), after, _path):
+            yield stat
+
+    async def list_tables(self, prefix: str = "", after: str = "") -> "AsyncIterator[pa.Table]":
+        from lochan.store.stat_tables import stat_tables
+
+        async for table in self._continued(lambda after: stat_tables(self.inner, prefix, after), after, _last_path):
+            yield table
+
+    async def _continued(
+        self, listing: Callable[[str], AsyncIterator[T]], after: str, last: Callable[[T], str]
+    ) -> AsyncIterator[T]:
+        """A listing that goes on where it failed."""
         backoff = self._backoff()
         begun = after
         while True:
             try:
-                async for stat in self.inner.list(prefix, after):
-                    after = stat.path
-                    yield stat
+                async for item in listing(after):
+                    after = last(item)
+                    yield item
                 return
             except Transient as error:
                 if after > begun:
@@ -130,6 +146,15 @@ class RetryStore(Wrapper):
 
     def _backoff(self) -> Backoff:
         return Backoff(self._clock, self._ids, self._clock.boot() + self._deadline_s)
+
+
+def _path(stat: Stat) -> str:
+    return stat.path
+
+
+def _last_path(table: "pa.Table") -> str:
+    path: str = table["path"][-1].as_py()
+    return path
 
 
 async def settle(store: Store, path: str, data: bytes, clock: Clock, ids: Ids, deadline: float) -> bytes:

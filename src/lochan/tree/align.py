@@ -40,6 +40,11 @@ def segments(*trees: Sequence[RangeRef]) -> Iterator[Segment]:
         yield tuple(tuple(tree[low:stop]) for tree, low, stop in zip(trees, begun, at, strict=True))
 
 
+def common_base(segment: Segment) -> bool:
+    """Whether each tree has one range here, and all of these are patches of one range, or that range itself."""
+    return all(len(side) == 1 for side in segment) and len({(side[0].base or side[0]).file for side in segment}) == 1
+
+
 def ids(ranges: Iterable[RangeRef]) -> list[str]:
     return [ref.id for ref in ranges]
 

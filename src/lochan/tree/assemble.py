@@ -28,7 +28,7 @@ from lochan.runtime import running_loop
 from lochan.store.threads import Threads
 from lochan.tree.rows import Indices, Stretch, part_of_range
 
-_HASHED_AT_ONCE = 16_384  # paths: smaller batches cost more calls, larger ones hash paths in vain
+_HASHED_AT_ONCE = 8_192  # paths: smaller batches cost more calls, larger ones hash paths in vain
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,25 @@ class Assembler:
             return
         self._done.append(ref)
         if not self.cut.closes(ref.max_path, ref.count):
+            self._unclosed = ref
+
+    @property
+    def is_at_cut(self) -> bool:
+        """Whether the next range begins where it is added."""
+        return not self._tail and self._unclosed is None
+
+    async def add_new(self, ref: RangeRef, write: Callable[[], Awaitable[None]]) -> None:
+        """A range that has a name, but no file yet. REQUIRES: `is_at_cut`."""
+        self._done.append(ref)
+        loop = running_loop() if self._width > 1 else None
+        closed = self.cut.closes(ref.max_path, ref.count)
+        if loop is None or not closed:  # an unclosed one may be read again at once
+            await write()
+        else:
+            if len(self._writing) == self._width:
+                await self._writing.pop(0)
+            self._writing.append(loop.create_task(plain(write())))
+        if not closed:
             self._unclosed = ref
 
     async def add_part(self, batch: pa.RecordBatch, start: int) -> None:

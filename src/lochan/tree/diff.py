@@ -6,23 +6,28 @@ Two entries differ if their content does: neither address nor time is a differen
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.concurrency import map_ahead
 from lochan.errors import Invalid
 from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.range import RangeRef
-from lochan.tree.align import Segment, ids, overlapping, segments, windows
+from lochan.tree.align import Segment, common_base, ids, overlapping, segments, windows
+from lochan.tree.patches import changed_paths, rows_at
 from lochan.tree.rows import Indices, PathSpan, compare, encoded, inside, span
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 SIDE = pa.struct([field for field in ENTRY_SCHEMA if field.name != "path"])
+_DEPTH_MAX = 100  # each is a column of its own
 DIFF_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
@@ -70,6 +75,16 @@ async def diff(
                 yield table
 
 
+async def diff_sizes(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> AsyncGenerator[pa.Table, None]:
+    """Like `diff`, with the sizes of the entries alone: path, kind, left and right, null where there is none."""
+    within = span(prefix)
+    async with aclosing(_windows(trees, _differing(left, right, within), within)) as found:
+        async for one, other in found:
+            table = await trees.threads.run(_size_differences, one, other)
+            if len(table):
+                yield table
+
+
 async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> DiffCounts:
     """Opens only ranges that overlap with others. For ranges that were added or removed as a whole, the metarange has
     the counts."""
@@ -103,8 +118,8 @@ async def roll_up(
 
 def rolled_up(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> dict[str, DiffCounts]:
     """The same for rows with path, kind, and the sizes on the left and on the right."""
-    if not delimiter or depth < 1:
-        raise Invalid("a diff is rolled up by a delimiter, at a depth from 1 on")
+    if not delimiter or not 1 <= depth <= _DEPTH_MAX:
+        raise Invalid(f"a diff is rolled up by a delimiter, at a depth from 1 to {_DEPTH_MAX}")
     import polars as pl
 
     rest = pl.col("path").str.strip_prefix(prefix)
@@ -161,11 +176,24 @@ def _differing(left: Tree, right: Tree, within: PathSpan) -> Iterator[Segment]:
 async def _windows(
     trees: Trees, differing: Iterable[Segment], within: PathSpan
 ) -> AsyncGenerator[tuple[pa.RecordBatch, pa.RecordBatch], None]:
-    both = list(differing)
-    sides = [[ref for segment in both for ref in segment[side]] for side in (0, 1)]
-    async with aclosing(windows(trees.ranges.load_all, sides, trees.width)) as found:
-        async for _, (one, other) in found:
-            yield inside(one.rows, within), inside(other.rows, within)
+    for together, group in groupby(differing, common_base):
+        both = list(group)
+        if together:
+            async with aclosing(map_ahead(partial(_rows_that_may_differ, trees), both, trees.width)) as pairs:
+                async for here, there in pairs:
+                    yield inside(here, within), inside(there, within)
+            continue
+        sides = [[ref for segment in both for ref in segment[side]] for side in (0, 1)]
+        async with aclosing(windows(trees.ranges.load_all, sides, trees.width)) as found:
+            async for _, (one, other) in found:
+                yield inside(one.rows, within), inside(other.rows, within)
+
+
+async def _rows_that_may_differ(trees: Trees, segment: Segment) -> list[pa.RecordBatch]:
+    """Of patches of one range, only the rows that some patch has are compared."""
+    parts = [await trees.ranges.parts(side[0]) for side in segment]
+    paths = changed_paths(*parts)
+    return [await trees.threads.run(rows_at, each, paths) for each in parts]
 
 
 def _lies_in(ref: RangeRef, within: PathSpan) -> bool:
@@ -177,6 +205,16 @@ def _differences(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.Table:
     kinds = np.where(found.left < 0, ADDED, np.where(found.right < 0, REMOVED, CHANGED))
     sides = side_column(left, found.left), side_column(right, found.right)
     return pa.table([found.paths, pa.array(kinds, pa.string()), *sides], schema=DIFF_SCHEMA)
+
+
+def _size_differences(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.Table:
+    found = compare(left, right)
+    kinds = np.where(found.left < 0, ADDED, np.where(found.right < 0, REMOVED, CHANGED))
+    sizes = [
+        pa.array(batch.column("size").to_numpy()[np.maximum(rows, 0)] if batch.num_rows else rows, mask=rows < 0)
+        for batch, rows in ((left, found.left), (right, found.right))
+    ]
+    return pa.table([found.paths, pa.array(kinds, pa.string()), *sizes], names=["path", "kind", "left", "right"])
 
 
 def _count(left: pa.RecordBatch, right: pa.RecordBatch) -> DiffCounts:

@@ -3,10 +3,11 @@
     ranges    ├────a────┤├────b────┤├────c────┤      a range without a change is passed on unopened, one with changes
     changes        · ··· · │ ·  ·                    is opened once; what comes in two pieces is put into its two parts
 
-No row of a range is passed on before something in it has changed: until then the range may be used as it is.
+No row of a range is passed on before something in it has changed: until then the range may be used as it is. A range
+with few changes becomes a patch, if all of them are known by then: the last ones of a piece wait for the next piece.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +20,9 @@ from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import RangeRef
 from lochan.store.threads import Threads
-from lochan.tree.assemble import Assembler, Load
+from lochan.tree.assemble import Assembler, Load, RangeCut
+from lochan.tree.patches import PatchedRange, PatchLimits, fits, patched
+from lochan.tree.ranges import Ranges
 from lochan.tree.rows import Edited, Stretch, by_range, with_changes
 
 
@@ -27,7 +30,15 @@ class Edit:
     """`width` ranges are opened and changed in parallel. `restated` counts entries whose content was there already."""
 
     def __init__(
-        self, ranges: Sequence[RangeRef], into: Assembler, load: Load, threads: Threads, width: int, *, restate: bool
+        self,
+        ranges: Sequence[RangeRef],
+        into: Assembler,
+        load: Load,
+        threads: Threads,
+        width: int,
+        *,
+        restate: bool,
+        patcher: "Patcher | None" = None,
     ) -> None:
         self._ranges = ranges
         self._into = into
@@ -35,27 +46,48 @@ class Edit:
         self._threads = threads
         self._width = width
         self._restate = restate
+        self._patcher = patcher
+        self._held: pa.Table | None = None  # changes of one range, to which more may come
         self._done = 0  # ranges that are finished
         self._within: _Within | None = None  # the next one, if some changes were already applied to it
         self.restated = 0
 
     async def add(self, changes: pa.Table) -> None:
         """REQUIRES: RUN_SCHEMA, at least one row; in path order, and after everything that was added before."""
+        if self._held is not None:
+            changes, self._held = pa.concat_tables([self._held, changes]), None
         parts = by_range(changes["path"], self._ranges[self._done :])
         behind = parts[-1][2] if parts else 0  # from there on, changes are after the last range
         steps = [_Step(ref, changes.slice(low, high - low), high < len(changes)) for ref, low, high in parts]
-        async with aclosing(map_ahead(self._carried_out, steps, self._width)) as results:
-            async for result in results:
-                await self._pass_on(result)
+        if steps and not steps[-1].last and self._may_patch(steps[-1]):
+            self._held = steps.pop().changes
+        await self._carry_out(steps)
         if behind < len(changes):
             await self._pass_ranges(len(self._ranges))
             await self._into.add_rows(Stretch(as_batch(entries_of_changes(changes.slice(behind)))))
 
     async def finish(self) -> None:
         """No more changes come."""
+        if self._held is not None:
+            ((ref, low, high),) = by_range(self._held["path"], self._ranges[self._done :])
+            await self._carry_out([_Step(ref, self._held.slice(low, high - low), True)])
         await self._pass_ranges(len(self._ranges))
 
-    async def _carried_out(self, step: "_Step") -> "_Result":
+    async def _carry_out(self, steps: "Sequence[_Step]") -> None:
+        async with aclosing(map_ahead(self._carried_out, steps, self._width)) as results:
+            async for result in results:
+                await (self._pass_patched(result) if isinstance(result, _Patched) else self._pass_on(result))
+
+    def _may_patch(self, step: "_Step") -> bool:
+        if self._patcher is None or (self._within is not None and self._within.ref is step.ref):
+            return False
+        return fits(step.ref, len(step.changes), self._patcher.limits)
+
+    async def _carried_out(self, step: "_Step") -> "_Result | _Patched":
+        if self._patcher is not None and step.last and self._may_patch(step):
+            made = await self._patcher.patched(step.ref, as_batch(step.changes), restate=self._restate)
+            if made is not None:
+                return _Patched(step.ref, made)
         within = self._within
         if within is None or within.ref is not step.ref:
             within = _Within(step.ref, await self._load(step.ref))
@@ -79,6 +111,17 @@ class Edit:
         within.seen = stop
         if last:
             await self._pass_ranges(self._done + 1)
+
+    async def _pass_patched(self, result: "_Patched") -> None:
+        await self._pass_ranges(self._ranges.index(result.before, self._done))
+        if isinstance(result.made, int):
+            self.restated += result.made
+            await self._into.add_range(result.before)
+        else:
+            assert self._patcher is not None
+            self.restated += result.made.restated
+            await self._patcher.add(self._into, result.made)
+        self._done += 1
 
     async def _pass_ranges(self, stop: int) -> None:
         """All ranges up to this one are finished: no more changes belong to them."""
@@ -110,6 +153,40 @@ class _Within:
     def left(self, stop: int) -> pa.RecordBatch:
         """The rows up to there that were not passed on."""
         return self.rows.batch.slice(self.passed, stop - self.passed)
+
+
+class Patcher:
+    """Makes patches for one tree. `known` are ranges that are used instead, if they have the same content."""
+
+    def __init__(
+        self, files: Ranges, cut: RangeCut, mint: int, known: Mapping[str, RangeRef], limits: PatchLimits
+    ) -> None:
+        self.files = files
+        self.limits = limits
+        self._cut = cut
+        self._mint = mint
+        self._known = known
+
+    async def patched(self, ref: RangeRef, changes: pa.RecordBatch, *, restate: bool) -> PatchedRange | int | None:
+        """As `patches.patched`."""
+        parts = await self.files.parts(ref)
+        make = partial(patched, restate=restate)
+        return await self.files.run(make, parts, changes, self._cut, self._mint, self.limits)
+
+    async def add(self, into: Assembler, made: PatchedRange) -> None:
+        ref = self._known.get(made.ref.id, made.ref)
+        if ref is not made.ref or not made.changes.num_rows:
+            await into.add_range(ref)
+        elif not into.is_at_cut:
+            for rows in made.stretches(self._cut):
+                await into.add_rows(rows)
+        else:
+            await into.add_new(ref, partial(self.files.write_patch, made))
+
+
+class _Patched(NamedTuple):
+    before: RangeRef
+    made: PatchedRange | int
 
 
 class _Step(NamedTuple):

@@ -7,9 +7,11 @@ Whole ranges come first: where one side left a span as it was in base, the other
 and nothing is opened. Rows are compared only where both sides changed something in the same span.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +19,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.concurrency import both
+from lochan.concurrency import both, map_ahead
 from lochan.errors import Invalid
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import concat
 from lochan.formats.range import RangeRef
-from lochan.tree.align import AlignedPart, Segment, ids, overlapping, segments, windows
+from lochan.tree.align import AlignedPart, Segment, common_base, ids, overlapping, segments, windows
 from lochan.tree.assemble import Assembler
 from lochan.tree.diff import SIDE, side_column, side_entries
+from lochan.tree.edit import Patcher
+from lochan.tree.patches import PatchedRange, as_changes, changed_paths, rows_at
 from lochan.tree.rows import (
     Indices,
     Mask,
@@ -107,13 +111,14 @@ async def merge(
     conflicts: list[pa.Table] = []
     count = 0
     with trees.assembler(mint, (ours, theirs, base)) as assembler:
-        async for step in _steps(trees, segments(base.ranges, ours.ranges, theirs.ranges), strategy):
+        patcher = trees.patcher(mint, (ours, theirs, base))
+        async for step in _steps(trees, segments(base.ranges, ours.ranges, theirs.ranges), strategy, patcher):
             if isinstance(step, _Mixed) and step.conflicts.num_rows:
                 if count < _LISTED:
                     conflicts.append(pa.Table.from_batches([step.conflicts]))
                 count += step.conflicts.num_rows
             if not count:  # after the first conflict, conflicts are only counted and nothing is written
-                await _add(assembler, step)
+                await _add(assembler, step, patcher)
         if count:
             return MergeResult(None, count, pa.concat_tables(conflicts).slice(0, _LISTED))
         return MergeResult(await trees.finish(assembler, mint, (ours, theirs, base)), 0, CONFLICT_SCHEMA.empty_table())
@@ -150,13 +155,59 @@ def conflicts_of(table: pa.Table) -> list[MergeConflict]:
 class _Mixed(NamedTuple):
     rows: list[Stretch]
     conflicts: pa.RecordBatch
+    patched: PatchedRange | None = None  # instead of the rows
 
 
 async def _steps(
-    trees: Trees, plan: Iterable[Segment], strategy: Strategy
+    trees: Trees, plan: Iterable[Segment], strategy: Strategy, patcher: Patcher | None = None
 ) -> AsyncIterator[tuple[RangeRef, ...] | _Mixed]:
     """In path order: whole ranges to use, and rows where the ranges do not decide."""
-    plan = list(plan)
+    for together, group in groupby(plan, partial(_is_of_patches, patcher)):
+        if not together:
+            async with aclosing(_windowed(trees, list(group), strategy)) as steps:
+                async for step in steps:
+                    yield step
+            continue
+        assert patcher is not None
+        clashes = list(group)
+        mix = partial(_mixed_patches, trees, patcher, strategy)
+        async with aclosing(map_ahead(mix, clashes, trees.width)) as mixed:
+            for segment in clashes:
+                found = await anext(mixed)
+                if found is not None:
+                    yield found
+                    continue
+                async with aclosing(_windowed(trees, [segment], strategy)) as steps:
+                    async for step in steps:
+                        yield step
+
+
+def _is_of_patches(patcher: Patcher | None, segment: Segment) -> bool:
+    return patcher is not None and _whole(segment) is None and common_base(segment)
+
+
+async def _mixed_patches(
+    trees: Trees, patcher: Patcher, strategy: Strategy, segment: Segment
+) -> tuple[RangeRef, ...] | _Mixed | None:
+    """Patches of one range differ only at the paths that they have. None: the result has to be written as a whole."""
+    parts = [await trees.ranges.parts(side[0]) for side in segment]
+    paths = changed_paths(*parts)
+    base, ours, theirs = [await trees.threads.run(rows_at, each, paths) for each in parts]
+    decided = _decide(base, ours, theirs, strategy)
+    changes = as_changes(ours.column("path").take(pa.array(decided.gone)), decided.new)
+    if decided.conflicts.num_rows:
+        return _Mixed([], decided.conflicts)
+    if not changes.num_rows:
+        return segment[1]
+    made = await patcher.patched(segment[1][0], changes, restate=True)
+    if isinstance(made, PatchedRange):
+        return _Mixed([], decided.conflicts, made)
+    return None if made is None else segment[1]
+
+
+async def _windowed(
+    trees: Trees, plan: Sequence[Segment], strategy: Strategy
+) -> AsyncGenerator[tuple[RangeRef, ...] | _Mixed, None]:
     clashes = [segment for segment in plan if _whole(segment) is None]
     sides = [[ref for segment in clashes for ref in segment[side]] for side in range(3)]
     async with aclosing(windows(trees.ranges.load_all, sides, trees.width)) as rows:
@@ -188,8 +239,11 @@ async def _mixed_at_once(trees: Trees, parts: Sequence[AlignedPart], strategy: S
     return await both(*(mix(*half) for half in halves))
 
 
-async def _add(assembler: Assembler, step: tuple[RangeRef, ...] | _Mixed) -> None:
-    if isinstance(step, _Mixed):
+async def _add(assembler: Assembler, step: tuple[RangeRef, ...] | _Mixed, patcher: Patcher | None) -> None:
+    if isinstance(step, _Mixed) and step.patched is not None:
+        assert patcher is not None
+        await patcher.add(assembler, step.patched)
+    elif isinstance(step, _Mixed):
         for rows in step.rows:
             await assembler.add_rows(rows)
     else:
@@ -214,6 +268,22 @@ def _whole(segment: Segment) -> tuple[RangeRef, ...] | None:
 def _mixed(
     base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, strategy: Strategy, untested: int
 ) -> _Mixed:
+    decided = _decide(base, ours, theirs, strategy)
+    if not len(decided.gone) and not decided.new.num_rows:
+        return _Mixed([part_of_range(ours, untested)], decided.conflicts)
+    return _Mixed(spliced(ours, decided.gone, decided.new, decided.before, untested), decided.conflicts)
+
+
+class _Decided(NamedTuple):
+    """What becomes of our rows: some go, and new ones come in front of others."""
+
+    conflicts: pa.RecordBatch
+    gone: Indices
+    new: pa.RecordBatch
+    before: Indices
+
+
+def _decide(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, strategy: Strategy) -> _Decided:
     """Finds the row of each path that theirs changed in all three, -1 for none; then handles the cases."""
     paths, in_base, in_theirs = compare(base, theirs)
     at, found = locate(ours.column("path"), paths)
@@ -226,12 +296,10 @@ def _mixed(
     conflicts = _conflicts(paths, undecided, (base, in_base), (ours, in_ours), (theirs, in_theirs))
     take, undo = ~alike & (untouched | (decided == SOURCE)), clash & (decided == BASE)
     change = take | undo
-    if not change.any():
-        return _Mixed([part_of_range(ours, untested)], conflicts)
     source = concat([theirs, base]) if undo.any() else theirs
     row = np.where(undo & (in_base >= 0), theirs.num_rows + in_base, np.where(undo, -1, in_theirs))
     new = change & (row >= 0)
-    return _Mixed(spliced(ours, at[change & found], taken(source, row[new]), at[new], untested), conflicts)
+    return _Decided(conflicts, at[change & found], taken(source, row[new]), at[new])
 
 
 def _same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:

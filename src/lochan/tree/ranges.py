@@ -3,8 +3,8 @@
 `load` returns what was written, or raises. A fetched range is checked against its name. If that fails it is fetched
 again, and it is Corrupt if the same bytes come back (`store/checked_reads.py`).
 
-The local copy of a range that was just written is made behind the answer, because nobody who waits for a commit needs
-it. A caller that needs a copy that is being made waits for it.
+The local copy of a range that was just written is made of the rows in memory, behind the answer, because nobody who
+waits for a commit needs it. A caller that needs a copy that is being made waits for it.
 
     written ──> waiting ──> being made ──> on the disk       one at a time, and none while a tree is put together,
                    └──────────^  somebody asks for it        unless more of them wait than may be held
@@ -12,12 +12,13 @@ it. A caller that needs a copy that is being made waits for it.
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from lochan.bounded_cache import BoundedCache
 from lochan.concurrency import both, plain
+from lochan.formats import patch as patch_files
 from lochan.formats import range as ranges
 from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import RangeRef
@@ -26,21 +27,30 @@ from lochan.store.checked_reads import get_checked, is_named
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
 from lochan.tree.cache import ArrowCache
+from lochan.tree.patches import PatchedRange, RangeParts, whole
 
+T = TypeVar("T")
 Seen = Callable[[str, RangeRef], None]
 _HEAP_BYTES_MAX = 128 << 20  # open ranges that are not mapped
+_PATCH_BYTES_MAX = 32 << 20  # patches that are open
 _MAPPED_MAX = 512  # open ranges that are mapped; each costs a sixteenth of its paths, 0.3 MB
-# Entries that are held for copies, and beyond that their files, a quarter as large. A caller that writes faster than
-# the disk waits.
-_TABLES_BYTES_MAX = 32 << 20
-_FILES_BYTES_MAX = 64 << 20
+# Entries that are held for copies. A caller that writes more than that at once waits for the copies: to hold the files
+# instead, a quarter as large, and to read them back took half as long again as to write them.
+_HELD_BYTES_MAX = 64 << 20
 
 
 class Ranges:
-    """`seen` is called for every range that is opened ("open", even from memory) or written ("write")."""
+    """`seen` is called for every range that is opened ("open", even from memory) or written ("write"). `held` has those
+    in memory, by their paths in the store; others may have opened them."""
 
     def __init__(
-        self, store: Store, prefix: str, cache: ArrowCache | None, threads: Threads, seen: Seen | None = None
+        self,
+        store: Store,
+        prefix: str,
+        cache: ArrowCache | None,
+        threads: Threads,
+        seen: Seen | None = None,
+        held: BoundedCache[str, EntryRows] | None = None,
     ) -> None:
         self._store = store
         self._prefix = prefix
@@ -49,7 +59,8 @@ class Ranges:
         self._threads = threads
         self._seen = seen
         self._mapped: BoundedCache[str, EntryRows] = BoundedCache(_MAPPED_MAX)
-        self._heap: BoundedCache[str, EntryRows] = BoundedCache(_HEAP_BYTES_MAX)
+        self._heap: BoundedCache[str, EntryRows] = BoundedCache(_HEAP_BYTES_MAX) if held is None else held
+        self._patches: BoundedCache[str, pa.RecordBatch] = BoundedCache(_PATCH_BYTES_MAX)
         self._loading: dict[str, Any] = {}
 
     async def load(self, ref: RangeRef) -> EntryRows:
@@ -59,13 +70,34 @@ class Ranges:
         if held is not None:
             return held
         rows = await self._rows(ref)
-        return rows if self._heap.get(ref.file) is rows else self._mapped.put(ref.file, rows, 1)
+        return rows if self._heap.get(self._path(ref.file)) is rows else self._mapped.put(ref.file, rows, 1)
+
+    def at_hand(self, ref: RangeRef) -> EntryRows | None:
+        """The range, if it is open already."""
+        held = self._mapped.get(ref.file) or self._heap.get(self._path(ref.file))
+        if held is not None:
+            self._tell("open", ref)
+        return held
 
     async def load_all(self, ref: RangeRef) -> EntryRows:
         """For reading all rows once. The range is not kept open; otherwise everything that was ever compared would stay
         mapped."""
         self._tell("open", ref)
         return self._mapped.get(ref.file) or await self._rows(ref)
+
+    async def parts(self, ref: RangeRef) -> RangeParts:
+        """The range as it is stored: where it is a patch, its rows are not put together."""
+        self._tell("open", ref)
+        if ref.base is None:
+            return RangeParts(ref, self._mapped.get(ref.file) or await self._rows(ref), None)
+        return await self._parts(ref, ref.base)
+
+    async def _parts(self, ref: RangeRef, base: RangeRef) -> RangeParts:
+        held = self._mapped.get(base.file)
+        if held is not None:
+            return RangeParts(base, held, await self._patch(ref))
+        rows, patch = await both(self._rows(base), self._patch(ref))
+        return RangeParts(base, rows, patch)
 
     async def name(self, entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
         """The range of `known` with this content, or a new one, whatever other files exist. REQUIRES: at least one
@@ -81,7 +113,16 @@ class Ranges:
         self._tell("write", ref)
         await self._store.put(self._path(ref.file), data)
         if self._copies is not None:  # its writer is likely to change it next
-            await self._copies.add(ref.file, entries, data)
+            await self._copies.add(ref.file, entries)
+
+    async def run(self, work: Callable[..., T], *arguments: object) -> T:
+        return await self._threads.run(work, *arguments)
+
+    async def write_patch(self, made: PatchedRange) -> None:
+        data = await self._threads.run(patch_files.encode, made.changes, made.ref)
+        self._tell("write", made.ref)
+        await self._store.put(self._path(made.ref.file), data)
+        self._patches.put(made.ref.file, made.changes, made.changes.nbytes)
 
     def alone(self) -> AbstractContextManager[None]:
         """Within the context, no copies are made that nobody asks for."""
@@ -94,7 +135,7 @@ class Ranges:
 
     async def _rows(self, ref: RangeRef) -> EntryRows:
         """Concurrent callers share one fetch."""
-        held = self._heap.get(ref.file)
+        held = self._heap.get(self._path(ref.file))
         loop = running_loop()
         if held is not None or loop is None:
             return held or await self._fetch(ref)
@@ -118,11 +159,29 @@ class Ranges:
             await self._copies.made(ref.file)
         mapped = await self._threads.run(cache.open, ref.file) if cache else None
         if mapped is None:
-            batch = await self._from_store(ref)
+            batch = await (self._from_store(ref) if ref.base is None else self._from_patch(ref, ref.base))
             mapped = await self._threads.run(_kept, cache, ref.file, batch) if cache else None
             if mapped is None:
-                return self._heap.put(ref.file, EntryRows(batch), batch.nbytes)
+                return self._heap.put(self._path(ref.file), EntryRows(batch), batch.nbytes)
         return EntryRows(mapped)
+
+    async def _from_patch(self, ref: RangeRef, base: RangeRef) -> pa.RecordBatch:
+        parts = await self._parts(ref, base)
+        return await self._threads.run(whole, parts, ref, f"range {self._path(ref.file)} in {self._store.url}")
+
+    async def _patch(self, ref: RangeRef) -> pa.RecordBatch:
+        held = self._patches.get(ref.file)
+        if held is not None:
+            return held
+        path = self._path(ref.file)
+        what = f"range {path} in {self._store.url}"
+
+        async def decode(data: bytes) -> pa.RecordBatch:
+            return await self._threads.run(patch_files.decode, data, ref, what)
+
+        with is_named(what):
+            batch = await get_checked(self._store, path, decode)
+        return self._patches.put(ref.file, batch, batch.nbytes)
 
     async def _from_store(self, ref: RangeRef) -> pa.RecordBatch:
         path = self._path(ref.file)
@@ -156,19 +215,19 @@ class Copies:
     def __init__(self, cache: ArrowCache) -> None:
         self._cache = cache
         self._threads = Threads(1)  # separate, so that urgent work continues beside it
-        self._waiting: dict[str, _Waiting] = {}  # by file, in order of arrival
+        self._waiting: dict[str, pa.Table] = {}  # by file, in order of arrival
         self._making: dict[str, Any] = {}  # file -> the task that makes its copy
         self._held_back = 0
-        self._tables_bytes = self._files_bytes = 0
+        self._held_bytes = 0
 
-    async def add(self, name: str, entries: pa.Table, data: bytes) -> None:
-        """`data` is the file of these entries."""
+    async def add(self, name: str, entries: pa.Table) -> None:
         if running_loop() is None:
             self._cache.keep(name, as_batch(entries))
             return
-        self._waiting[name] = self._held(entries, data)
+        self._waiting[name] = entries
+        self._held_bytes += entries.nbytes
         self._go_on()
-        while self._files_bytes > _FILES_BYTES_MAX and (self._waiting or self._making):
+        while self._held_bytes > _HELD_BYTES_MAX and (self._waiting or self._making):
             await self.made(next(iter(self._making or self._waiting)))
 
     async def made(self, name: str) -> None:
@@ -195,14 +254,6 @@ class Copies:
             self._held_back -= 1
             self._go_on()
 
-    def _held(self, entries: pa.Table, data: bytes) -> "_Waiting":
-        size = entries.nbytes
-        if self._tables_bytes + size <= _TABLES_BYTES_MAX:
-            self._tables_bytes += size
-            return _Waiting(lambda: as_batch(entries), size, 0)
-        self._files_bytes += len(data)
-        return _Waiting(lambda: ranges.read_back(data), 0, len(data))
-
     def _go_on(self) -> None:
         if self._waiting and not self._making and not self._held_back:
             self._make(next(iter(self._waiting)))
@@ -211,25 +262,18 @@ class Copies:
         loop = running_loop()
         if loop is None or loop.is_closed():
             return
-        waiting = self._waiting.pop(name)
-        task = loop.create_task(plain(self._threads.run(self._keep, name, waiting)))
+        entries = self._waiting.pop(name)
+        task = loop.create_task(plain(self._threads.run(self._keep, name, entries)))
         self._making[name] = task
-        task.add_done_callback(lambda task: self._made(name, waiting, task))
+        task.add_done_callback(lambda task: self._made(name, entries.nbytes, task))
 
-    def _keep(self, name: str, waiting: "_Waiting") -> None:
-        self._cache.keep(name, waiting.batch())
+    def _keep(self, name: str, entries: pa.Table) -> None:
+        self._cache.keep(name, as_batch(entries))
 
-    def _made(self, name: str, waiting: "_Waiting", task: Any) -> None:
-        self._tables_bytes -= waiting.table_bytes
-        self._files_bytes -= waiting.file_bytes
+    def _made(self, name: str, size: int, task: Any) -> None:
+        self._held_bytes -= size
         if self._making.get(name) is task:
             del self._making[name]
         if not task.cancelled():
             task.exception()  # retrieved: a copy that could not be made is no error
             self._go_on()
-
-
-class _Waiting(NamedTuple):
-    batch: Callable[[], pa.RecordBatch]
-    table_bytes: int  # memory held for it
-    file_bytes: int

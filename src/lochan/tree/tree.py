@@ -22,6 +22,12 @@ from lochan.tree import tree as listing
 from lochan.tree.ranges import Ranges
 from lochan.tree.rows import Indices, Mask, PathSpan, behind, by_range, encoded, locate, span
 
+FoundRow = tuple[EntryRows, int]
+
+
+class NotOpen(Exception):
+    """A file has to be opened first, which takes a while."""
+
 
 class TreePage(NamedTuple):
     """Entries and common prefixes, each in path order; together at most the limit."""
@@ -41,6 +47,7 @@ class Tree:
         self.bytes = sum(each.bytes for each in ranges)  # of the objects
         self._highs = [each.max_path.encode() for each in ranges]
         self._load = files.load
+        self._at_hand = files.at_hand
         self._load_all = files.load_all
         self._width = width
 
@@ -52,6 +59,19 @@ class Tree:
         rows = await self._load(self.ranges[at])
         row = rows.find(key)
         return None if row < 0 else rows.entry(row)
+
+    def find(self, path: str) -> FoundRow | None:
+        """The rows that hold the path, and which of them, without waiting. None: the path is absent. Raises NotOpen if
+        the range has to be opened first: use `get`."""
+        key = encoded(path)
+        at = bisect_left(self._highs, key)
+        if at == len(self._highs):
+            return None
+        rows = self._at_hand(self.ranges[at])
+        if rows is None:
+            raise NotOpen
+        row = rows.find(key)
+        return None if row < 0 else (rows, row)
 
     async def has_many(self, paths: pa.StringArray) -> Mask:
         """For each path, whether it exists. REQUIRES: they ascend."""

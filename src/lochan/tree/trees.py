@@ -14,15 +14,17 @@ from lochan.concurrency import both
 from lochan.errors import Invalid
 from lochan.formats import metarange
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
-from lochan.formats.entry_table import as_batch, canonical
+from lochan.formats.entry_table import EntryRows, as_batch, canonical
 from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.formats.range import RangeRef
 from lochan.store.checked_reads import get_checked, is_named
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads, for_tables
+from lochan.tree import patches as range_patches
 from lochan.tree.assemble import STANDARD, Assembler, RangeCut
 from lochan.tree.cache import ArrowCache
-from lochan.tree.edit import Edit
+from lochan.tree.edit import Edit, Patcher
+from lochan.tree.patches import PatchLimits
 from lochan.tree.ranges import Ranges, Seen
 from lochan.tree.rows import Stretch
 from lochan.tree.tree import Tree
@@ -36,7 +38,8 @@ _PIECE = 1 << 16  # rows handled as one piece, 20 MB: a million rows are never c
 class Trees:
     """`prefix` is the repository's folder in the store. `mint` is always the journal number that the caller
     had folded before it began (rule G1). `width` ranges are processed in parallel; 1 keeps everything in order, as a
-    simulator needs it."""
+    simulator needs it. `listed` and `held` keep what was read, for others too, by the path in the store. `patches`
+    limits which ranges are stored as patches; unless told, a cut that makes small ranges has none."""
 
     def __init__(
         self,
@@ -48,6 +51,9 @@ class Trees:
         cut: RangeCut = STANDARD,
         width: int | None = None,
         seen: Seen | None = None,
+        listed: BoundedCache[str, tuple[RangeRef, ...]] | None = None,
+        held: BoundedCache[str, EntryRows] | None = None,
+        patches: PatchLimits | None = None,
     ) -> None:
         self._store = store
         self._prefix = prefix
@@ -55,12 +61,14 @@ class Trees:
         self.width = width or min(8, 2 * (os.cpu_count() or 1))
         self._opened: BoundedCache[str, Tree] = BoundedCache(_OPENED_RANGES_MAX)
         self.cut = cut
-        self.ranges = Ranges(store, prefix, cache, self.threads, seen)
+        self.patches = patches or _limits(cut)
+        self._listed = listed
+        self.ranges = Ranges(store, prefix, cache, self.threads, seen, held)
 
     async def open(self, ref: TreeRef) -> Tree:
         if not ref.file:
             return self._tree(ref, ())
-        return self._opened.get(ref.file) or self._hold(self._tree(ref, await self._read(ref)))
+        return self._opened.get(ref.file) or self._hold(self._tree(ref, await self._ranges_of(ref)))
 
     async def build(self, table: pa.Table, mint: int) -> Tree:
         """A tree of entries (ENTRY_SCHEMA) in any order, no path twice."""
@@ -78,6 +86,17 @@ class Trees:
         nothing changes. Changes that come as several tables are never held all at once."""
         return (await self._changed(base, changes, mint, restate=False))[0]
 
+    async def insert(self, base: Tree, ranges: Sequence[RangeRef], mint: int) -> Tree:
+        """`base` with ranges that are on the store already, cut as if nothing were before or behind them. REQUIRES:
+        they follow each other in path order, and no range of `base` overlaps them. At their ends ranges are opened,
+        theirs or those of `base`, until the cuts are where the tree has them."""
+        before = [ref for ref in base.ranges if ref.max_path.encode() < ranges[0].min_path.encode()]
+        behind = base.ranges[len(before) :]
+        with self.assembler(mint, (base,)) as assembler:
+            for ref in (*before, *ranges, *behind):
+                await assembler.add_range(ref)
+            return await self.finish(assembler, mint, (base,))
+
     async def overlay(self, base: Tree, changes: Changes, mint: int) -> tuple[Tree, int]:
         """Like `apply`, for readers of staged changes: an entry whose content is there already gets the address and the
         time of the change. Also returns how many of these there were; if none, `apply` makes the same tree."""
@@ -86,7 +105,15 @@ class Trees:
     async def _changed(self, base: Tree, changes: Changes, mint: int, *, restate: bool) -> tuple[Tree, int]:
         bases = () if restate else (base,)  # a base range of equal content would bring back the old addresses
         with self.assembler(mint, bases) as assembler:
-            edit = Edit(base.ranges, assembler, self.ranges.load_all, self.threads, self.width, restate=restate)
+            edit = Edit(
+                base.ranges,
+                assembler,
+                self.ranges.load_all,
+                self.threads,
+                self.width,
+                restate=restate,
+                patcher=self.patcher(mint, bases),
+            )
             async with aclosing(_in_order(changes)) as pieces:
                 async for piece in pieces:
                     await edit.add(piece)
@@ -97,7 +124,7 @@ class Trees:
     @contextmanager
     def assembler(self, mint: int, bases: Sequence[Tree]) -> Iterator[Assembler]:
         """If the rows of a new range are those of a range of `bases`, that range is used."""
-        known = {ref.id: ref for base in reversed(bases) for ref in base.ranges}
+        known = _known(bases)
 
         def name(entries: pa.Table) -> Awaitable[RangeRef]:
             return self.ranges.name(entries, mint, known)
@@ -108,6 +135,11 @@ class Trees:
         assembler = Assembler(self.cut, self.ranges.load_all, name, write, self.threads, self.width)
         with self.ranges.alone(), assembler:
             yield assembler
+
+    def patcher(self, mint: int, bases: Sequence[Tree]) -> Patcher | None:
+        if self.patches is range_patches.NEVER:
+            return None
+        return Patcher(self.ranges, self.cut, mint, _known(bases), self.patches)
 
     async def finish(self, assembler: Assembler, mint: int, bases: Sequence[Tree]) -> Tree:
         """The tree, or the first of `bases` that is equal to it. Its own file, which nobody reads yet, is written in
@@ -124,6 +156,16 @@ class Trees:
         await both(assembler.written(), putting)
         return self._hold(self._tree(encoded.ref, ranges))
 
+    async def _ranges_of(self, ref: TreeRef) -> tuple[RangeRef, ...]:
+        if self._listed is None:
+            return await self._read(ref)
+        path = f"{self._prefix}/{ref.file}"
+        found = self._listed.get(path)
+        if found is None:
+            found = await self._read(ref)
+            self._listed.put(path, found, len(found))
+        return found
+
     async def _read(self, ref: TreeRef) -> tuple[RangeRef, ...]:
         path = f"{self._prefix}/{ref.file}"
         what = f"metarange {path} in {self._store.url}"
@@ -139,6 +181,15 @@ class Trees:
 
     def _hold(self, tree: Tree) -> Tree:
         return self._opened.put(tree.ref.file, tree, len(tree.ranges))
+
+
+def _limits(cut: RangeCut) -> PatchLimits:
+    found = range_patches.STANDARD
+    return found if cut.least >= found.rows_min else range_patches.NEVER
+
+
+def _known(bases: Sequence[Tree]) -> dict[str, RangeRef]:
+    return {ref.id: ref for base in reversed(bases) for ref in base.ranges}
 
 
 def _checked(table: pa.Table, schema: pa.Schema) -> pa.Table:

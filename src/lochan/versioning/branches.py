@@ -1,8 +1,11 @@
 """Branches and tags: created, deleted, restored, renamed, reset and protected."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from lochan.errors import NotFound, NothingToDo, Refused
+import msgspec
+
+from lochan.errors import NotFound, NothingToDo, PreconditionFailed, Refused
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import (
@@ -18,12 +21,13 @@ from lochan.formats.repository_events import (
     TagDeleted,
 )
 from lochan.journal.keys import CarriedOut
+from lochan.versioning.gate import CREATE_BRANCH, CREATE_TAG, DELETE_BRANCH, DELETE_TAG, UNJUDGED, Judged, RefChange
 from lochan.versioning.heads.land import PreparedMove, land
 from lochan.versioning.idempotency import nothing, once, same
 from lochan.versioning.names import check_ref_name
 from lochan.versioning.open_repository import Decide, OpenRepository
 from lochan.versioning.revisions.resolve import resolve
-from lochan.versioning.state.guard import ACTIONS
+from lochan.versioning.state.protection import DIRECT, PULL_VERSION, VERSION
 from lochan.versioning.state.refs import Refs
 
 
@@ -31,7 +35,11 @@ from lochan.versioning.state.refs import Refs
 async def create_branch(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
     """From any ref. Changes that are staged on a source branch stay there. Returns the commit."""
     check_ref_name(name)
-    return await _commit_of(repository, actor, lambda refs: [BranchCreated(name, _commit_id(repository, refs, source))])
+    at = await _resolved(repository, source)
+    judged = await _judge(repository, actor, RefChange(CREATE_BRANCH, name, at))
+    made = await _commit_of(repository, actor, lambda refs: [BranchCreated(name, at)])
+    await judged.landed()
+    return made
 
 
 @once(nothing)
@@ -39,7 +47,12 @@ async def delete_branch(repository: OpenRepository, name: str, default: str, *, 
     """It can be restored, with the changes staged on it."""
     if name == default:
         raise Refused(f"{name!r} is the default branch", hint="a repository always has one")
+    judged = UNJUDGED
+    if repository.gate is not None:
+        refs, _ = await repository.refs()
+        judged = await _judge(repository, actor, RefChange(DELETE_BRANCH, name, refs.branch(name).head))
     await repository.submit_decided(actor, lambda refs: [BranchDeleted(name, refs.branch(name).incarnation)])
+    await judged.landed()
 
 
 @once(same)
@@ -52,7 +65,12 @@ async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor)
             raise NotFound(f"no deleted branch {name!r} is kept").named(name, refs.deleted_names)
         return [BranchRestored(name, deleted[0].incarnation)]
 
-    return await _commit_of(repository, actor, decide)
+    refs, _ = await repository.refs()
+    kept = refs.deleted(name)
+    judged = await _judge(repository, actor, RefChange(CREATE_BRANCH, name, kept[0].head)) if kept else UNJUDGED
+    made = await _commit_of(repository, actor, decide)
+    await judged.landed()
+    return made
 
 
 @once(same)
@@ -61,7 +79,14 @@ async def rename_branch(repository: OpenRepository, name: str, to: str, default:
     check_ref_name(to)
     if name == default:
         raise Refused(f"{name!r} is the default branch", hint="make another branch from it instead")
-    return await _commit_of(repository, actor, lambda refs: [BranchRenamed(name, refs.branch(name).incarnation, to)])
+    refs, _ = await repository.refs()
+    head = refs.branch(name).head
+    gone = await _judge(repository, actor, RefChange(DELETE_BRANCH, name, head))
+    come = await _judge(repository, actor, RefChange(CREATE_BRANCH, to, head))
+    made = await _commit_of(repository, actor, lambda refs: [BranchRenamed(name, refs.branch(name).incarnation, to)])
+    await gone.landed()
+    await come.landed()
+    return made
 
 
 @once(same)
@@ -94,12 +119,29 @@ async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -
 async def create_tag(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
     """Returns the commit."""
     check_ref_name(name)
-    return await _commit_of(repository, actor, lambda refs: [TagCreated(name, _commit_id(repository, refs, source))])
+    at = await _resolved(repository, source)
+    judged = await _judge(repository, actor, RefChange(CREATE_TAG, name, at))
+    made = await _commit_of(repository, actor, lambda refs: [TagCreated(name, at)])
+    await judged.landed()
+    return made
 
 
 @once(nothing)
 async def delete_tag(repository: OpenRepository, name: str, *, actor: Actor) -> None:
+    refs, _ = await repository.refs()
+    judged = await _judge(repository, actor, RefChange(DELETE_TAG, name, refs.find_tag(name) or ""))
     await repository.submit(actor, TagDeleted(name))
+    await judged.landed()
+
+
+async def _judge(repository: OpenRepository, actor: Actor, change: RefChange) -> Judged:
+    """By the hooks of the repository. Raises HookRefused."""
+    return UNJUDGED if repository.gate is None else await repository.gate.judge_ref(change, actor)
+
+
+async def _resolved(repository: OpenRepository, ref: str) -> str:
+    """The commit that it names now, which is the one that hooks judge."""
+    return (await repository.resolve(ref)).commit_id
 
 
 async def _commit_of(repository: OpenRepository, actor: Actor, decide: Decide) -> str:
@@ -112,16 +154,35 @@ def _commit_id(repository: OpenRepository, refs: Refs, ref: str) -> str:
 
 
 # --- protection ------------------------------------------------------------------------------------------------------
+class PullNeeds(NamedTuple):
+    """What a rule asks of the pull requests by which a branch changes."""
+
+    pull: bool = False  # nothing but a pull request; any of the others says so too
+    approvals: int = 0
+    checks: tuple[str, ...] = ()
+    keep_stale: bool = False
+
+
+NO_PULL = PullNeeds()
+
+
 async def _rules_now(repository: OpenRepository, before: CarriedOut) -> tuple[Protection, ...]:
     return repository.folded().guard.rules
 
 
 @once(_rules_now)
 async def protect(
-    repository: OpenRepository, pattern: str, blocked: Sequence[str] = ACTIONS, *, actor: Actor
+    repository: OpenRepository,
+    pattern: str,
+    blocked: Sequence[str] = DIRECT,
+    mergers: Sequence[str] = (),
+    linear: bool = False,
+    needs: PullNeeds = NO_PULL,
+    *,
+    actor: Actor,
 ) -> tuple[Protection, ...]:
     """Protects the branches whose names match the pattern. Replaces a rule with the same pattern. Returns all rules."""
-    rule = Protection(pattern, tuple(dict.fromkeys(blocked)))
+    rule = new_rule(pattern, blocked, mergers, linear, needs)
 
     def decide(refs: Refs) -> Sequence[Event]:
         others = (each for each in refs.guard.rules if each.pattern != pattern)
@@ -129,6 +190,54 @@ async def protect(
 
     await repository.submit_decided(actor, decide)
     return repository.folded().guard.rules
+
+
+@once(_rules_now)
+async def set_protections(
+    repository: OpenRepository,
+    rules: Sequence[Protection],
+    expected: Sequence[Protection] | None,
+    *,
+    actor: Actor,
+) -> tuple[Protection, ...]:
+    """Replaces all rules by one event. Raises PreconditionFailed where they are not the expected ones, whatever their
+    versions."""
+    wanted, before = tuple(rules), None if expected is None else _shown(expected)
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        if before is not None and _shown(refs.guard.rules) != before:
+            raise PreconditionFailed("the rules have changed since they were read", hint="read them again")
+        return [ProtectionSet(wanted)]
+
+    await repository.submit_decided(actor, decide)
+    return repository.folded().guard.rules
+
+
+def new_rule(
+    pattern: str,
+    blocked: Sequence[str],
+    mergers: Sequence[str] = (),
+    linear: bool = False,
+    needs: PullNeeds = NO_PULL,
+) -> Protection:
+    """A rule that asks for pull requests also blocks every direct change."""
+    if needs == NO_PULL:
+        return Protection(pattern, tuple(dict.fromkeys(blocked)), VERSION, tuple(dict.fromkeys(mergers)), linear)
+    return Protection(
+        pattern,
+        tuple(dict.fromkeys((*DIRECT, *blocked))),
+        PULL_VERSION,
+        tuple(dict.fromkeys(mergers)),
+        linear,
+        True,
+        needs.approvals,
+        tuple(dict.fromkeys(needs.checks)),
+        needs.keep_stale,
+    )
+
+
+def _shown(rules: Sequence[Protection]) -> set[Protection]:
+    return {msgspec.structs.replace(each, version=0) for each in rules}
 
 
 @once(_rules_now)

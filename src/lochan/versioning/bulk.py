@@ -39,7 +39,7 @@ async def stage(
 ) -> None:
     """`changes` (RUN_SCHEMA, in path order, no path twice) were read from the state `read_at`, and name only files
     named there. `still` may refuse, given the very state that the event is added to."""
-    event = await _event(repository, branch, changes, read_at)
+    event = await staging_event(repository, branch, changes, read_at)
     await repository.submit_decided(actor, lambda refs: (*(still(refs) if still else ()), event))
     fp("bulk.landed")
     repository.staged(branch)
@@ -73,7 +73,10 @@ async def together_in_order(changes: AsyncIterable[pa.Table], gone: pa.Array) ->
         yield tombstones(gone.slice(done))
 
 
-async def _event(repository: OpenRepository, branch: str, changes: pa.Table, read_at: int) -> Staged | RunsStaged:
+async def staging_event(
+    repository: OpenRepository, branch: str, changes: pa.Table, read_at: int
+) -> Staged | RunsStaged:
+    """For changes as `stage` takes them."""
     if len(changes) > INLINE_MAX:
         runs = await repository.runs.adopt(changes, read_at)
         fp("bulk.runs_written")

@@ -1,16 +1,16 @@
-"""Creating and renaming repositories. Creating one takes two journals, in an order that leaves nothing half-made after
-a crash. `deletion.py` deletes and restores them."""
+"""Creating, renaming and describing repositories. Creating one takes two journals, in an order that leaves
+nothing half-made after a crash. `deletion.py` deletes and restores them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
 
 from lochan.clock import Clock
-from lochan.errors import AlreadyExists
+from lochan.errors import AlreadyExists, Invalid
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
-from lochan.formats.lake_events import RepositoryCreated, RepositoryRenamed
+from lochan.formats.lake_events import RepositoryCreated, RepositoryDescribed, RepositoryRenamed
 from lochan.formats.metarange import EMPTY
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
@@ -20,7 +20,8 @@ from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.journal.keys import KeyedActor, without_key
 from lochan.journal.state import State
-from lochan.versioning.repositories import POOL, Repositories, Repository, check_name, check_new
+from lochan.store.routed import StorageName
+from lochan.versioning.repositories import POOL, Repositories, Repository, check_metadata, check_name, check_new
 
 FIRST_MESSAGE = "Repository created"
 
@@ -39,18 +40,22 @@ async def create_repository(
     metadata: Mapping[str, str],
     pool: PoolSettings | None = None,
     dotted: bool = False,
+    storage: StorageName | None = None,
+    id: str = "",
     actor: Actor,
     key: str = "",
 ) -> Repository:
     """First the repository's own journal is opened under a new id, then the lake's journal gives it the name. If the
-    process is killed in between, the name is still free, and the nameless journal is collected later. Raises
-    AlreadyExists, Invalid."""
+    process is killed in between, the name is still free, and the nameless journal is collected later. `id` is that of
+    a repository whose `storage` is claimed already. Raises AlreadyExists, Invalid."""
     check_new(name, kind, default_branch, metadata, dotted=dotted)
     if kind == POOL:
         pool = pool or PoolSettings()
-    created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata), pool)
-    request = "create", name, kind, default_branch, dict(metadata)
-    fingerprint = request_fingerprint(*request) if pool is None else request_fingerprint(*request, pool)
+    at = storage or ("", "")
+    created = RepositoryCreated(id or ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata), pool, *at)
+    request: tuple[object, ...] = ("create", name, kind, default_branch, dict(metadata))
+    request += (() if pool is None else (pool,)) + (() if storage is None else (tuple(storage),))
+    fingerprint = request_fingerprint(*request)
     actor, key, fingerprint = own_key(actor, key, fingerprint)
 
     async def open_own() -> None:
@@ -65,17 +70,17 @@ async def create_repository(
     if opened:  # else the lake's journal will say what is wrong, and no litter is made
         await open_own()
     try:
-        id = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
+        made: str = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
     except _FreeAgain:
         await open_own()
         opened = True
-        id = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
+        made = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
     fp("repository.named")
     # From the folded state, which has our own append: a failure from here on must not look like a failure of the
     # append.
     repository = lake.tail.state.of(Repositories).find(name)
-    if repository is None or repository.id != id:  # sent again with its key, and deleted since
-        return Repository(id, name, kind, default_branch, 0, actor.user, dict(metadata), pool)
+    if repository is None or repository.id != made:  # sent again with its key, and deleted since
+        return Repository(made, name, kind, default_branch, 0, actor.user, dict(metadata), pool, *at)
     return repository
 
 
@@ -128,6 +133,24 @@ async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, 
 
     actor, key, fingerprint = own_key(actor, key, request_fingerprint("rename", name, to))
     await lake.submit(AppendRequest(actor, decide, key, fingerprint))
+
+
+async def describe_repository(
+    lake: Journal, *, name: str, values: Mapping[str, str], removed: Sequence[str], actor: Actor, key: str = ""
+) -> dict[str, str]:
+    """Sets and removes some of its metadata, and gives all. Names to remove need not be there. Raises NotFound,
+    Invalid."""
+    check_metadata(values)
+    if twice := sorted(values.keys() & set(removed)):
+        raise Invalid(f"metadata {twice[0]!r} cannot be set and removed at once", hint="keep one of the two")
+
+    def decide(state: State) -> list[RepositoryDescribed]:
+        return [RepositoryDescribed(state.of(Repositories).get(name).id, dict(values), tuple(removed))]
+
+    fingerprint = request_fingerprint("describe", name, sorted(values.items()), sorted(removed))
+    actor, key, fingerprint = own_key(actor, key, fingerprint)
+    await lake.submit(AppendRequest(actor, decide, key, fingerprint))
+    return dict(lake.tail.state.of(Repositories).get(name).metadata)
 
 
 class _FreeAgain(Exception):

@@ -4,6 +4,11 @@
 
 Between the two the journal holds the address open, so that garbage collection leaves the bytes alone; the event that
 links them closes it, and with it the token (rule G3). An address in the lake is linked in no other way.
+
+A presigned URL of a store takes bytes again and again until it ends, also after the link. So the store copies what came
+by one to an address that was never given out, and that copy is checked and linked: bytes that an object names are never
+replaced (G1). The store could be told to take bytes once (`If-None-Match: *`, signed), but then every client would have
+to send that header, and those of lakeFS do not.
 """
 
 import hashlib
@@ -17,6 +22,7 @@ from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.journal.keys import CarriedOut
+from lochan.store.capabilities import ServerCopies, capability
 from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
 from lochan.versioning.bodies.outside_files import plain_etag
@@ -53,14 +59,22 @@ async def _address_first(repository: OpenRepository, before: CarriedOut) -> Phys
     held = repository.folded().collection.held(before.result)
     if held is None:
         raise Gone("the address that this key was used for has been linked or has expired", hint="ask for a new one")
-    return await _issued(repository, before.result, held.branch, held.path, held.address, held.expires)
+    # Whether a URL was given out is not recorded: as if one were, which costs a copy and harms nobody.
+    return await _issued(repository, before.result, held.branch, held.path, held.address, held.expires, True)
 
 
 @once(_address_first)
 async def physical_address(
-    repository: OpenRepository, branch: str, path: str, *, actor: Actor, expires_s: float = EXPIRES_S
+    repository: OpenRepository,
+    branch: str,
+    path: str,
+    *,
+    actor: Actor,
+    expires_s: float = EXPIRES_S,
+    presigned: bool = False,
 ) -> PhysicalAddress:
-    """An address that nobody else knows, for bytes that the client will put there itself."""
+    """An address that nobody else knows, for bytes that the client will put there itself. `presigned`: they get a URL
+    of the store that takes them."""
     check_key(path)
     refs, mint = await repository.refs()
     refs.branch(branch)
@@ -70,13 +84,13 @@ async def physical_address(
     await repository.token_key.get()  # may fail, so before anything is held open
     await repository.submit(actor, Opened(id, LINK, address, branch, path, expires))
     fp("link.opened")
-    return await _issued(repository, id, branch, path, address, expires)
+    return await _issued(repository, id, branch, path, address, expires, presigned)
 
 
 async def _issued(
-    repository: OpenRepository, id: str, branch: str, path: str, address: str, expires: int
+    repository: OpenRepository, id: str, branch: str, path: str, address: str, expires: int, presigned: bool
 ) -> PhysicalAddress:
-    token = AddressToken(id, repository.repository.id, branch, path, address, expires)
+    token = AddressToken(id, repository.repository.id, branch, path, address, expires, presigned)
     return PhysicalAddress(
         tokens.issue(await repository.token_key.get(), token), address, _url(repository, address), expires
     )
@@ -97,11 +111,11 @@ async def link(
     or was used before, NotFound if nothing is there yet, and Invalid for bytes that are not as declared."""
     key, now = await repository.token_key.get(), repository.clock.wall()
     given = tokens.check(key, token, repository=repository.repository.id, branch=branch, path=path, now=now)
-    refs, _ = await repository.refs()
+    refs, mint = await repository.refs()
     if refs.collection.held(given.id) is None:
         raise Refused(f"the address token for {path!r} was used already, or given up", hint="ask for a new address")
     try:
-        stat = await repository.store.head(given.address)
+        stat = await repository.store.head(await _settled(repository, given, mint))
     except NotFound as error:
         where = _url(repository, given.address)
         raise NotFound(f"there is nothing at {where}", hint="put the bytes there first") from error
@@ -110,6 +124,16 @@ async def link(
     fp("link.landed")
     repository.staged(branch)
     return entry
+
+
+async def _settled(repository: OpenRepository, given: AddressToken, mint: int) -> str:
+    """An address whose bytes nobody can replace any more. Raises NotFound."""
+    copies = capability(repository.store, ServerCopies)
+    if not given.presigned or copies is None:  # where no store signs, the server takes the bytes, and only once
+        return given.address
+    address = repository.bodies.address(given.path, mint)
+    await copies.copy(given.address, address)
+    return address
 
 
 @once(entry_first)

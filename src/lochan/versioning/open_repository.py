@@ -30,15 +30,17 @@ from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.tokens import TokenKey
 from lochan.versioning.bodies.write import Bodies
-from lochan.versioning.heads.joins import HistoryJoins
 from lochan.versioning.repositories import POOL, Repository
 from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces.folder import WorkspaceFolder
 
-if TYPE_CHECKING:  # only servers pack
+if TYPE_CHECKING:  # only servers pack, and reads join nothing
     from lochan.versioning.bodies.pack import Packing
+    from lochan.versioning.gate import Gate
+    from lochan.versioning.heads.joins import HistoryJoins
+    from lochan.warm import WarmLake
 
 Decide = Callable[[Refs], Sequence[Event]]
 
@@ -57,6 +59,7 @@ class OpenRepository:
         settings: BodySettings = STANDARD,
         cache: ArrowCache | None = None,
         verified: VerifiedFiles | None = None,
+        warm: "WarmLake | None" = None,
     ) -> None:
         id = repository.id
         self.repository = repository
@@ -64,8 +67,15 @@ class OpenRepository:
         self.journal = journal
         self.clock = clock
         self.ids = ids
-        self.trees = Trees(store, id, cache=cache, cut=POOLS if repository.kind == POOL else STANDARD_CUT)
-        self.runs = Runs(store, id, clock, ids, threads=self.trees.threads)
+        self.trees = Trees(
+            store,
+            id,
+            cache=cache,
+            cut=POOLS if repository.kind == POOL else STANDARD_CUT,
+            listed=None if warm is None else warm.trees,
+            held=None if warm is None else warm.ranges,
+        )
+        self.runs = Runs(store, id, clock, ids, threads=self.trees.threads, held=None if warm is None else warm.runs)
         self.bodies = Bodies(
             store,
             prefix=id,
@@ -74,11 +84,13 @@ class OpenRepository:
             writer=writer,
             address_style=settings.address_style,
             tag_paths=settings.tag_paths,
+            last_plan=lambda: self.folded().collection.plan,
         )
         self.token_key = TokenKey(store, clock, ids)
         self.outside = outside
         self.places = BlockPlaces(store, id, journal, lambda: self.folded().collection.alias_names)
         self.reader = BodyReader(store, outside, verified=verified, places=self.places)
+        self.gate: Gate | None = None  # its hooks; None: nobody is asked
         self.joins: HistoryJoins | None = None  # how trees are joined; None: path by path
         self.staged: Callable[[str], None] = lambda branch: None  # called with every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None

@@ -15,9 +15,11 @@ from lochan.formats.events import Event
 from lochan.formats.lake_events import (
     RepositoryCreated,
     RepositoryDeleted,
+    RepositoryDescribed,
     RepositoryErased,
     RepositoryExpired,
     RepositoryFound,
+    RepositoryMoved,
     RepositoryRenamed,
     RepositoryRestored,
 )
@@ -41,6 +43,8 @@ class Repository(msgspec.Struct, frozen=True, array_like=True):
     created_by: str
     metadata: dict[str, str]
     pool: PoolSettings | None = None
+    storage: str = ""  # the URL of a storage of its own; empty: its files lie in the lake
+    credentials: str = ""  # what opens that, by its name in the configuration
 
 
 class DeletedRepository(msgspec.Struct, frozen=True, array_like=True):
@@ -79,10 +83,12 @@ LakeEvent = (
     RepositoryCreated
     | RepositoryDeleted
     | RepositoryRenamed
+    | RepositoryDescribed
     | RepositoryRestored
     | RepositoryFound
     | RepositoryExpired
     | RepositoryErased
+    | RepositoryMoved
 )
 
 
@@ -145,6 +151,18 @@ class Repositories(FoldTables, StatePart):
     def knows(self, id: str) -> bool:
         return id in self._name_of or id in self._deleted or id in self._erased
 
+    def by_id(self, id: str) -> Repository | None:
+        """Also one that was deleted, while its files are there."""
+        name, deleted = self._name_of.get(id), self._deleted.get(id)
+        if name is not None:
+            return self._by_name.get(name)
+        return None if deleted is None else deleted.repository
+
+    def with_storage(self) -> list[Repository]:
+        """Those that do not lie in the lake, also deleted ones."""
+        known = [*self.all(), *(each.repository for each in self.deleted())]
+        return [each for each in known if each.storage]
+
     def is_live(self, id: str) -> bool:
         return id in self._name_of
 
@@ -155,6 +173,8 @@ class Repositories(FoldTables, StatePart):
                 return self._created(event, at)
             case RepositoryRenamed():
                 return self._renamed(event)
+            case RepositoryDescribed():
+                return self._describe(event)
             case RepositoryDeleted():
                 return self._drop(event.id) if at.version == 1 else self._delete(event, at)
             case RepositoryRestored():
@@ -163,6 +183,8 @@ class Repositories(FoldTables, StatePart):
                 return self._adopt(event, at)
             case RepositoryExpired():
                 return self._expire(event)
+            case RepositoryMoved():
+                return self._move(event)
         return self._erase(event)
 
     def _created(self, event: RepositoryCreated, at: EventPosition) -> str:
@@ -175,7 +197,17 @@ class Repositories(FoldTables, StatePart):
                 hint="load it again",
             )
         made = event.id, event.name, event.kind, event.default_branch, at.time, at.user, event.metadata, event.pool
-        self._put(Repository(*made))
+        self._put(Repository(*made, event.storage, event.credentials))
+        return event.id
+
+    def _move(self, event: RepositoryMoved) -> str:
+        deleted = self._deleted.get(event.id)
+        if deleted is not None:
+            moved = msgspec.structs.replace(deleted.repository, storage=event.storage, credentials=event.credentials)
+            self._deleted.put(event.id, msgspec.structs.replace(deleted, repository=moved))
+            return event.id
+        found = self.get(self._known(event.id))
+        self._put(msgspec.structs.replace(found, storage=event.storage, credentials=event.credentials))
         return event.id
 
     def _put(self, repository: Repository) -> None:
@@ -188,6 +220,12 @@ class Repositories(FoldTables, StatePart):
         again = msgspec.structs.replace(self.get(name), name=event.to)
         self._by_name.drop(name)
         self._put(again)
+        return event.id
+
+    def _describe(self, event: RepositoryDescribed) -> str:
+        found = self.get(self._known(event.id))
+        kept = {name: value for name, value in found.metadata.items() if name not in event.removed}
+        self._put(msgspec.structs.replace(found, metadata=kept | event.set))
         return event.id
 
     def _drop(self, id: str) -> str:
@@ -300,6 +338,11 @@ def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, 
     if kind not in KINDS:
         raise Invalid(f"{kind!r} is not a kind of repository", hint=f"take one of {', '.join(KINDS)}")
     check_ref_name(default_branch)
+    check_metadata(metadata)
+
+
+def check_metadata(metadata: Mapping[str, str]) -> None:
+    """Raises Invalid."""
     if any("\0" in text for pair in metadata.items() for text in pair):
         raise Invalid("metadata cannot hold a NUL character")
 

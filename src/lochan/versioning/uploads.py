@@ -114,15 +114,24 @@ async def complete(
     actor: Actor,
     check: Check | None = None,
     checksums: Mapping[str, str] = _NONE,
+    content_type: str | None = None,
+    metadata: Mapping[str, str] | None = None,
 ) -> Entry:
-    """Makes the object visible. A repeated request gets the same answer, whatever happened to the object since. Raises
-    NotFound, BadPart, BadPartOrder, PartTooSmall, and whatever `check` raises, given the object that is there."""
+    """Makes the object visible, with the type and the metadata that the upload was opened with, unless others are
+    given. A repeated request gets the same answer, whatever happened to the object since. Raises NotFound, BadPart,
+    BadPartOrder, PartTooSmall, and whatever `check` raises, given the object that is there."""
     refs, read_at = await repository.refs()
     upload = refs.uploads.find(id)
     if upload is None:
         return await _completed_before(repository, id, requested, actor)
     parts = _chosen(refs, id, requested)
-    entry = msgspec.structs.replace(_entry(upload, parts, repository.clock.wall()), checksums=dict(checksums))
+    entry = _entry(upload, parts, repository.clock.wall())
+    entry = msgspec.structs.replace(
+        entry,
+        checksums=dict(checksums),
+        content_type=entry.content_type if content_type is None else content_type,
+        metadata=entry.metadata if metadata is None else dict(metadata),
+    )
     if upload.opened.workspace:
         return await _into_workspace(repository, upload, entry, read_at, requested, _unchanged(id, parts), actor)
     event = Staged(upload.opened.branch, puts=(entry,), read_at=read_at, completes=id)

@@ -1,24 +1,20 @@
 """The first start of a server: its administrator, its addresses, its certificate."""
 
-import os
-import re
-import signal
+import json
 import socket
 import ssl
 import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
-from http.client import HTTPSConnection
+from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.servers.certificate import Identity, identity
+from tests.servers.first_start import LINK, environment, serving, token_in
 from tests.servers.lochan import LOCHAN, LochanServer, free_ports, lochan_server
-
-
-def environment(**more: str) -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_"))} | more
 
 
 def lochan(lake: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -27,8 +23,7 @@ def lochan(lake: Path, *words: str, **more: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_the_secret_of_the_first_administrator_is_not_lost_where_a_port_is_taken(tmp_path: Path) -> None:
-    """It is shown once, so it is made only when it can be shown."""
+def test_a_server_that_cannot_listen_prints_no_link(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     assert lochan(lake, "init").returncode == 0
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -36,11 +31,44 @@ def test_the_secret_of_the_first_administrator_is_not_lost_where_a_port_is_taken
         refused = lochan(lake, "serve", "--s3-listen", s3, "--api-listen", api)
     assert refused.returncode != 0 and "cannot use" in refused.stderr and "Traceback" not in refused.stderr
     assert "admin" not in lochan(lake, "auth", "users", "list").stdout
-    output = started(lake, s3, api)
-    assert re.search(r"secret access key  \S{20,}", output), output
-    assert "lochan auth keys create admin" in output
-    other = lochan(lake, "auth", "keys", "create", "admin")
-    assert other.returncode == 0 and "secret_access_key" in other.stdout
+    assert "/setup#" not in refused.stdout
+    with serving(lake, s3, api) as output:
+        assert LINK.search(output), output
+    assert lochan(lake, "auth", "users", "create", "ada").returncode == 0
+    with serving(lake, s3, api) as output:
+        assert "/setup#" not in output  # somebody is there, who can make others
+
+
+def test_the_link_makes_one_administrator(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    assert lochan(lake, "init").returncode == 0
+    s3, api = (f"127.0.0.1:{port}" for port in free_ports(2))
+    with serving(lake, s3, api) as output:
+        old = token_in(output)
+    with serving(lake, s3, api) as output:
+        token = token_in(output)
+        assert set_up(api, token="")[0] == set_up(api, token=old)[0] == 403  # it ended with its server
+        assert ask(api, "GET", "/setup_lakefs") == (200, {"state": "not_initialized", "comm_prefs_missing": False})
+        assert set_up(api, token=token, username="no/name")[0] == 400
+        status, keys = set_up(api, token=token, username="ada")
+        assert status == 200
+        assert set_up(api, token=token)[0] == 409  # it is used up
+        assert ask(api, "GET", "/setup_lakefs")[1]["state"] == "initialized"
+        made = {name: keys[name] for name in ("access_key_id", "secret_access_key")}
+        assert ask(api, "POST", "/auth/login", made)[0] == 200
+    assert "ada" in lochan(lake, "auth", "users", "list").stdout
+
+
+def test_a_key_of_the_environment_makes_it_without_a_link(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    assert lochan(lake, "init").returncode == 0
+    s3, api = (f"127.0.0.1:{port}" for port in free_ports(2))
+    secret = "a-secret-from-the-environment-0000"
+    given = {"LOCHAN_ADMIN_ACCESS_KEY_ID": "LOCHANTESTADMIN00001", "LOCHAN_ADMIN_SECRET_ACCESS_KEY": secret}
+    with serving(lake, s3, api, **given) as output:
+        assert "/setup#" not in output and secret not in output
+        body = {"access_key_id": "LOCHANTESTADMIN00001", "secret_access_key": secret}
+        assert ask(api, "POST", "/auth/login", body)[0] == 200
 
 
 def test_half_of_a_key_is_refused_before_anything_listens(tmp_path: Path) -> None:
@@ -63,18 +91,18 @@ def test_an_unusable_certificate_is_a_clear_error(tmp_path: Path, missing: str) 
     assert refused.returncode != 0 and "cannot be used" in refused.stderr and "Traceback" not in refused.stderr
 
 
-def started(lake: Path, s3: str, api: str) -> str:
-    """The output until the server is ready."""
-    command = [str(LOCHAN), "--lake", str(lake), "serve", "--s3-listen", s3, "--api-listen", api]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as server:
-        assert server.stdout is not None
-        output = ""
-        for line in server.stdout:
-            output += line
-            if line.startswith("ready"):
-                break
-        server.send_signal(signal.SIGTERM)
-    return output
+def set_up(api: str, **body: str) -> tuple[int, Any]:
+    return ask(api, "POST", "/setup", body)
+
+
+def ask(api: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    connection = HTTPConnection(api, timeout=60)
+    text = None if body is None else json.dumps(body)
+    connection.request(method, f"/api/v1{path}", text, {"content-type": "application/json"})
+    answer = connection.getresponse()
+    found = answer.status, json.loads(answer.read() or b"null")
+    connection.close()
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import duckdb
 import pandas
 import pytest
 
+from lochan.api.server_times import PHASES
 from tests.integration.api.client import Client
 from tests.servers.lochan import LochanServer, lochan_server
 
@@ -133,6 +134,38 @@ def test_counters_of_all_processes(noting: LochanServer) -> None:
     assert counted in text
     assert 'lochan_s3_seconds_bucket{le="+Inf",operation="ListBuckets"} 1.0' in text
     assert "lochan_usage_dropped_rows_total 0.0" in text
+
+
+def test_where_the_time_goes(noting: LochanServer) -> None:
+    """Of reads and writes on both paths, and of lists; the phases of an operation are all of its time."""
+    client = Client(noting.api, noting.access_key, noting.secret_key)
+    with closing(noting.boto3()) as s3:
+        s3.create_bucket(Bucket="phases")
+        for number in range(3):
+            s3.put_object(Bucket="phases", Key=f"main/{number}", Body=b"x" * 1_000)
+            s3.get_object(Bucket="phases", Key=f"main/{number}")["Body"].read()
+            s3.list_objects_v2(Bucket="phases", Prefix="main/")
+
+    def top() -> dict[str, list[str]]:
+        lines = client.ask("GET", "/_top").body.decode().splitlines()
+        head = ["operation", "requests", "a", "second", "p50", "ms", "p99", "ms", "ms", "each"]
+        assert lines[1].split() == [*head, *PHASES]
+        return {words[0]: words[1:] for words in map(str.split, lines[2:])}
+
+    deadline = time.monotonic() + WAIT_S
+    while top().get("ListObjectsV2", ["0"])[0] < "3" and time.monotonic() < deadline:
+        time.sleep(0.1)
+    shares = {operation: dict(zip(PHASES, words[5:], strict=True)) for operation, words in top().items()}
+    assert shares["ListObjectsV2"]["lists"] != "0%"
+    assert shares["PutObject"]["journal"] != "0%" != shares["PutObject"]["signature"]
+    for share in shares.values():
+        assert abs(sum(int(each.rstrip("%")) for each in share.values()) - 100) <= 3
+    text = client.ask("GET", "/_metrics").body.decode()
+    assert 'lochan_s3_phase_seconds_total{operation="PutObject",phase="journal"}' in text
+    assert client.ask("GET", "/_top?seconds=1").body.startswith(b"S3 requests within 1 s")
+    assert client.ask("GET", "/_top?format=xml").status == 400
+    refused = client.ask("GET", "/_top?seconds=soon")
+    assert refused.status == 400 and b"is no number of seconds" in refused.body
 
 
 def block(folder: Path) -> None:

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from tests.integration.api.client import Answer, Client
-from tests.run import run
-from tests.until import until
 
 BASE = "/api/v1"
 HERE = f"{BASE}/repositories/plain"
@@ -44,6 +42,9 @@ def test_a_name_that_is_taken(admin: Client) -> None:
         pytest.param({"storage_namespace": "x"}, "missing required field `name`", id="a field is missing"),
         pytest.param({"name": 1}, "Expected `str`, got `int` - at `$.name`", id="a wrong type"),
         pytest.param({"name": "No"}, "'No'", id="a name that cannot be"),
+        pytest.param(
+            {"name": "fine", "sampled": True}, "Object contains unknown field `sampled`", id="an unknown field"
+        ),
         pytest.param([], "Expected `object`, got `array`", id="no object"),
     ],
 )
@@ -53,11 +54,30 @@ def test_a_body_that_is_wrong(admin: Client, value: Any, words: str) -> None:
     assert words in answer.message
 
 
+def test_an_unknown_field_inside(admin: Client) -> None:
+    value = {"ref": "main", "parent_number": 0, "commit_overrides": {"mesage": "x"}}
+    answer = send(admin, "POST", f"{HERE}/branches/main/revert", value)
+    assert (answer.status, answer.message) == (
+        400,
+        "in the body: Object contains unknown field `mesage` - at `$.commit_overrides`",
+    )
+
+
+def test_metadata_of_a_repository(admin: Client) -> None:
+    path = f"{HERE}/metadata"
+    before = json.loads(admin.ask("GET", path).body)
+    assert send(admin, "POST", path, {"metadata": {"team": "search", "owner": "ada"}}).status == 201
+    assert send(admin, "DELETE", path, {"keys": ["team", "none"]}).status == 204
+    assert json.loads(admin.ask("GET", path).body) == {**before, "owner": "ada"}
+    assert send(admin, "POST", path, {"metadata": {"a": "\0"}}).status == 400
+    assert send(admin, "POST", f"{BASE}/repositories/none/metadata", {"metadata": {}}).status == 404
+
+
 def test_bodies_that_are_no_json(admin: Client) -> None:
     path = f"{BASE}/repositories"
     assert admin.ask("POST", path, b"{", **{"content-type": "application/json"}).status == 400
     assert admin.ask("POST", path, b"[" * 100_000, **{"content-type": "application/json"}).status == 400
-    assert admin.ask("POST", path, b"name=x", **{"content-type": "text/plain"}).status == 415
+    assert admin.ask("POST", path, b"name=x", **{"content-type": "text/plain"}).status == 400
     assert admin.ask("POST", path, b" " * (17 << 20), **{"content-type": "application/json"}).status == 413
 
 
@@ -124,12 +144,53 @@ def test_pages(admin: Client) -> None:
     assert admin.ask("GET", f"{HERE}/branches?amount=many").status == 400
 
 
+def test_a_reset_of_a_path_and_of_a_prefix(admin: Client) -> None:
+    assert send(admin, "POST", f"{HERE}/branches", {"name": "undone", "source": "main"}).status == 201
+    branch = f"{HERE}/branches/undone"
+    for name in ("one", "two", "in/three", "in/four"):
+        assert admin.ask("POST", f"{branch}/objects?path={name}", b"x").status == 201
+
+    def staged() -> list[str]:
+        return [each["path"] for each in json.loads(admin.ask("GET", f"{branch}/diff").body)["results"]]
+
+    assert send(admin, "PUT", branch, {"type": "object", "path": "one"}).status == 204
+    assert staged() == ["in/four", "in/three", "two"]
+    assert send(admin, "PUT", branch, {"type": "common_prefix", "path": "in/"}).status == 204
+    assert staged() == ["two"]
+    assert send(admin, "PUT", branch, {"type": "object", "path": "one"}).status == 400
+    assert send(admin, "PUT", branch, {"type": "object"}).status == 400
+    assert send(admin, "PUT", branch, {"type": "reset"}).status == 204
+    assert staged() == []
+
+
 def test_rules_are_replaced_only_as_they_were_read(admin: Client) -> None:
     path = f"{HERE}/settings/branch_protection"
     before = admin.ask("GET", path)
     assert send(admin, "PUT", path, [{"pattern": "release-*"}], **{"if-match": before.headers["etag"]}).status == 204
     assert send(admin, "PUT", path, [], **{"if-match": before.headers["etag"]}).status == 412
     assert json.loads(admin.ask("GET", path).body) == [{"pattern": "release-*"}]
+
+
+def test_rules_of_garbage_collection(admin: Client) -> None:
+    path = f"{HERE}/settings/gc_rules"
+    assert admin.ask("GET", path).status == 404
+    rules = {"default_retention_days": 30, "branches": [{"branch_id": "main", "retention_days": 90}]}
+    made = send(admin, "PUT", path, rules)
+    assert made.status == 204, made.body
+    assert json.loads(admin.ask("GET", path).body) == rules
+    assert send(admin, "PUT", path, {**rules, "default_retention_days": 0}).status == 400
+    assert admin.ask("DELETE", path).status == 204
+    assert admin.ask("GET", path).status == 404
+
+
+def test_tags(admin: Client) -> None:
+    for name in ("v1", "v1.1", "v2"):
+        assert send(admin, "POST", f"{HERE}/tags", {"id": name, "ref": "main"}).status == 201
+    for name in ("v1", "v2"):
+        assert json.loads(admin.ask("GET", f"{HERE}/tags/{name}").body)["id"] == name
+    assert admin.ask("GET", f"{HERE}/tags/v").status == 404
+    page = json.loads(admin.ask("GET", f"{HERE}/tags?prefix=v1&after=v1").body)
+    assert [each["id"] for each in page["results"]] == ["v1.1"]
 
 
 def test_who_has_no_key(admin: Client) -> None:
@@ -153,11 +214,5 @@ def test_files_of_the_server_cannot_be_named(admin: Client, url: str) -> None:
     assert "files of the machine that serves the lake" in refused.message
     paths = [{"type": "common_prefix", "path": url, "destination": "in/"}]
     begun = send(admin, "POST", f"{HERE}/branches/main/import", {"paths": paths, "commit": {"message": "x"}})
-    assert begun.status == 202
-    id = json.loads(begun.body)["id"]
-
-    def status() -> Any:
-        return json.loads(admin.ask("GET", f"{HERE}/branches/main/import?id={id}").body)
-
-    run(until(lambda: "error" in status(), "the end of the import"))
-    assert "files of the machine that serves the lake" in status()["error"]["message"]
+    assert begun.status == 400
+    assert "files of the machine that serves the lake" in begun.message

@@ -249,6 +249,23 @@ def _reset_staged(state: State, seen: None, name: str, branch: str) -> list[Resu
     return [Result(state.with_branch(branch, Branch(found.head)))]
 
 
+def _unstage(
+    state: State, seen: None, name: str, branch: str, paths: tuple[str, ...], prefix: str | None
+) -> list[Result]:
+    found = state.branch(branch)
+    kept = {
+        path: change
+        for path, change in found.staged.items()
+        if path not in paths and (prefix is None or not path.startswith(prefix))
+    }
+    if len(kept) == len(found.staged):
+        raise No("nothing-to-do")
+    state.check_writable()
+    if kept:
+        guard(state, branch, "stage")
+    return [Result(state.with_branch(branch, Branch(found.head, kept)))]
+
+
 BEGIN: Mapping[str, Callable[..., Any]] = {
     "merge": _see_source,
     "revert": _see_commit,
@@ -259,6 +276,7 @@ BEGIN: Mapping[str, Callable[..., Any]] = {
 FINISH: Mapping[str, Callable[..., list[Result]]] = {
     "commit": _commit,
     "reset_staged": _reset_staged,
+    "unstage": _unstage,
     "hard_reset": _hard_reset,
     "merge": _merge,
     "revert": _revert,

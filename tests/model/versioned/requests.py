@@ -82,6 +82,7 @@ _VERBS: dict[str, tuple[Word, ...]] = {
     "create_tag": (_one_of(["v1", "other"]), _ref),
     "delete_tag": (_one_of(["v1", "other"]),),
     "reset_staged": (_branch,),
+    "unstage": (_branch, lambda random: tuple(random.sample(PATHS, random.randint(0, 2))), _one_of([None, *PREFIXES])),
     "hard_reset": (_branch, _ref),
     "merge": (_ref, _branch, _strategy, _one_of([False, False, True]), _flag, _first),
     "revert": (_branch, _ref, _first),

@@ -20,6 +20,7 @@ from lochan.versioning.heads.imports import ImportFolder
 from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.heads.rebase import rebase
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.unstage import unstage
 from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import write
 from lochan.versioning.workspaces import write as registry
@@ -194,6 +195,11 @@ async def _reset_staged(at: OpenRepository, name: str, branch: str) -> str:
     return ""
 
 
+async def _unstage(at: OpenRepository, name: str, branch: str, paths: tuple[str, ...], prefix: str | None) -> str:
+    await unstage(at, branch, paths, prefix, actor=ANN)
+    return ""
+
+
 # --- branches and tags -----------------------------------------------------------------------------------------------
 async def _create_branch(at: OpenRepository, name: str, branch: str, ref: str) -> str:
     return NewCommit(await branches.create_branch(at, branch, ref, actor=ANN))
@@ -310,6 +316,7 @@ _VERBS: Mapping[str, Callable[..., Awaitable[object]]] = {
     "bring_in": _bring_in,
     "hard_reset": _hard_reset,
     "reset_staged": _reset_staged,
+    "unstage": _unstage,
     "create_branch": _create_branch,
     "delete_branch": _delete_branch,
     "restore_branch": _restore_branch,

@@ -4,19 +4,25 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from hashlib import md5, sha256
 
+import numpy as np
+import pyarrow as pa
+
 from lochan.errors import Corrupt, Gone, LochanError, NotFound, Refused
-from lochan.formats.collection_events import Abandoned, Expired, Opened, RetentionRule, RetentionSet
+from lochan.formats.collection_events import Abandoned, DropRule, Expired, Opened, RetentionRule, RetentionSet
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
+from lochan.usage.last_read import ReadPaths, UnknownReads
 from lochan.versioning import branches, copy, links, objects, transfer, uploads
 from lochan.versioning.bodies.body import ready
 from lochan.versioning.collection import retention
 from lochan.versioning.collection.alias_maker import drop_aliases
 from lochan.versioning.collection.dedupe import dedupe
+from lochan.versioning.collection.drops import DropRequest, drop
 from lochan.versioning.collection.plan import CollectionLimits, plan
 from lochan.versioning.collection.repack import repack
 from lochan.versioning.collection.sweep import sweep
+from lochan.versioning.collection.written import Mask
 from lochan.versioning.heads import imports
 from lochan.versioning.heads.imports import ImportFolder
 from lochan.versioning.heads.moves import CommitMessage
@@ -162,7 +168,7 @@ class CollectionClient(FilesClient):
     # --- upkeep ------------------------------------------------------------------------------------------------------
     async def collect_patiently(self, grace_s: float) -> None:
         """As often as it is refused because it is too early, it waits."""
-        limits = CollectionLimits(grace_s=grace_s, confirmed=True)
+        limits = CollectionLimits(grace_s=grace_s, confirmed=True, records=0)
         with suppress(LochanError):
             await self._patiently(lambda: plan(self.repository, LAKE, limits, actor=self.actor()), grace_s)
             await self._patiently(lambda: sweep(self.repository, LAKE, limits, actor=self.actor()), grace_s)
@@ -216,6 +222,17 @@ class CollectionClient(FilesClient):
         with suppress(LochanError):
             await retention.set_retention(self.repository, rules, actor=self.actor())
 
+    async def drop_by_rule(self, prefix: str) -> bool | None:
+        """By a commit: what main has there, as if nobody had written it for long."""
+        rules = RetentionSet(drops=(DropRule("old", "main", prefix, unwritten_days=1),))
+        request = DropRequest(self.repository.clock.wall() + 1_000 * DAY * 1_000_000, _unread, _everywhere)
+
+        async def work(actor: Actor) -> int:
+            found = await drop(self.repository, "main", rules, request, actor=actor)
+            return len({each.commit for each in found if each.commit})
+
+        return await self.ask(ClientRequest("retention", "main", paths=(prefix,)), work)
+
     async def expire_by_rules(self) -> None:
         with suppress(LochanError):
             await retention.expire(self.repository, actor=self.actor())
@@ -247,6 +264,14 @@ class CollectionClient(FilesClient):
             await work(actor)
 
         return await self.ask(ClientRequest(verb, "main"), plain)
+
+
+async def _unread(since: int) -> ReadPaths | UnknownReads:
+    raise AssertionError(f"no rule asks what was read since {since}")
+
+
+def _everywhere(rule: DropRule, entries: pa.RecordBatch) -> Mask:
+    return np.ones(len(entries), np.bool_)
 
 
 _PATIENCE = 12

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from lochan.clock import Clock
-from lochan.errors import Corrupt, LochanError
+from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.formats.collection_events import RetentionSet
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
@@ -36,6 +36,7 @@ class SimLake:
     def __init__(self, place: Place, machine: Machine, own: Journal) -> None:
         self._place, self._machine, self._own = place, machine, own
         self.store: Store = place.store_of(machine)
+        self.files = self.store  # every repository lies in the lake
         self.clock: Clock = machine.clock
 
     @classmethod
@@ -53,6 +54,9 @@ class SimLake:
 
     async def repositories(self) -> list[Repository]:
         return (await self._own.fresh()).of(Repositories).all()
+
+    async def release_storage(self, repository: Repository) -> None:
+        pass
 
     async def deleted_repositories(self) -> list[DeletedRepository]:
         return (await self._own.fresh()).of(Repositories).deleted()
@@ -91,6 +95,20 @@ async def restore(client: CollectionClient) -> None:
         await deletion.restore_repository(lake.journals(), name=NAME, actor=actor)
 
     await client.ask(ClientRequest("restore", "main"), work)
+    await lake.close()
+
+
+async def settle(client: CollectionClient) -> None:
+    """Opens the repository by its name, as upkeep does: what an interrupted deletion has left is completed."""
+    lake = await SimLake.open(client.place, client.machine)
+    if (await lake.journals().lake.fresh()).of(Repositories).is_live(ID):
+        repository = client.repository
+        repository.settle_closed = lambda number, undo_days: deletion.settle_closed(
+            lake.journals(), ID, deletion.Closing(number, undo_days)
+        )
+        with suppress(NotFound):
+            await repository.refs()
+        repository.settle_closed = None
     await lake.close()
 
 

@@ -20,10 +20,11 @@ from lochan.journal.rules import JournalRules
 from lochan.journal.state import EventPosition
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
-from lochan.tree import trees
+from lochan.tree import patches, trees
 from lochan.tree.ranges import Ranges
 from lochan.versioning import branches, copy, objects, transfer
 from lochan.versioning.bodies import aliases, outside_files
+from lochan.versioning.bodies.address import Addresses
 from lochan.versioning.collection import marks, roots, sweep
 from lochan.versioning.collection import plan as plans
 from lochan.versioning.collection.embedded import EmbeddedCollection
@@ -38,6 +39,7 @@ from lochan.versioning.state.rules import RefsRules
 from tests.sim.files.plants import _alias_of_a_target, _alias_to_an_alias, _any_alias
 from tests.sim.plants import Plant
 from tests.sim.versioning.plants import _changed, _without
+from tests.small_patches import ALWAYS
 
 
 # --- G1 --------------------------------------------------------------------------------------------------------------
@@ -217,14 +219,27 @@ def _none_is_dead(self: LiveMarks, files: pa.Table, *_: Any) -> pa.Table:
     return files.slice(0, 0)
 
 
+_own_new = Addresses.new
+
+
+def _in_older_folder(self: Addresses, path: str, mint: int, *, exact: bool = False) -> str:
+    """What only tables name goes where the first such file went."""
+    old = vars(self).setdefault("_first", mint) if exact else mint
+    return _own_new(self, path, old, exact=exact)
+
+
 PLANTS: dict[str, Plant] = {
     "G1: a range is used again because its file is there": _changed((trees, "Ranges", _NamedByContent)),
+    "G1: a patch does not name its base": _changed(
+        (patches, "STANDARD", ALWAYS), (marks, "with_bases", lambda ranges: list(ranges))
+    ),
     "G2: files that are younger than the cut are listed": _changed(
         (CollectionLook, "candidates", lambda self, files: files)
     ),
     "G2: what came since the marks is not looked at": _changed((plans._Beginning, "decide", _unseen)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G3: only until the plan is reported": _changed((Collection, "check_first", _first_while_planned)),
+    "G3: a table names a file of an older mint": _changed((Addresses, "new", _in_older_folder)),
     "G3: a job is opened too late": _changed((Collection, "open", _open_whenever)),
     "G3: a job that was given up comes back": _changed(
         (Collection, "check_closes", _whoever_closes), (Collection, "check_data", _any_data)
@@ -258,10 +273,12 @@ PLANTS: dict[str, Plant] = {
 # By the planted bug, the scene that it breaks.
 CATCHES: dict[str, str] = {
     "G1: a range is used again because its file is there": "commit of what was there before",
+    "G1: a patch does not name its base": "a patch of an expired commit's range",
     "G2: files that are younger than the cut are listed": "put",
     "G2: what came since the marks is not looked at": "a copy while another overwrites",
     "G3: a first reference to any file": "put",
     "G3: only until the plan is reported": "put",
+    "G3: a table names a file of an older mint": "repack",
     "G3: a job is opened too late": "pool load",
     "G3: a job that was given up comes back": "a dead job that comes back",
     "G4: what was read before a plan lands after it": "copy",

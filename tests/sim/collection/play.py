@@ -14,6 +14,7 @@ from tests.sim.collection.oracle import CollectionOracle
 from tests.sim.collection.place import CollectionPlace, Span
 from tests.sim.collection.tally import Tally
 from tests.sim.explore import Result, Run, walk
+from tests.sim.forced_patches import with_patches
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
 from tests.sim.store import SimStore
@@ -53,20 +54,24 @@ def collects(act: Act) -> Act:
     return act
 
 
-def scene_run(scene: Scene, plant: Plant, tally: Tally) -> Run:
+def scene_run(scene: Scene, plant: Plant, tally: Tally, *, patched: bool = False) -> Run:
     def run(chooser: Chooser) -> None:
         play(scene, chooser, plant, tally)
 
-    return run
+    return with_patches(run) if patched else run
 
 
-def explore_schedules(scene: Scene, seeds: Iterable[int], plant: Plant = NONE) -> tuple[Result, Tally]:
+def explore_schedules(
+    scene: Scene, seeds: Iterable[int], plant: Plant = NONE, *, patched: bool = False
+) -> tuple[Result, Tally]:
+    """`patched`: with patches of all ranges."""
     tally = Tally()
     budgets = {**BUDGETS, "jump": int(bool(scene.jumps)), "skew": int(bool(scene.skews))}
     with cache_codecs():
         rates = {**RATES, "crash": (scene.crash_rate,)} if scene.crash_rate else RATES
         chooser = partial(Stretches, lengths=lengths_of(scene))
-        return walk(scene_run(scene, plant, tally), seeds, budgets=budgets, rates=rates, chooser=chooser), tally
+        run = scene_run(scene, plant, tally, patched=patched)
+        return walk(run, seeds, budgets=budgets, rates=rates, chooser=chooser), tally
 
 
 @cache

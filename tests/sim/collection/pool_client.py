@@ -1,4 +1,4 @@
-"""What is done to a pool beside garbage collection. Its data objects hold words, each a row that was loaded once."""
+"""What is done to a pool beside garbage collection. Its data objects hold words, each a row."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ async def load(client: CollectionClient, *rows: str) -> None:
 
     done = await client.ask(ClientRequest(TAKEN, "main"), work)
     if done:
-        client.place.judge.rows |= set(rows)
+        client.place.judge.rows.update(rows)
 
 
 async def compact(client: CollectionClient) -> None:
@@ -52,8 +52,14 @@ async def delete_rows(client: CollectionClient, row: str) -> None:
     async def work(actor: Actor) -> None:
         await change_objects(client.repository, "main", "delete", decide, actor=actor)
 
-    client.place.judge.rows.discard(row)
+    client.place.judge.rows.pop(row, None)
     await client.ask(ClientRequest(TAKEN, "main"), work)
+
+
+async def drop_by_rule(client: CollectionClient) -> None:
+    """All objects of the head."""
+    client.place.judge.dropped = True
+    await client.drop_by_rule("")
 
 
 async def rows_of(client: CollectionClient, entry: Entry) -> list[str]:

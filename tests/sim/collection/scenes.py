@@ -68,6 +68,10 @@ RULES: dict[str, Scene] = {
         ),
         others=("second", "third"),
     ),
+    "a patch of an expired commit's range": Scene(
+        (write("p"), write("q"), commit, write("p"), commit, collect),
+        ((write("p"), commit, on("of_first", "revert")), (expire_all, *TWICE)),
+    ),
     "import of the lake's own files": Scene(DRAWN, ((on("import_own_files"),), (write("p"), commit, *TWICE))),
 }
 

@@ -56,6 +56,7 @@ async def compact_pool(client: CollectionClient) -> None:
 
 erase = collects(lambda client: lake_client.erase(client))
 _LOADED = (load("a"), load("b"), collect)
+_LOADED_TWICE = (load("a"), load("b"), load("a"), collect)
 
 
 WRITERS: dict[str, Scene] = {
@@ -86,12 +87,27 @@ WRITERS: dict[str, Scene] = {
     "restore of a deleted repository": Scene(
         (*TWO, collect, lake_client.create, lake_client.delete),
         ((lake_client.restore, write("q")), (erase,)),
-        after=(lake_client.erase,),
+        after=(lake_client.settle, lake_client.erase),
     ),
     "delete of a repository beside a writer": Scene(
         (*TWO, collect, lake_client.create),
         ((write("q"), commit), (lake_client.delete, erase)),
-        after=(lake_client.erase,),
+        after=(lake_client.settle, lake_client.erase),
+    ),
+    "retention drop": Scene(
+        (*TWO, write("q"), commit, collect), ((on("drop_by_rule", "p"),), (write("p"), commit, expire_all, *TWICE))
+    ),
+    "retention drop beside copies": Scene(
+        (*TWO, collect),
+        (
+            (on("copy", "main", "p", "q"), commit),
+            (on("drop_by_rule", "p"), on("of_first", "revert")),
+            (expire_all, *TWICE),
+        ),
+    ),
+    "two retention drops": Scene(
+        (*TWO, write("q"), commit, collect),
+        ((on("drop_by_rule", "p"),), (on("drop_by_rule", ""), expire_all, *TWICE)),
     ),
     "multipart upload": Scene((on("open_upload"), collect), ((on("upload"),), (on("abort_upload"), *TWICE))),
     "link of a physical address": Scene(DRAWN, ((on("link"),), TWICE)),
@@ -119,6 +135,17 @@ WRITERS: dict[str, Scene] = {
     "pool compaction": Scene(_LOADED, ((compact_pool,), (load("c"), expire_all, *TWICE)), kind=POOL),
     "two pool compactions": Scene(
         _LOADED, ((compact_pool, load("d")), (compact_pool, collect, expire_all, *TWICE)), kind=POOL
+    ),
+    "retention drop of a pool's objects": Scene(
+        _LOADED, ((pool_client.drop_by_rule,), (load("c"), expire_all, *TWICE)), kind=POOL
+    ),
+    "dedupe of a pool": Scene(
+        _LOADED_TWICE, ((on("dedupe"), delete_rows("b")), (load("c"), expire_all, *TWICE)), kind=POOL
+    ),
+    "pool compaction of what was deduped": Scene(
+        (*_LOADED_TWICE, on("dedupe")),
+        ((compact_pool,), (on("dedupe"), load("c"), on("drop_aliases"), expire_all, *TWICE)),
+        kind=POOL,
     ),
     "dedupe": Scene(_SAME, ((on("dedupe"),), (write("q"), *TWICE))),
     "dedupe beside copies": Scene(

@@ -31,7 +31,7 @@ from tests.sim.versioning.place import WHOLE, Place
 from tests.sim.world import World
 
 ID, NAME = "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "demo"
-AT_ONCE = CollectionLimits(grace_s=-1e9, confirmed=True)
+AT_ONCE = CollectionLimits(grace_s=-1e9, confirmed=True, records=0)
 _SETTINGS_S = 0.05
 
 
@@ -69,6 +69,13 @@ class SimLake:
     @property
     def store(self) -> Store:
         return self._store
+
+    @property
+    def files(self) -> Store:
+        return self._store  # every repository lies in the lake
+
+    async def release_storage(self, repository: Repository) -> None:
+        pass
 
     @property
     def clock(self) -> Clock:

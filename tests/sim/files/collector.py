@@ -12,7 +12,7 @@ from lochan.versioning.collection.plan import CollectionLimits, abandon, plan
 from lochan.versioning.collection.sweep import sweep
 from lochan.versioning.open_repository import OpenRepository
 
-AT_ONCE = CollectionLimits(grace_s=-1e9, confirmed=True)
+AT_ONCE = CollectionLimits(grace_s=-1e9, confirmed=True, records=0)
 LAKE = "lake"
 
 

@@ -10,6 +10,7 @@ from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.files.client import FilesClient
 from tests.sim.files.oracle import FilesOracle
+from tests.sim.forced_patches import with_patches_by_turns
 from tests.sim.machine import Machine
 from tests.sim.plants import NONE, Plant
 from tests.sim.versioning.cached_codecs import cache_codecs
@@ -148,7 +149,7 @@ def life(plant: Plant = NONE) -> Run:
     def run(chooser: Chooser) -> None:
         FilesLife(chooser, plant).run()
 
-    return run
+    return with_patches_by_turns(run)
 
 
 def live(seeds: range, plant: Plant = NONE) -> Result:

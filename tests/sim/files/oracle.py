@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import inf
 
-import pyarrow as pa
-
 from lochan.formats import metarange
-from lochan.formats import range as ranges
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
@@ -28,6 +25,7 @@ from tests.sim.store import SimStore
 from tests.sim.versioning.model import Model
 from tests.sim.versioning.model_values import Branch
 from tests.sim.versioning.oracle import RepositoryOracle
+from tests.sim.versioning.range_rows import range_rows
 from tests.sim.versioning.request import FILE, ClientRequest
 from tests.sim.world import World
 
@@ -166,8 +164,7 @@ def _tree(commit: Commit, store: SimStore, prefix: str) -> list[Entry]:
     ref = TreeRef(commit.tree, commit.tree_file)
     found: list[Entry] = []
     for part in metarange.decode(_get(store, f"{prefix}/{ref.file}"), ref, ref.file):
-        batch = ranges.decode(_get(store, f"{prefix}/{part.file}"), part, part.file)
-        found += entries_of(pa.Table.from_batches([batch]))
+        found += entries_of(range_rows(part, lambda file: _get(store, f"{prefix}/{file}")))
     return found
 
 

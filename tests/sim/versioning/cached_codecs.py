@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from lochan.formats import metarange, plan_list, run
+from lochan.formats import metarange, patch, plan_list, run
 from lochan.formats import range as ranges
 
 _FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (ranges, "decode"),
+    (patch, "decode"),
     (metarange, "decode"),
     (run, "decode"),
     (run, "head"),

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from lochan.formats import metarange, run
-from lochan.formats import range as ranges
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.metarange import TreeRef
+from lochan.formats.range import RangeRef
 from lochan.formats.run import RunRef
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
 from tests.sim.store import SimStore
+from tests.sim.versioning.range_rows import range_rows
 
 
 class Missing(Exception):
@@ -55,10 +56,10 @@ class Files:
     def _inline(self, layer: Inline) -> dict[str, str | None]:
         return {each.path: each.checksum if isinstance(each, Entry) else None for each in layer.changes()}
 
-    def _range(self, ref: ranges.RangeRef) -> dict[str, str]:
+    def _range(self, ref: RangeRef) -> dict[str, str]:
         if ref.file not in self._known:
-            batch = ranges.decode(self._get(ref.file), ref, ref.file)
-            names = (batch.column(name).to_pylist() for name in ("path", "checksum"))
+            rows = range_rows(ref, self._get)
+            names = (rows[name].to_pylist() for name in ("path", "checksum"))
             self._known[ref.file] = dict(zip(*names, strict=True))
         return self._known[ref.file]  # type: ignore[no-any-return]
 

@@ -25,6 +25,10 @@ def expected_trees(model: "Model", commit: Commit, branch: Branch, request: Clie
             sides = [(model.trees[model.parents[request.commit][0]], model.trees[request.commit])]
         case "import":
             return [{**ours, **request.puts}]
+        case "retention":
+            # What was staged when it looked stays, though it may no longer be staged. Nothing else does.
+            [prefix], left = request.paths, model.tree_of(commit)
+            return [{path: ours[path] for path in ours if path in left or not path.startswith(prefix)}]
         case "workspace":
             workspace = model.workspaces[request.workspace]
             fork = model.trees[workspace.fork]

@@ -93,6 +93,15 @@ def test_a_policy_is_read(data: bytes) -> None:
         (b"{" + b"[" * 100_000, "not JSON|deeply"),
         (b"[" * 100_000, "deeply|not YAML"),
         (b"#" * 300_000, "at most"),
+        (
+            b'{"statements": [{"effect": "deny", "effect": "allow", "actions": "x", "resources": "x"}]}',
+            "'effect' is given",
+        ),
+        (
+            b"statements:\n- {effect: deny, actions: x, resources: x,\n   effect: allow}",
+            "line 3: 'effect' is given twice",
+        ),
+        (b"a: &a [b]\nc: &c [*a, *a]\nd: &d [*c, *c, *d]\nstatements: []", "unknown field"),
     ],
 )
 @pytest.mark.thorough

@@ -65,3 +65,19 @@ def test_the_usual_policies_are_answered_at_once() -> None:
         partly = Rights([AccessPolicy("P", (allow, secret))])
         fronts = (main, f"{main}data/", f"{main}secret/", f"{main}secret/deep/", f"{main}sec")
         assert [partly.allow_below(READ, front) for front in fronts] == [None, True, False, False, None]
+
+
+def test_a_denied_path_counts_for_what_is_asked_of_all_branches() -> None:
+    """A pattern of a path at any ref has no ref in it, and still meets each of them."""
+    denied = "repository/logs/object/secret/*"
+    rights = Rights([AccessPolicy("P", (Statement("allow", ("*",), ("*",)), Statement("deny", ("fs:*",), (denied,))))])
+    for front in (
+        "repository/logs/",
+        "repository/logs/branch/",
+        "repository/logs/branch/ma",
+        "repository/logs/tag/v1/",
+    ):
+        assert rights.allow_below(READ, front) is None, front
+    assert rights.allow_below(READ, "repository/logs/branch/main/object/open/") is True
+    assert rights.allow_below(READ, "repository/logs/branch/main/object/secret/") is False
+    assert rights.allow_below(READ, "repository/other/branch/") is True

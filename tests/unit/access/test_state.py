@@ -8,14 +8,20 @@ from lochan.errors import AlreadyExists, LochanError, NotFound, Refused
 from lochan.formats.events import Event
 from lochan.formats.lake_events import (
     AdminCreated,
+    GroupCreated,
+    GroupDeleted,
     KeyCreated,
+    KeyExpirySet,
     KeyRevoked,
+    MemberAdded,
+    MemberRemoved,
     PolicyAttached,
     PolicyDeleted,
     PolicyDetached,
     PolicyPut,
     UserCreated,
     UserDeleted,
+    UserDisabled,
 )
 from tests.unit.access.place import allow, apply
 
@@ -28,7 +34,8 @@ def lived_in() -> AccessState:
     access = AccessState()
     apply(access, ADMIN, UserCreated("bob"), READ, PolicyAttached("Read", "user/bob"))
     apply(access, KeyCreated("bob", "LKIA2", b"two"), number=2)
-    apply(access, KeyCreated("bob", "LKIA3", b"three"), number=3)
+    apply(access, KeyCreated("bob", "LKIA3", b"three", ("repository/a",), 7), number=3)
+    apply(access, GroupCreated("team"), MemberAdded("team", "bob"), PolicyAttached("Analyst", "group/team"), number=4)
     return access
 
 
@@ -49,7 +56,18 @@ def lived_in() -> AccessState:
         (PolicyAttached("Read", "user/bob"), AlreadyExists, "already"),
         (PolicyAttached("Write", "user/bob"), NotFound, "no policy 'Write'"),
         (PolicyAttached("Read", "user/eve"), NotFound, "no user 'eve'"),
-        (PolicyAttached("Read", "group/all"), NotFound, "there is no .group/all."),
+        (PolicyAttached("Read", "group/all"), NotFound, "no group 'all'"),
+        (PolicyAttached("Read", "role/all"), NotFound, "there is no .role/all."),
+        (UserDisabled("eve", True), NotFound, "no user 'eve'"),
+        (UserDisabled("admin", True), Refused, "the last"),
+        (GroupCreated("team"), AlreadyExists, "a group 'team' already"),
+        (GroupDeleted("all"), NotFound, "no group 'all'"),
+        (MemberAdded("all", "bob"), NotFound, "no group 'all'"),
+        (MemberAdded("team", "eve"), NotFound, "no user 'eve'"),
+        (MemberAdded("team", "bob"), AlreadyExists, "already"),
+        (MemberRemoved("team", "admin"), NotFound, "not in group"),
+        (PolicyDetached("Read", "group/team"), NotFound, "not attached"),
+        (KeyExpirySet("LKIA9", 5), NotFound, "no access key 'LKIA9'"),
         (PolicyDetached("Admin", "user/bob"), NotFound, "not attached"),
         (PolicyDetached("Admin", "user/admin"), Refused, "the last"),
         (PolicyDetached("Read", "user/eve"), NotFound, "no user 'eve'"),

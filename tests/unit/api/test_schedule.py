@@ -21,6 +21,8 @@ from lochan.store.open import open_store
 from lochan.versioning.upkeep_turns import SKEW_US
 from tests.run import run
 
+pytestmark = pytest.mark.thorough
+
 ANN = Actor("ann", "test", "here")
 ONLY_TRIM = UpkeepOptions(schedule=dict.fromkeys(TASKS, "off") | {"trim": "1h"})
 

@@ -13,12 +13,14 @@ from lochan.api import (
     access,
     blocking,
     branch,
+    checkout,
     collection,
     deleted,
     frames,
     lake,
     parts,
     pool,
+    pull_request,
     ref,
     repository,
     storage,
@@ -40,9 +42,11 @@ CLASSES: dict[str, type] = {
     "WritableRef": writable.WritableRef,
     "Branch": branch.Branch,
     "Workspace": workspace.Workspace,
+    "PullRequest": pull_request.PullRequest,
     "Upload": parts.Upload,
     "Access": access.Access,
     "Frames": frames.Frames,
+    "Checkout": checkout.Checkout,
 }
 NOT_VERBS = {"close", "name", "repository_name", "id", "url", "made_at"}
 # What the waiting classes derive from, where the name is another.
@@ -50,7 +54,8 @@ WAITING = {"Ref": blocking.Ref, "WritableRef": blocking.Branch, "Frames": blocki
 
 
 def _public(noun: type) -> set[str]:
-    return {name for name in vars(noun) if not name.startswith("_")} - NOT_VERBS
+    found = {name for name in vars(noun) if not name.startswith("_")} - NOT_VERBS
+    return found | {"close"} if noun is pull_request.PullRequest else found  # elsewhere it closes a connection
 
 
 def _waiting(noun: str) -> type:

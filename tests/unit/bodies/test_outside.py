@@ -15,7 +15,7 @@ from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
 from lochan.store.protocol import Stat, Store
-from lochan.versioning.bodies.file_list import as_entries
+from lochan.versioning.bodies.listed_files import as_entries
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
@@ -83,7 +83,8 @@ def test_import_of_a_whole_bucket_in_batches() -> None:
         bucket = Bucket()
         for number in range(25_000):
             await bucket.put(f"{number:05d}", b"")
-        tables = [table async for table in OutsideFiles(bucket.open).files("gs://data", "")]
+        place = await OutsideFiles(bucket.open).place("gs://data")
+        tables = [table async for table in place.files("")]
         assert max(map(len, tables)) <= 10_000
         paths = sorted(path.as_py() for table in tables for path in table["path"])
         assert paths == [f"{each:05d}" for each in range(25_000)]
@@ -102,11 +103,6 @@ def test_markers_of_folders_are_not_objects() -> None:
         assert [entry.path for entry in batch] == ["empty", "folder/x"]
 
     run(play())
-
-
-def test_nothing_to_import_is_an_error() -> None:
-    with pytest.raises(NotFound, match="nothing to import under s3://data/typo"):
-        run(_entries(OutsideFiles(Bucket().open), "s3://data/typo", ""))
 
 
 def test_a_path_too_long_for_us_is_refused() -> None:
@@ -280,4 +276,6 @@ def test_what_nobody_can_open(folder: Path) -> None:
 
 
 async def _entries(outside: OutsideFiles, url: str, to: str) -> list[Entry]:
-    return [entry async for table in outside.files(url, to) for entry in entries_of(as_entries(table))]
+    place = await outside.place(url)
+    tables = [place.addresses(to).located(table) async for table in place.files(to)]
+    return [entry for table in tables for entry in entries_of(as_entries(table))]

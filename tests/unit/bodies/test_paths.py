@@ -11,6 +11,7 @@ from lochan.store.protocol import check_path
 from lochan.versioning.bodies.address import ADDRESS_BYTES_MAX, SEGMENT_BYTES_MAX, Addresses, is_outside, with_path
 from lochan.versioning.bodies.write import TAGS_MAX, VALUE_LENGTH_MAX, path_tags
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
+from lochan.versioning.state.collection import mint_of
 from tests.unit.store.clocks import StillClock, counting_ids
 
 ANY_KEY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=300)
@@ -62,6 +63,21 @@ def test_addresses() -> None:
 def test_no_address_is_given_twice() -> None:
     addresses = _addresses("path")
     assert len({addresses.new("a", 1) for _ in range(100)}) == 100
+
+
+def test_a_folder_is_kept_until_the_next_plan() -> None:
+    plan = 0
+    addresses = Addresses("repo", "writer", StillClock(), counting_ids(), last_plan=lambda: plan)
+    mints = [7, 8]
+    assert [_mint(addresses, mint) for mint in mints] == [7, 7]
+    plan = 9
+    assert _mint(addresses, 10) == 10
+    assert _mint(addresses, 8) == 8, "a job that began before the plan has its own number"
+    assert _mint(addresses, 12) == 10, "and does not take others back to it"
+
+
+def _mint(addresses: Addresses, mint: int) -> int:
+    return mint_of(addresses.new("a", mint))
 
 
 def test_an_address_style_that_is_none() -> None:

@@ -69,3 +69,10 @@ def _check(token: str, **asked: object) -> AddressToken:
     values: dict[str, object] = {"key": KEY, "repository": "repo", "branch": "main", "path": TOKEN.path, "now": 999}
     values |= asked
     return check(values.pop("key"), token, **values)  # type: ignore[arg-type]
+
+
+def test_a_token_says_whether_a_url_was_given_out() -> None:
+    for presigned in (False, True):
+        token = replace(TOKEN, presigned=presigned)
+        asked = {"repository": token.repository, "branch": token.branch, "path": token.path, "now": 0}
+        assert check(KEY, issue(KEY, token), **asked) == token  # type: ignore[arg-type]

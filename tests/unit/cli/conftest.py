@@ -11,7 +11,7 @@ from lochan import connection
 @pytest.fixture(autouse=True)
 def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in os.environ:
-        if name.startswith(("LOCHAN_", "AWS_", "XDG_")):
+        if name != "LOCHAN_COMPANION" and name.startswith(("LOCHAN_", "AWS_", "XDG_")):
             monkeypatch.delenv(name)
     monkeypatch.setattr(connection, "RETRY_S", 0.0)
     home = tmp_path_factory.mktemp("home")

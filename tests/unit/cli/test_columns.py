@@ -1,6 +1,7 @@
 """Tables are shown as their rows would be shown one by one."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import click
@@ -10,9 +11,11 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lochan.api.results import moment
 from lochan.cli.output import columns
-from lochan.cli.output.columns import echo_json, show_columns, size_cells
+from lochan.cli.output.columns import echo_json, show_columns, show_tables, size_cells, time_cells
 from lochan.cli.output.records import show_records, size, size_cell
+from tests.run import run
 
 NASTY = ["a\x1b[31m", "two\nlines", "\x9b\u202eb", "[bold]", 'quo"te', "back\\slash", "é🐟", "\u2028", "plain", "\x7f"]
 ROWS = st.lists(
@@ -50,6 +53,34 @@ def test_as_row_by_row(page: int, rows: list[dict[str, Any]], monkeypatch: pytes
     assert json.loads(text) == rows
     assert text.isprintable() or not any(ord(each) < 0x20 and each != "\n" for each in text)
     assert json.loads(printed(echo_json, table, indent=4)) == rows
+
+
+def test_tables_that_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are laid out together are aligned; what comes later may be wider."""
+    monkeypatch.setattr(columns, "_LAID_OUT", 2)
+
+    async def tables(*sizes: list[int]) -> AsyncIterator[pa.Table]:
+        for each in sizes:
+            yield pa.table({"path": [f"p{size}" for size in each], "size": each})
+
+    def show(*sizes: list[int]) -> None:
+        run(show_tables(tables(*sizes), columns=("size", "path"), cells={"size": size_cells}))
+
+    assert printed(show, [1], [22], [333_333]).split("\n") == [
+        "SIZE  PATH",
+        "1 B   p1",
+        "22 B  p22",
+        "333.3 kB  p333333",
+        "",
+    ]
+    assert printed(show, [333_333, 2], [1]).split("\n")[1:] == ["333.3 kB  p333333", "2 B       p2", "1 B       p1", ""]
+    assert printed(show) == "SIZE  PATH\n"
+
+
+def test_times_as_in_json() -> None:
+    times = [0, 1, 1_790_000_000_000_000, 1_790_000_000_123_456]
+    shown = [moment(each).isoformat(timespec="microseconds").replace("+00:00", "Z") for each in times]
+    assert time_cells(pa.array([*times, None], pa.int64())).to_pylist() == [*shown, ""]
 
 
 @settings(deadline=None)

@@ -70,7 +70,11 @@ class Bash:
 @contextmanager
 def _bash(home: Path, lake: Path) -> Iterator[Bash]:
     ours, theirs = pty.openpty()
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LOCHAN_", "BASH"))}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key == "LOCHAN_COMPANION" or not key.startswith(("LOCHAN_", "BASH"))
+    }
     process = subprocess.Popen(
         ["bash", "--norc", "--noprofile", "-i"],
         stdin=theirs,

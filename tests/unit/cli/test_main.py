@@ -70,7 +70,7 @@ def test_the_help_has_every_verb_once_and_by_what_it_is_for() -> None:
 
 
 def test_every_verb_prints_json() -> None:
-    other = {("completion",), ("fs", "cat"), ("serve",)}  # a script, bytes, and what never ends
+    other = {("completion",), ("fs", "cat"), ("serve",), ("mcp",)}  # a script, bytes, and what never ends
     without = {words for words, verb in verbs() if not any("--format" in option.opts for option in verb.params)}
     assert without == other
 

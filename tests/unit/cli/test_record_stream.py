@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lochan.cli.output.record_stream import show_lines, show_stream
+from lochan.cli.output.record_stream import show_lines, show_page, show_stream
 
 
 async def numbers(count: int) -> AsyncIterator[dict[str, Any]]:
@@ -28,6 +28,16 @@ def test_a_table_in_pages(count: int, capsys: pytest.CaptureFixture[str]) -> Non
 def test_json_is_one_document(count: int, capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(show_stream(numbers(count), "json", columns=("number",)))
     assert json.loads(capsys.readouterr().out) == [{"number": n, "text": f"t{n}\n"} for n in range(count)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_page_is_shown_as_a_stream(count: int, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    columns, cells = ("number", "text"), {"number": lambda number: f"#{number}"}
+    asyncio.run(show_stream(numbers(count), form, columns=columns, cells=cells))
+    streamed = capsys.readouterr().out
+    show_page([{"number": n, "text": f"t{n}\n"} for n in range(count)], form, columns=columns, cells=cells)
+    assert capsys.readouterr().out == streamed
 
 
 def test_lines_come_as_they_are_found(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,17 +4,23 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import lochan
+from lochan.engines import run_query
+from lochan.errors import Gone
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from tests.run import run
 from tests.unit.collection.mover import move_everything
 from tests.unit.server.gateway_place import Asked, signed
 from tests.unit.server.two_paths import LARGE, opened
+
+pytestmark = pytest.mark.thorough
 
 
 def test_the_gateway_on_both_paths(tmp_path: Path) -> None:
@@ -98,6 +104,39 @@ def test_python_queries_and_the_command_line(tmp_path: Path) -> None:
     }.items():
         done = subprocess.run([sys.executable, "-c", cat, "--lake", at, *command], capture_output=True, check=True)
         assert done.stdout == expected
+
+
+def test_a_query_that_began_before_the_bytes_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row was given out yet: it looks once more where they are. If they are nowhere, it says so."""
+    at = str(tmp_path / "lake")
+    run(_made(at))
+    with lochan.connect(at) as lake:
+        lake.create_pool("logs", key="n").load([{"n": 1}, {"n": 2}])
+    begun = 0
+    start = run_query._start
+
+    async def late(*given: Any, **more: Any) -> Any:
+        nonlocal begun
+        begun += 1
+        if begun == 1:
+            await _moved(at)
+        return await start(*given, **more)
+
+    monkeypatch.setattr(run_query, "_start", late)
+    with lochan.connect(at) as lake:
+        assert [row["n"] for row in lake.query("from logs | sort n").to_arrow().to_pylist()] == [1, 2]
+    assert begun == 2
+    for file in Path(at).rglob("data/**/*"):
+        if file.is_file():
+            file.unlink()
+    with lochan.connect(at) as lake, pytest.raises(Gone, match="is no longer on the store"):
+        lake.query("from logs")
+
+
+async def _moved(at: str) -> None:
+    opened_lake = await Lake.open(LocalStore(at))
+    assert await move_everything(await opened_lake.open_repository("logs"))
+    await opened_lake.close()
 
 
 async def _made(at: str) -> None:

@@ -29,6 +29,8 @@ from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.jobs.place import JobPool
 
+pytestmark = pytest.mark.thorough
+
 AT_ONCE = CollectionLimits(grace_s=-1e9, confirmed=True)
 
 

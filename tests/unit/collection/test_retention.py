@@ -9,6 +9,7 @@ from lochan.versioning import branches, links, stash, uploads
 from lochan.versioning.collection.retention import Expirable, expirable, expire
 from lochan.versioning.collection.rule_checks import check_for
 from lochan.versioning.heads import moves
+from lochan.versioning.heads.commit import CommitRequest
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.workspaces import write as workspace_write
 from tests.run import run
@@ -98,6 +99,20 @@ def test_where_two_branches_met_is_kept_and_they_merge_over_expired_commits() ->
     run(play())
 
 
+def test_a_merge_that_commits_first_does_so_beside_expired_commits() -> None:
+    async def play() -> None:
+        there = await with_rules(RetentionRule("*", commits=1))
+        await daily(there, "main", "a=1", "a=2")
+        await there.history.branch("dev")
+        await daily(there, "dev", "x=1", "x=2", "x=3")
+        await expire(there.repository, actor=ANN)
+        await there.history.stage("main", "b=1")
+        await moves.merge(there.repository, "dev", "main", actor=ANN, commit_first=CommitRequest("staged"))
+        assert await there.history.read("main") == "a=2 b=1 x=3"
+
+    run(play())
+
+
 def test_a_criss_cross() -> None:
     """`c` merged what `o` forked from later, so the base of an old tag and `o` lies deeper."""
 
@@ -155,7 +170,7 @@ def test_expired_tokens_are_given_up() -> None:
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        ((RetentionRule("a", days=1), RetentionRule("a", commits=1)), "appears twice"),
+        ((RetentionRule("a", days=1), RetentionRule("a", commits=1)), "two rules are about"),
         ((RetentionRule("*", days=1), RetentionRule("main", days=9)), "is never used"),
         ((RetentionRule("main"),), "keeps nothing"),
         ((RetentionRule("main", days=1, forever=True),), "keeps everything, and has limits"),

@@ -295,6 +295,7 @@ def test_an_empty_value_takes_back_an_earlier_one(tmp_path: Path) -> None:
 def test_every_setting_can_come_from_the_environment() -> None:
     examples = {
         "lake": "/x",
+        "companion": "0",
         "journal.postgres.url": "postgres://u@h/d",
         "blockstore.s3.endpoint": "http://h",
         "blockstore.gs.endpoint": "http://h",

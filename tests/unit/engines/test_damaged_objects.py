@@ -34,6 +34,8 @@ from lochan.versioning.heads.moves import merge
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake
 
+pytestmark = pytest.mark.thorough
+
 ROWS: list[dict[str, Any]] = [{"k": number, "x": number * 7, "text": f"row {number}"} for number in range(400)]
 
 

@@ -34,6 +34,8 @@ from tests.unit.engines.lake import ANN, BY_K, QueryLake, query_lake
 from tests.unit.pools.place import once
 from tests.unit.pools.rows import ROWS
 
+pytestmark = pytest.mark.thorough
+
 Rows = list[dict[str, Any]]
 KEYED = PoolSettings((PoolKey(("k",)),), primary_key=(("k",),))
 TIMED = PoolSettings((PoolKey(("k",)),), times=(("t",),))

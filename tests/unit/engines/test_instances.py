@@ -10,9 +10,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from lochan.engines.duckdb.instances import Instances
+from lochan.engines.duckdb.instances import Instances, close_spare, open_spare
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits
 from lochan.engines.duckdb.session import DuckSession
+from lochan.store import scratch
 from tests.run import run
 from tests.unit.engines.lake import query_lake
 
@@ -127,3 +128,59 @@ def test_queries_of_one_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     run(play())
     assert len(opened) == 1
+
+
+SETTINGS = (
+    "async_threads",
+    "autoinstall_known_extensions",
+    "autoload_known_extensions",
+    "disabled_optimizers",
+    "enable_external_access",
+    "enable_external_file_cache",
+    "lock_configuration",
+    "memory_limit",
+    "preserve_insertion_order",
+    "threads",
+    "TimeZone",
+)
+
+
+@pytest.mark.parametrize("limits", [Limits(), SMALL, Limits(spill_bytes=1 << 20)], ids=str)
+@pytest.mark.parametrize("ordered", [True, False])
+def test_one_that_was_opened_in_advance_is_as_any_other(tmp_path: Path, limits: Limits, ordered: bool) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    before = set(Path("/proc/self/task").iterdir())
+    open_spare()
+    assert set(Path("/proc/self/task").iterdir()) <= before  # who opens it may fork
+    asked = ", ".join(f"current_setting('{name}')" for name in SETTINGS)
+    found = []
+    for _ in range(2):  # the spare one, then one of its own
+        with DuckSession(limits, folders=[str(tmp_path)], ordered=ordered) as session:
+            found.append(session.execute(f"SELECT {asked}"))
+            assert session.execute(f"SELECT a FROM read_csv('{tmp_path}/a.csv')") == [(1,)]
+            with pytest.raises(duckdb.PermissionException):
+                session.execute("FROM read_csv('/etc/passwd')")
+            with pytest.raises(duckdb.Error, match="locked"):
+                session.execute("SET threads = 3")
+    assert found[0] == found[1]
+
+
+def test_one_that_was_opened_in_advance_is_taken_once() -> None:
+    open_spare()
+    with DuckSession() as one, DuckSession() as other:
+        one.execute("CREATE TABLE mine (a INTEGER)")
+        with pytest.raises(duckdb.CatalogException):
+            other.execute("FROM mine")
+    open_spare()
+    close_spare()
+    close_spare()
+
+
+def test_a_command_leaves_it_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder goes, as always."""
+    monkeypatch.setattr(scratch, "own_process", True)
+    instances = Instances()
+    with DuckSession(temp=str(tmp_path), instances=instances) as session:
+        assert session.execute("SELECT 1") == [(1,)]
+    instances.close()
+    assert not list(tmp_path.iterdir())

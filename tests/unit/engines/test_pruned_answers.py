@@ -19,6 +19,8 @@ from lochan.versioning import open_repository
 from tests.run import run
 from tests.unit.engines.lake import BY_K, query_lake
 
+pytestmark = pytest.mark.thorough
+
 VALUES: list[Any] = [
     *(2**64 - 1, Decimal("0.5000000000000000000001"), Decimal("-33.33333333333333333333"), Decimal("1e400")),
     *(None, True, False, 0, 1, 5, -3, 2**53 + 1, 2**53, 0.5, 5.0, -2.5, 1e300, float(2**53)),
@@ -33,6 +35,19 @@ TRIES = 12
 
 
 BY_TWO = PoolSettings((PoolKey(("k",)), PoolKey(("s",), descending=True)))
+
+
+# The test stands outside of the query that reads the rows.
+AROUND = [
+    "select n from (select * from logs) where {}",
+    "select n from (select n, k, s, b from (select b, s, k, n from logs) where n >= 0) where {}",
+    "with a as (select * from logs) select n from a where {}",
+    "with a as (select * from logs) select n from a where {} union all select n from a where k = 1",
+    "select n from (select distinct n, k, s, b.c as c, b from logs) where {}",
+    "select n from (select k, s, n, b from logs order by n limit 30) where {}",
+    "select n from (select *, count(*) over (partition by k) as several from logs) where {}",
+    "select n from (select x.n, y.k, y.s, y.b from logs x left join logs y on x.n = y.n and y.k = 1) where {}",
+]
 
 
 @pytest.mark.thorough
@@ -97,9 +112,11 @@ def test_nothing_is_lost(
                 text = test(PIPE)
                 text = f"k == {PIPE(chance)} and ({text})" if settings == BY_TWO and chance.random() < 0.5 else text
                 sql = test(SQL)
+                around = chance.choice(AROUND)
                 for query, unpruned in (
                     (f"from logs | where {text} | cut n", f"from logs | where ({text}) or n == n + 1 | cut n"),
                     (f"select n from logs where {sql}", f"select n from logs where ({sql}) or n = n + 1"),
+                    (around.format(sql), around.format(f"({sql}) or n = n + 1")),
                 ):
                     with await run_query(lake.lake, query) as result:
                         found = list(result.rows())
@@ -231,5 +248,27 @@ def test_fields_of_what_is_not_opened(tmp_path: Path, monkeypatch: pytest.Monkey
                 with await run_query(lake.lake, f"from logs | {rest} | cut b") as result:
                     assert result.warnings == []
             assert await lake.rows("select * from logs where k = 2") == [{"k": 2, "a": None, "b": 2, "c": None}]
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    "sql, opened",
+    [
+        ("select n from (select * from logs) where k = 3", 1),
+        ("with a as (select k as z, n from logs) select n from a where z between 3 and 4", 2),
+        ("with a as (select k, n from logs) select n from a where k = 1 union all select n from a where k = 8", 2),
+        ("select n from (select n from logs) limit 1", 1),
+        ("select n from (select k, n from logs limit 100) where k = 3", 12),
+        ("select c from (select k, count(*) as c from logs group by k) where k = 3", 12),
+    ],
+)
+def test_objects_that_are_opened_below_a_test(tmp_path: Path, sql: str, opened: int) -> None:
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", *([{"k": k, "n": k}] for k in range(12)), settings=BY_K)
+            with await run_query(lake.lake, sql) as result:
+                assert list(result.rows())
+            assert 12 - sum(each.objects for each in result.stats.skipped) == opened
 
     run(play())

@@ -53,7 +53,9 @@ def test_objects_that_overlap_become_one_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("size_bytes", [1 << 10, 4 << 10, 8 << 10, 64 << 10])
+@pytest.mark.parametrize(
+    "size_bytes", [1 << 10, *(pytest.param(size, marks=pytest.mark.full) for size in (4 << 10, 8 << 10)), 64 << 10]
+)
 def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_path: Path, size_bytes: int) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:

@@ -15,6 +15,8 @@ from lochan.versioning.uri import prefix_uri
 from tests.run import run
 from tests.unit.engines.lake import query_lake
 
+pytestmark = pytest.mark.thorough
+
 Load = list[dict[str, Any]]
 
 FIRST: Load = [{"k": number, "a": number} for number in range(5)]

@@ -91,7 +91,11 @@ def test_the_path_of_an_object() -> None:
     for place, path in (("s3://bucket/a lake", "s3a://bucket/a lake/repo/data/x"), ("s3://bucket", PLAIN)):
         assert file_access.hadoop_files(StoreLocation(place)).path("repo/data/x") == path
     assert file_access.hadoop_files(StoreLocation("s3://bucket", {"region": "r"})).path("repo/data/x") == PLAIN
-    assert file_access.hadoop_files(StoreLocation("/a/lake")) == ("/a/lake", {})
+    assert file_access.hadoop_files(StoreLocation("/a/lake")) == ("/a/lake", {}, {})
+    elsewhere = StoreLocation("s3://bucket", routes={"own": StoreLocation("s3://other/x"), "disk": StoreLocation("/d")})
+    files = file_access.hadoop_files(elsewhere)
+    paths = [files.path(f"{id}/data/x") for id in ("repo", "own", "disk")]
+    assert paths == [PLAIN, "s3a://other/x/own/data/x", "/d/disk/data/x"]
     with pytest.raises(Refused, match="no files of a lake at gs://"):
         file_access.hadoop_files(StoreLocation("gs://bucket"))
 

@@ -1,14 +1,21 @@
 """What executors do in a garbage collection, played in this process: twice, as Spark may do it."""
 
 import asyncio
+import importlib.util
+import sys
+import zipfile
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from lochan.engines.spark.executors import keep_archives_read
 from lochan.formats.record import Actor
 from lochan.jobs.collection import tasks
+from lochan.jobs.collection.mark_rows import empty_rows, mark_rows, marks_of, read_marks
+from lochan.jobs.collection.metadata_files import file_rows, files_of, trees_of, work_of
 from lochan.jobs.collection.shards import bounds_of, shards_of, span_of
 from lochan.jobs.collection.tasks import CollectionTarget, ShardMessage
 from lochan.lake import Lake
@@ -39,11 +46,14 @@ def small(target: CollectionTarget) -> CollectionTarget:
 
 def marks(target: CollectionTarget) -> list[pa.RecordBatch]:
     """Of the trees, and of what the state itself names."""
-    rows = ((tree.file, tasks.TREE, msgspec.msgpack.encode(tree), 0, True) for tree in target.look.roots.trees)
-    files = list(tasks.read_trees(small(target), [tasks.file_rows(rows)]))
+    trees = file_rows(trees_of(target.look))
+    files = [file for batch in tasks.read_trees(small(target), [trees]) for file in files_of(batch)]
     prefix = f"{target.repository}/"
     staged = pa.array(sorted(each.removeprefix(prefix) for each in target.look.roots.addresses), pa.string())
-    return [*tasks.mark_files(small(target), (), files), tasks.mark_rows(staged, ())]
+    names = pa.array([file.file for file in files], pa.string())
+    read = pa.array([msgspec.msgpack.encode(each) for each in work_of(files)], pa.binary())
+    work = pa.RecordBatch.from_pydict({"task": read})
+    return [*tasks.mark_files(small(target), (), [work]), mark_rows([marks_of(staged), marks_of(names)], ())]
 
 
 def found(target: CollectionTarget, batches: list[pa.RecordBatch]) -> ShardMessage:
@@ -65,7 +75,7 @@ def test_a_task_that_runs_twice_writes_the_same_part_and_deletes_once(tmp_path: 
 def test_a_part_is_checked_against_marks_by_name(tmp_path: Path) -> None:
     target = asyncio.run(made(tmp_path))
     [part] = found(target, marks(target)).parts
-    for batches, named in ((marks(target), 0), ([tasks.mark_rows(pa.array([part.first]), ())], 1)):
+    for batches, named in ((marks(target), 0), ([mark_rows([marks_of(pa.array([part.first]))], ())], 1)):
         [batch] = tasks.check_part(small(target), [part], batches)
         assert msgspec.msgpack.decode(batch.column("result")[0].as_py()) == named
 
@@ -80,3 +90,44 @@ def test_every_path_is_in_one_shard(count: int) -> None:
         span = span_of(shard, bounds)
         assert path > span.after or not span.after
         assert span.upto is None or path <= span.upto
+
+
+def test_marks_reach_their_shards() -> None:
+    bounds = ("b", "d")
+    marks = [
+        marks_of(pa.array(["d", "a", "z", "b", "bb"])),
+        marks_of(pa.array(["c", "z"]), live=False, folders=pa.array(["x/", None])),
+    ]
+    rows = [mark_rows(marks, bounds), empty_rows(3)]
+    assert rows[0].num_rows == 3
+    found = {
+        shard: [
+            row
+            for each in read_marks(batch.filter(pc.equal(batch["shard"], shard)) for batch in rows)
+            for row in each.to_pylist()
+        ]
+        for shard in range(3)
+    }
+    assert [(row["path"], row["live"], row["folder"]) for row in found[0]] == [("a", True, None), ("b", True, None)]
+    assert [(row["path"], row["live"], row["folder"]) for row in found[1]] == [
+        ("d", True, None),
+        ("bb", True, None),
+        ("c", False, "x/"),
+    ]
+    assert [(row["path"], row["live"]) for row in found[2]] == [("z", True), ("z", False)]
+    assert mark_rows([], bounds).num_rows == 0
+
+
+def test_archives_are_read_once_for_all_tasks_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "some.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("packed_here/__init__.py", "")
+    monkeypatch.syspath_prepend(str(archive))
+    importlib.import_module("packed_here")
+    assert str(archive) in sys.path_importer_cache
+    keep_archives_read()
+    archive.unlink()
+    importlib.invalidate_caches()  # as a worker of Spark does before each task
+    assert importlib.util.find_spec("packed_here.nothing") is None
+    assert importlib.util.find_spec("packed_here") is not None
+    monkeypatch.delitem(sys.modules, "packed_here")

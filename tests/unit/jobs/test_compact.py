@@ -43,6 +43,8 @@ from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.jobs.load.local_load import records_in
 
+pytestmark = pytest.mark.thorough
+
 Rows = list[dict[str, Any]]
 TWO_KEYS = PoolSettings((PoolKey(("k",), True), PoolKey(("v",))), size_bytes=4 << 10)
 SMALL = PoolSettings((PoolKey(("k",)),), size_bytes=4 << 10)

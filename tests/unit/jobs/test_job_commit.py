@@ -16,6 +16,8 @@ from tests.run import run
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool, job_pool
 
+pytestmark = pytest.mark.thorough
+
 
 async def batch(pool: JobPool, number: int, *, job: str = "q") -> job_commit.LandResult:
     messages = await pool.write([{"k": number, "job": job}])

@@ -26,6 +26,8 @@ from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.versioning.folded_events import FIRST
 
+pytestmark = pytest.mark.thorough
+
 ANN = Actor("ann", "test", "")
 ID = "repo"
 HOUR, DAY = 3_600.0, 86_400.0

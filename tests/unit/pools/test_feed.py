@@ -12,6 +12,8 @@ from lochan.versioning.branches import delete_branch
 from tests.run import run
 from tests.unit.pools.place import ANN, Pool, pool
 
+pytestmark = pytest.mark.thorough
+
 ANY = FeedOptions()
 
 

@@ -9,6 +9,8 @@ from lochan.pools.merge import HeldBefore, ObjectConflicts, PoolJoins
 from tests.run import run
 from tests.unit.pools.place import Pool, pool
 
+pytestmark = pytest.mark.thorough
+
 Play = Callable[[Pool], Awaitable[None]]
 
 

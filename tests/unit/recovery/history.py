@@ -81,14 +81,18 @@ async def make(*, collected: bool = False) -> Place:
     await files.token_key.get()
     await play(files)
     if collected:
-        for _ in range(3):
-            await plan(files, lake.id, NOW, actor=ANN)
-            await sweep(files, lake.id, NOW, actor=ANN)
+        await collect(files, lake.id)
     await store.put(job.path_of(JOB.id), job.encode(JOB))
     repository, id = files.repository.id, lake.id
     await files.close()
     await lake.close()
     return Place({stat.path: await store.get(stat.path) async for stat in store.list("")}, repository, id)
+
+
+async def collect(files: OpenRepository, lake: str) -> None:
+    for _ in range(3):
+        await plan(files, lake, NOW, actor=ANN)
+        await sweep(files, lake, NOW, actor=ANN)
 
 
 async def play(files: OpenRepository) -> None:
@@ -111,7 +115,13 @@ async def play(files: OpenRepository) -> None:
     await revert(files, "main", picked, actor=ANN)
     await staged_in_bulk(files, "main", "bulk", 300)
     await committed(files, "main", "bulk")
-    await _compacted(files)
+    await _compacted(files, 0)
+    for branch in ("main", "dev"):  # nothing behind the last path changes
+        await written(files, branch, f"a/{branch}", "added")
+        await written(files, branch, "a/05", "changed by both")
+        await delete(files, branch, ["a/06"], actor=ANN)
+        await committed(files, branch, "inside")
+    await merge(files, "dev", "main", actor=ANN)
     workspace = await open_workspace(files, "topic", actor=ANN)
     await delete(files, workspace.ref, ["t/1"], actor=ANN)
     await commit_workspace(files, workspace.id, CommitRequest("workspace"), actor=ANN, everything=True)
@@ -120,14 +130,15 @@ async def play(files: OpenRepository) -> None:
     await delete_branch(files, "gone", "main", actor=ANN)
     await written(files, "dev", "s/1", "stashed")
     await push(files, "dev", actor=ANN)
+    await _compacted(files, 3)  # these stay staged
     await files.journal.checkpoint()
     await written(files, "main", "z/1", "staged at last")
 
 
-async def _compacted(files: OpenRepository) -> None:
+async def _compacted(files: OpenRepository, first: int) -> None:
     """Runs from inline changes, a run from runs, and a tree over them."""
     limits = CompactionLimits(inline_count=1, runs=1, tombstones=1)
-    for number in range(3):
+    for number in range(first, first + 3):
         await written(files, "main", f"d/{number}", "d")
         await delete(files, "main", [f"bulk/{number:03}"], actor=ANN)
         while await compact(files, "main", limits):

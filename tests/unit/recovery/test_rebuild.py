@@ -15,6 +15,8 @@ from lochan.recovery.rebuild_lake import JournalRebuild, LakeRebuild, RebuildReq
 from lochan.store.memory import MemoryStore
 from tests.unit.recovery.history import Place, make
 
+pytestmark = pytest.mark.thorough
+
 ALL = RebuildRequest()
 
 

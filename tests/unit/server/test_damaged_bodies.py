@@ -12,6 +12,8 @@ from lochan.store.local import LocalStore
 from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Place, signed
 
+pytestmark = pytest.mark.thorough
+
 RANGES = [None, "bytes=0-199", "bytes=5000-5001", "bytes=-10", "bytes=1000-"]
 
 

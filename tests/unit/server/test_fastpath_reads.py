@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lochan.access.policies import attach, detach
-from lochan.access.users import NewAccessKey, create_key, create_user, revoke_key
+from lochan.access.users import NewAccessKey, create_key, revoke_key
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
@@ -136,37 +136,6 @@ async def _what_others_change(folder: Path) -> None:
     assert (await get(admin, "main/d/small")).status == 200
     await another.delete_repository("bucket", actor=ACTOR)
     assert (await get(admin, "main/d/small")).status == 404
-
-
-def test_what_was_answered_is_not_looked_up_again_until_a_journal_goes_on(tmp_path: Path) -> None:
-    run(_again(tmp_path))
-
-
-async def _again(folder: Path) -> None:
-    world = await opened(folder)
-    repository, access = await world.lake.open_repository("bucket"), world.lake.open_access()
-    await world.both(signed(world.people.admin, "GET", "/bucket/main/small"))  # known by sight from here on
-    reads = world.short.app._reads
-    assert reads is not None
-    looks, look_up = list[str](), reads._looked_up
-
-    async def counted(key, repository, path):  # type: ignore[no-untyped-def]
-        looks.append(path)
-        return await look_up(key, repository, path)
-
-    reads._looked_up = counted  # type: ignore[method-assign]
-
-    async def asked() -> int:
-        before = len(looks)
-        for method in ("HEAD", "GET"):
-            assert (await world.short.ask(signed(world.people.admin, method, "/bucket/main/small"))).status == 200
-        return len(looks) - before
-
-    assert [await asked(), await asked()] == [1, 0]
-    await objects.put(repository, "main", "another", chunks(b"x"), actor=ACTOR)
-    assert [await asked(), await asked()] == [1, 0]
-    await create_user(access, "somebody", actor=ACTOR)
-    assert [await asked(), await asked()] == [1, 0]
 
 
 def test_lists(tmp_path: Path) -> None:

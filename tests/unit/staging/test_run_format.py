@@ -171,6 +171,14 @@ def test_hashing_many_is_hashing_each(paths: list[str], start: int) -> None:
     assert bloom.hash_all(some).tolist() == [bloom.hash_one(path) for path in paths[start:]]
 
 
+@settings(deadline=None)
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(0, 3))
+def test_hashing_paths_of_one_length_is_hashing_each(length: int, count: int, start: int) -> None:
+    paths = [f"{number:0{length}d}"[-length:] for number in range(7, 7 + count)]
+    some = pa.array(["before", *paths], pa.string())[1 + start :]
+    assert bloom.hash_all(some).tolist() == [bloom.hash_one(path) for path in paths[start:]]
+
+
 def test_the_filter_is_seldom_wrong_and_never_the_wrong_way() -> None:
     there = [f"a/{at}" for at in range(5_000)]
     filter = bloom.build(bloom.hash_all(pa.array(there)))

@@ -6,17 +6,22 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lochan.errors import Corrupt
+from lochan.formats import run as run_format
 from lochan.formats.entry import Change
 from lochan.formats.run import changes_of, entries_of
+from lochan.ids import Ids
 from lochan.staging import merge
 from lochan.staging import runs as runs_module
+from lochan.staging import view as view_module
 from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.listing import ViewPage
 from lochan.staging.runs import Runs
 from lochan.staging.sources import EmptyBase
 from lochan.staging.view import View
+from lochan.store.memory import MemoryStore
 from tests.run import run
-from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
+from tests.unit.staging.fakes import FixedClock, MemoryBase, entry, gone, new_runs, table
 from tests.unit.tree.small_trees import gathered
 
 
@@ -74,6 +79,37 @@ def test_a_run_is_opened_when_its_paths_come(monkeypatch: pytest.MonkeyPatch) ->
         return [(piece["path"][-1].as_py(), runs.opened) async for piece in changes]
 
     assert run(opened()) == [("a3", 1), ("b2", 2), ("c1", 3), ("c4", 3), ("d3", 4), ("d4", 4)]
+
+
+def test_a_large_run_beside_the_others_passes_a_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What overlaps is merged, and what does not is neither held nor read twice."""
+    monkeypatch.setattr(view_module, "_PASSED_ROWS_MIN", 3)
+    monkeypatch.setattr(run_format, "ROW_GROUP", 2)
+    runs, counts = new_runs()
+    large = [entry(path, 1) if path != "c" else gone(path) for path in "abcde"]
+    layers = staged(runs, large, [entry(path, 1) for path in "nopq"], [entry("o", 2)])
+    view = View(layers, EmptyBase(), runs)
+    pieces = run(gathered(view.scan_changes()))
+    assert ["".join(piece["path"].to_pylist()) for piece in pieces] == ["ab", "cd", "e", "nopq"]
+    rest = [entry("n", 1), entry("o", 2), entry("p", 1), entry("q", 1)]
+    assert [change for piece in pieces for change in changes_of(piece)] == [*large, *rest]
+    assert counts.get.requests == 3
+    assert [runs.at_hand(each) is None for each in layers.runs] == [each.count == len(large) for each in layers.runs]
+    assert changes_of(pa.concat_tables(run(gathered(view.scan_changes("d"))))) == [entry("d", 1)]
+
+
+@pytest.mark.parametrize("damage", [-1, 40])
+def test_a_damaged_run_that_passes_is_found(damage: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_module, "_PASSED_ROWS_MIN", 3)
+    store = MemoryStore()
+    runs = Runs(store, "repo", FixedClock(), Ids(bytes))
+    layers = staged(runs, [entry(path, 1) for path in "abcde"])
+    path = f"repo/{layers.runs[0].file}"
+    data = bytearray(run(store.get(path)))
+    data[damage] ^= 1
+    run(store.put(path, bytes(data)))
+    with pytest.raises(Corrupt):
+        run(gathered(View(layers, EmptyBase(), runs).scan_changes()))
 
 
 def test_a_page_as_columns_is_the_same_page() -> None:

@@ -9,7 +9,7 @@ from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Refused
 from lochan.store.open import open_store
 from lochan.store.protocol import Store
 from tests.run import run
-from tests.store_contract import MIB, chunks, joined, paths
+from tests.store_contract import MIB, chunks, joined, paths, tabled
 from tests.unit.store.fixed_server import OBJECT, Answer, answering, error
 
 CLOUDS = ["s3", "gs", "az"]
@@ -132,13 +132,26 @@ def test_a_store_that_ignores_ranges_is_an_error() -> None:
 
 
 def test_a_store_that_lists_in_no_order_is_refused() -> None:
-    entries = "".join(
-        f"<Contents><Key>lake/{key}</Key><Size>1</Size><LastModified>2020-01-01T00:00:00Z</LastModified></Contents>"
-        for key in "ba"
-    )
-    page = f"<ListBucketResult><Name>bucket</Name><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>"
-    with answering(Answer(200, page.encode())) as answer, pytest.raises(Refused, match="in order"):
-        run(paths(connect("s3", answer)))
+    with answering(Answer(200, _page([("b", 1), ("a", 1)]))) as answer:
+        store = connect("s3", answer)
+        for listing in (paths(store), tabled(store)):
+            with pytest.raises(Refused, match="in order"):
+                run(listing)
+
+
+def test_a_marker_of_an_empty_folder_is_not_out_of_order() -> None:
+    """obstore drops the slash at its end, so that it seems to stand behind what it should stand before."""
+    page = _page([("a-b", 1), ("a/", 0), ("c", 1)])
+    with answering(Answer(200, page)) as answer:
+        store = connect("s3", answer)
+        assert [stat.path for stat in run(tabled(store))] == run(paths(store)) == ["a-b", "c"]
+
+
+def _page(keys: list[tuple[str, int]]) -> bytes:
+    when = "<LastModified>2020-01-01T00:00:00Z</LastModified>"
+    entries = "".join(f"<Contents><Key>lake/{key}</Key><Size>{size}</Size>{when}</Contents>" for key, size in keys)
+    head = "<ListBucketResult><Name>bucket</Name><IsTruncated>false</IsTruncated>"
+    return f"{head}{entries}</ListBucketResult>".encode()
 
 
 def test_nobody_there_is_transient() -> None:

@@ -118,6 +118,7 @@ def test_one_that_stands_still_is_killed_and_replaced(root: Path) -> None:
         stopped = used[0]._process
         assert stopped is not None
         os.kill(stopped.pid, signal.SIGSTOP)
+        await asyncio.to_thread(os.waitid, os.P_PID, stopped.pid, os.WSTOPPED)  # until then it may answer everything
         async with asyncio.timeout(60):
             puts = [store.put(f"a/{n}", b"%d" % n) for n in range(5)]
             records = [store.put_if_absent(f"b/{n}", b"%d" % n) for n in range(5)]

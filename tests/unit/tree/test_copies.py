@@ -50,8 +50,7 @@ def test_the_answer_does_not_wait_for_the_copy_and_a_reader_does(tmp_path: Path)
 
 
 def test_who_writes_faster_than_the_disk_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copies, "_TABLES_BYTES_MAX", 0)
-    monkeypatch.setattr(copies, "_FILES_BYTES_MAX", 0)
+    monkeypatch.setattr(copies, "_HELD_BYTES_MAX", 0)
     cache = SlowCache(tmp_path)
     trees = Trees(MemoryStore(), "repo", cache=cache)
 
@@ -83,20 +82,6 @@ def test_none_is_made_while_a_tree_is_put_together(tmp_path: Path) -> None:
         assert cache.kept == 2
 
     asyncio.run(play())
-
-
-def test_a_copy_made_of_the_file_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copies, "_TABLES_BYTES_MAX", 0)
-    counts = RequestCounts()
-    cache = ArrowCache(str(tmp_path), 1 << 30, SystemClock())
-    trees = Trees(CountingStore(MemoryStore(), counts), "repo", cache=cache)
-
-    async def play() -> None:
-        tree = await trees.build(table_of([entry("a"), entry("b")]), 1)
-        assert await tree.get("b") == entry("b")
-
-    asyncio.run(play())
-    assert counts.get.requests == 0
 
 
 def test_who_goes_away_leaves_the_copy_to_be_made(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
-from lochan.tree.diff import DIFF_SCHEMA, DiffCounts, count, diff, differences_of
+from lochan.tree.diff import DIFF_SCHEMA, DiffCounts, count, diff, diff_sizes, differences_of
 from tests.unit.tree.small_trees import Forest, gathered, run
 
 CASES = [
@@ -33,6 +33,25 @@ def test_which_ranges_are_opened(left: str, right: str, changes: str, opened: st
     assert " ".join(signs[each.kind] + each.path for table in tables for each in differences_of(table)) == changes
     assert forest.ranges("open") == opened
     assert all(table.schema == DIFF_SCHEMA for table in tables)
+
+
+@pytest.mark.parametrize(("left", "right", "changes", "opened"), CASES)
+def test_sizes_alone(left: str, right: str, changes: str, opened: str) -> None:
+    forest = Forest()
+    one, other = forest.build(left), forest.build(right)
+    tables = run(gathered(diff_sizes(forest.trees, one, other)))
+    assert forest.ranges("open") == opened
+    found = [row for table in tables for row in table.to_pylist()]
+    assert found == [
+        {
+            "path": each.path,
+            "kind": each.kind,
+            "left": None if each.left is None else each.left.size,
+            "right": None if each.right is None else each.right.size,
+        }
+        for table in run(gathered(diff(forest.trees, one, other)))
+        for each in differences_of(table)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,8 @@ def test_a_newer_format_is_refused() -> None:
     ):
         table = pq.read_table(pa.BufferReader(data))
         sink = io.BytesIO()
-        pq.write_table(table.replace_schema_metadata({**table.schema.metadata, key: "3"}), sink)
-        with pytest.raises(FutureFormat, match="version 3"):
+        pq.write_table(table.replace_schema_metadata({**table.schema.metadata, key: "4"}), sink)
+        with pytest.raises(FutureFormat, match="version 4"):
             module.decode(sink.getvalue(), ref, "it")
         sink = io.BytesIO()
         pq.write_table(table.replace_schema_metadata({}), sink)

@@ -14,7 +14,10 @@ from lochan.versioning.heads import moves as head_moves
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.graph import log
+from lochan.versioning.unstage import unstage
 from tests.run import run
+
+pytestmark = pytest.mark.thorough
 
 ANN = Actor("ann", "test", "here")
 
@@ -113,6 +116,37 @@ def test_a_reset_beside_a_commit_leaves_no_dead_writes() -> None:
         assert await paths(one, "main") == (["dead"] if committed else [])
 
     for delay in range(0, 60, 3):
+        run(play(delay))
+
+
+def test_a_reset_of_one_path_beside_writes_and_commits() -> None:
+    """Whatever comes first, the dropped path is nowhere after its reset, and no other write is lost."""
+
+    async def play(delay: int) -> None:
+        one, other = await two_servers()
+        await objects.put(one, "main", "dead", once(b"x"), actor=ANN)
+        await objects.put(one, "main", "kept", once(b"x"), actor=ANN)
+
+        async def reset() -> bool:
+            for _ in range(delay):
+                await asyncio.sleep(0)
+            try:
+                await unstage(other, "main", ("dead",), None, actor=ANN)
+            except Invalid:  # it was committed before
+                return False
+            return True
+
+        async def write() -> None:
+            for number in range(4):
+                await objects.put(one, "main", f"later-{number}", once(b"x"), actor=ANN)
+
+        was_reset, _, _ = await asyncio.gather(
+            reset(), write(), commit(one, "main", CommitRequest("c"), actor=ANN), return_exceptions=False
+        )
+        dead = [] if was_reset else ["dead"]
+        assert await paths(one, "main") == [*dead, "kept", *(f"later-{number}" for number in range(4))]
+
+    for delay in range(0, 60, 4):
         run(play(delay))
 
 

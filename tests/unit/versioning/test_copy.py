@@ -166,7 +166,7 @@ def test_what_is_put_to_the_source_meanwhile_is_moved_and_not_lost(monkeypatch: 
     async def play() -> None:
         repository = await opened()
         await put(repository, "a/1", "other/1")
-        original, stalled = bulk._event, asyncio.Event()
+        original, stalled = bulk.staging_event, asyncio.Event()
 
         async def slow(*given: object) -> object:
             if not stalled.is_set():
@@ -175,7 +175,7 @@ def test_what_is_put_to_the_source_meanwhile_is_moved_and_not_lost(monkeypatch: 
                 await objects.put(repository, "main", "a/2", once(b"too"), actor=ANN)
             return await original(*given)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(bulk, "_event", slow)
+        monkeypatch.setattr(bulk, "staging_event", slow)
         await copy.move_folder(repository, "main", "a/", "b/", actor=ANN)
         assert await there(repository) == {"b/1": b"new", "b/2": b"too", "other/1": b"other/1"}
         stalled.clear()

@@ -12,7 +12,7 @@ from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from lochan.versioning import objects
-from lochan.versioning.bodies import file_list
+from lochan.versioning.bodies import file_list, outside_files
 from lochan.versioning.heads import imports as import_
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.heads.imports import ImportCounts, ImportFolder, ImportPlan, bring_in, for_import, for_ingest
@@ -127,7 +127,7 @@ def test_several_sources_come_in_together() -> None:
 
 @pytest.mark.thorough
 def test_many_are_kept_in_a_file_and_not_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_list, "IN_MEMORY_MAX", 10_000)
+    monkeypatch.setattr(file_list, "IN_MEMORY_BYTES_MAX", 500_000)
 
     async def play() -> None:
         buckets = Buckets()
@@ -140,6 +140,23 @@ def test_many_are_kept_in_a_file_and_not_in_memory(monkeypatch: pytest.MonkeyPat
         await bring_in(repository, "main", gathered, actor=ANN)
         assert (await repository.tree((await repository.resolve("main")).commit)).count == 25_000
         await repository.close()
+
+    run(play())
+
+
+def test_pages_of_a_listing_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of a bucket has a thousand keys: what is done for each table is done seldom."""
+    monkeypatch.setattr(outside_files, "PIECE", 25)
+
+    async def pages() -> AsyncIterator[pa.Table]:
+        for start in range(0, 100, 10):
+            yield pa.table({"path": [f"{number:03d}" for number in range(start, start + 10)]})
+
+    async def play() -> None:
+        tables = [table async for table in outside_files._in_pieces(pages())]
+        assert [len(table) for table in tables] == [20] * 5
+        assert all(table["path"].num_chunks == 1 for table in tables)
+        assert [path for table in tables for path in table["path"].to_pylist()] == [f"{at:03d}" for at in range(100)]
 
     run(play())
 

@@ -7,6 +7,7 @@ from lochan.errors import (
     AlreadyExists,
     Conflict,
     Dirty,
+    FutureFormat,
     Invalid,
     LochanError,
     NotFound,
@@ -22,6 +23,7 @@ from lochan.formats.repository_events import (
     Committed,
     Compacted,
     Moved,
+    MoveOrigin,
     Popped,
     Protection,
     ProtectionSet,
@@ -33,6 +35,8 @@ from lochan.formats.repository_events import (
     Stashed,
     TagCreated,
 )
+from lochan.journal.keys import Keys
+from lochan.journal.state import Schema, State
 from lochan.versioning.state.refs import Refs
 from tests.unit.versioning.folded_events import FIRST, Story, after, entry, run
 
@@ -75,9 +79,133 @@ def test_a_seal_drawn_before_does_not_help() -> None:
     story.refuses(Committed("main", seal, after(FIRST)), Protected)
 
 
-@pytest.mark.parametrize("rule", [Protection("", ("stage",)), Protection("x", ()), Protection("x", ("fly",))])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Protection("", ("stage",)),
+        Protection("x", ()),
+        Protection("x", ("fly",)),
+        Protection("x", ("merge",)),  # version 1 does not know it
+        Protection("x", ("fly",), 2),
+        Protection("x", (), 2),
+        Protection("x", ("merge",), 2, ("ann",)),
+        Protection("x", (), 2, ("",)),
+        Protection("x", (), 2, tuple(f"user-{n}" for n in range(201))),
+    ],
+)
 def test_an_empty_rule_is_refused(rule: Protection) -> None:
     Story().refuses(ProtectionSet((rule,)), Invalid)
+
+
+# --- rules of version 2 ----------------------------------------------------------------------------------------------
+BLOCKS_ALL = Protection("ma*", ("stage", "commit", "revert", "merge", "rewrite"), 2)
+ORIGIN = (MoveOrigin(FIRST.id),)
+
+
+@pytest.mark.parametrize(
+    ("why", "origins", "blocked"),
+    [
+        ("merge", ORIGIN, "merge"),
+        ("merge", (), "commit"),  # of rows: no branch was merged
+        ("update", (), "commit"),
+        ("something new", (), "commit"),
+        ("revert", ORIGIN, "revert"),
+        ("cherry-pick", ORIGIN, "revert"),
+        ("rebase", (), "rewrite"),
+    ],
+)
+def test_a_move_that_no_rule_thought_of_is_a_direct_write(
+    why: str, origins: tuple[MoveOrigin, ...], blocked: str
+) -> None:
+    for action in BLOCKS_ALL.blocked:
+        story = Story()
+        story.tell(ProtectionSet((Protection("ma*", (action,), 2),)))
+        move = story.move(after(FIRST), why, origins=origins)
+        if action == blocked:
+            story.refuses(move, Protected)
+        else:
+            story.tell(move)
+
+
+def test_a_compaction_changes_no_row() -> None:
+    story = Story()
+    story.tell(ProtectionSet((BLOCKS_ALL,)))
+    story.tell(story.move(after(FIRST), "compact"))
+
+
+@pytest.mark.parametrize("why", ["revert", "merge", "update"])
+def test_a_rule_of_version_1_keeps_its_meaning(why: str) -> None:
+    """Else what older programs have appended under it would be invalid now."""
+    story = protected("stage", "commit", "rewrite")
+    story.tell(story.move(after(FIRST), why, origins=ORIGIN))
+
+
+@pytest.mark.parametrize(("user", "kind"), [("ann", None), ("bob", Protected)])
+def test_only_some_may_merge(user: str, kind: type[LochanError] | None) -> None:
+    story = Story()
+    story.tell(ProtectionSet((Protection("main", (), 2, (user,)),)))  # events are ann's
+    move = story.move(after(FIRST), "merge", origins=ORIGIN)
+    if kind is None:
+        story.tell(move)
+    else:
+        story.refuses(move, kind)
+    story.tell(story.move(after(story.refs.commit(story.main[0])), "import"))
+
+
+def test_the_second_commit_of_an_event_is_no_way_around() -> None:
+    for why, blocked in (("merge", "merge"), ("revert", "revert"), ("", "revert")):
+        story = Story()
+        story.tell(Staged("main", (entry("a"),)))
+        seal = story.tell(Sealed("main"))
+        story.tell(ProtectionSet((Protection("main", (blocked,), 2),)))
+        first = after(FIRST)
+        story.refuses(Committed("main", seal, first, then=after(first), why=why), Protected)
+
+
+def test_a_linear_history_has_no_second_parents() -> None:
+    story = Story()
+    side = after(FIRST, message="side")
+    story.tell(BranchCreated("dev", FIRST.id))
+    story.tell(Moved("dev", story.number, FIRST.id, side.id, "import", (side,)))
+    story.tell(ProtectionSet((Protection("main", (), 2, (), True),)))
+    head = after(FIRST, message="head")
+    story.tell(story.move(head))
+    joined = after(head, side)
+    story.refuses(story.move(joined, "merge", origins=ORIGIN), Protected)
+    story.tell(story.move(after(head, message="squash"), "merge", origins=ORIGIN))
+    # A reset to a commit that was merged elsewhere would bring its second parent too.
+    story.tell(Moved("dev", story.refs.branch("dev").incarnation, side.id, joined.id, "import", (joined,)))
+    squashed, incarnation = story.main
+    story.refuses(Moved("main", incarnation, squashed, joined.id, "reset"), Protected)
+    story.tell(Moved("main", incarnation, squashed, head.id, "reset"))  # back along its own history
+
+
+def test_staged_changes_do_not_come_along_under_another_name() -> None:
+    story = Story()
+    made = story.tell(BranchCreated("dev", FIRST.id))
+    story.tell(Staged("dev", (entry("a"),)))
+    story.tell(ProtectionSet((Protection("release", ("stage",), 2),)))
+    story.refuses(BranchRenamed("dev", made, "release"), Protected)
+    story.tell(BranchRenamed("dev", made, "other"))
+
+
+def test_who_does_not_know_such_rules_refuses_the_checkpoint() -> None:
+    story = Story()
+    assert story.refs.needs() == ()
+    story.tell(ProtectionSet((Protection("main", ("stage",)),)))
+    assert story.refs.needs() == ()
+    story.tell(ProtectionSet((BLOCKS_ALL,)))
+    assert story.refs.needs() == ("protection-2",)
+    schema = Schema(Refs)
+    state = State(schema, "j", {Refs: story.refs}, Keys(), story.number, b"")
+    kept = state.checkpoint()
+    assert schema.restore(kept).of(Refs).guard.rules == (BLOCKS_ALL,)
+
+    class Older(Refs):
+        features = ()
+
+    with pytest.raises(FutureFormat, match="protection-2"):
+        Schema(Older).restore(kept)
 
 
 def test_nothing_changes_in_a_read_only_repository() -> None:

@@ -35,6 +35,8 @@ from tests.unit.versioning.workspace_place import (
     write_file,
 )
 
+pytestmark = pytest.mark.thorough
+
 Meanwhile = Callable[[int], Awaitable[None]]
 
 

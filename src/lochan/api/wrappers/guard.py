@@ -16,6 +16,7 @@ from lochan.access.rights import Denied, Rights, VisibleObjects
 from lochan.api.imports import ImportSource
 from lochan.api.object_results import ObjectPage
 from lochan.api.options import QueryOptions
+from lochan.api.repository import Repository
 from lochan.api.verbs import Verb
 from lochan.api.wrappers.proxy import HIDDEN, Passed, VerbCall
 from lochan.api.wrappers.resources import SOURCES, AbsentRepository, CallResources, Right
@@ -24,21 +25,25 @@ from lochan.errors import NotFound, Refused
 if TYPE_CHECKING:
     from lochan.access.open_access import OpenAccess
     from lochan.access.query_rights import SourceRead
+    from lochan.access.requester import Requester
 
 
 _OBJECTS = "objects "
 _PAGES_MAX = 20  # that are hidden as a whole, before a page is given that shows nothing
+_NAME_URLS = ("link", "rebuild", "create_repository", "create_pool")
 _REMOTE = ("s3", "gs", "az")  # schemes of stores that are no disk of this machine
 _FOLDER_MAX = 5_000  # objects of a folder, which are looked at for one that is shown
 
 
 class RightsGuard:
-    """For one user. `arrived`: the boot-time clock, read after the request arrived: rights are judged by a state of the
-    lake that is new enough for it (A1). `reads` are the sources that a query was allowed to read."""
+    """For one request. `arrived`: the boot-time clock, read after the request arrived: rights are judged by a state of
+    the lake that is new enough for it (A1). `reads` are the sources that a query was allowed to read."""
 
-    def __init__(self, access: OpenAccess, user: str, arrived: float) -> None:
+    refuses = True
+
+    def __init__(self, access: OpenAccess, requester: Requester, arrived: float) -> None:
         self._access = access
-        self._user = user
+        self._requester = requester
         self._arrived = arrived
         self.reads: Sequence[SourceRead] = ()
 
@@ -54,7 +59,10 @@ class RightsGuard:
                 self._limit_query(call)
             yield _Filter(self, call, about).passed
         except NotFound as error:
-            error.among = None  # names that are near might be of what they may not see
+            if await self._is_hidden(call):
+                return  # as if it were there, and had nothing that they may see
+            if error.among is not None and not (await self.rights()).allow_everything():
+                error.among = None  # names that are near might be of what they may not see
             raise
 
     async def _allows(self, call: VerbCall, about: CallResources) -> bool:
@@ -66,19 +74,33 @@ class RightsGuard:
                 raise absent.error from None
             return False
 
+    async def _is_hidden(self, call: VerbCall) -> bool:
+        """Of a list that begins without rights of its own: whether its repository does not exist, which the user may
+        not know."""
+        verb, handle = call.verb, call.handle
+        if verb.needs or not verb.shows or not isinstance(handle, Repository):
+            return False
+        if await self.may([Right("fs:ListRepositories", resources.repository(handle.name))]):
+            return False
+        try:
+            await handle._session.repository(handle.name)
+        except NotFound:
+            return True
+        return False
+
     async def may(self, needed: Sequence[Right]) -> bool:
         rights = await self.rights()
         return all(_allows(rights, each) for each in needed)
 
     async def rights(self) -> Rights:
         """Use it before the next await."""
-        return (await self._access.authorised_state(self._arrived)).rights(self._user)
+        return await self._access.rights(self._requester, self._arrived)
 
     def _limit_query(self, call: VerbCall) -> None:
         """It may read what its user may, and change nothing."""
         from lochan.access.query_rights import QueryRights
 
-        permits = QueryRights(self._access, self._user, self._arrived)
+        permits = QueryRights(self._access, self._requester, self._arrived)
         self.reads = permits.read
         given = msgspec.structs.asdict(call.arguments["options"])
         call.arguments["options"] = QueryOptions(**{**given, "permits": permits, "reads_only": True})
@@ -148,7 +170,7 @@ def _check_local(call: VerbCall) -> None:
     if is_file:
         raise Refused(
             f"{verb.noun}.{verb.name} works on files of the machine that serves the lake",
-            hint="give the bytes or the rows themselves",
+            hint="send them by `lochan fs upload FILE REPO/PATH` or `lochan load POOL FILE`, or name files in a bucket",
         )
 
 
@@ -157,7 +179,7 @@ def _is_local(verb: Verb, given: object) -> bool:
     if isinstance(given, ImportSource):
         return any(each and not _is_remote(each) for each in (given.url, given.inventory))
     if isinstance(given, str):
-        return verb.name == "load" or (verb.name in ("link", "rebuild") and given != "" and not _is_remote(given))
+        return verb.name == "load" or (verb.name in _NAME_URLS and given != "" and not _is_remote(given))
     return isinstance(given, PathLike)
 
 

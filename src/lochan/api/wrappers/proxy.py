@@ -1,29 +1,32 @@
-"""A handle whose verbs all go through a layer. Handles that a verb gives back are wrapped too, so that nothing that
-comes out of a wrapped lake leads around the layer. What is no verb and no plain field is not there."""
+"""A handle whose verbs all go through some layers. Handles that a verb gives back are wrapped too, so that nothing that
+comes out of a wrapped lake leads around a layer. What is no verb and no plain field is not there."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from functools import cache
 from typing import Any, Protocol
 
 from lochan.api.access import Access
+from lochan.api.checkout import Checkout
 from lochan.api.collection import GarbageCollection
 from lochan.api.deleted import DeletedCollection
 from lochan.api.frames import Frames
 from lochan.api.lake import Lake
 from lochan.api.parts import Upload
+from lochan.api.pull_request import PullRequest
 from lochan.api.ref import Ref
 from lochan.api.repository import Repository
 from lochan.api.storage import Storage
 from lochan.api.verbs import VERBS, Kind, Verb
-from lochan.errors import Invalid
+from lochan.errors import Invalid, LochanError
 
 FIELDS = frozenset(("id", "made_at", "name", "opened", "repository_name", "url"))
 HIDDEN = object()  # in place of an item that is left out
-_NOUNS = (Lake, Repository, GarbageCollection, DeletedCollection, Storage, Ref, Upload, Access, Frames)
+_OF_REPOSITORY = (GarbageCollection, Storage, Ref, Upload, PullRequest)
+_NOUNS = (Lake, Repository, DeletedCollection, Access, Frames, Checkout, *_OF_REPOSITORY)
 _ROWS = {(verb.noun, verb.name): verb for verb in VERBS}
 
 
@@ -54,15 +57,18 @@ Passed = Callable[[Any], Awaitable[Any]]  # what the caller gets in place of a r
 
 
 class Layer(Protocol):
+    refuses: bool  # whether it may refuse a call; the others only record
+
     def around(self, call: VerbCall) -> AbstractAsyncContextManager[Passed]:
         """Entered before the verb is called, and left when it has given its result, or its last item."""
 
 
 class Wrapped:
-    def __init__(self, inner: Any, layer: Layer) -> None:
-        self._inner = inner
-        self._handle: Any = inner._handle if isinstance(inner, Wrapped) else inner
-        self._layer = layer
+    """The first of the layers is the outermost: it is entered first, and gets results last."""
+
+    def __init__(self, handle: Any, layers: tuple[Layer, ...]) -> None:
+        self._handle = handle
+        self._layers = layers
 
     def __repr__(self) -> str:
         return repr(self._handle)
@@ -75,7 +81,7 @@ class Wrapped:
         if verb is None:
             raise AttributeError(f"{noun.__name__} has no verb {name!r}")
         if verb.kind is Kind.HANDLE:
-            return self._handles(getattr(self._inner, name))
+            return self._handles(getattr(self._handle, name))
         method = getattr(noun, name)
         if inspect.isasyncgenfunction(method):
             return lambda *args, **kwargs: self._iterate(self._call(verb, method, *args, **kwargs))
@@ -87,16 +93,19 @@ class Wrapped:
         return VerbCall(verb, self._handle, _signature(method), *args, **kwargs)
 
     def _handles(self, found: Any) -> Any:
-        if isinstance(found, (Wrapped, *_NOUNS)):  # a property, such as `Lake.access`
+        if isinstance(found, _NOUNS):  # a property, such as `Lake.access`
             return self._wrap(found)
         return lambda *args, **kwargs: self._wrap(found(*args, **kwargs))
 
     async def _run(self, call: VerbCall) -> Any:
-        async with self._layer.around(call) as passed:
-            return self._wrap(await passed(await call.on(self._inner)))
+        async with AsyncExitStack() as stack:
+            passed = await self._entered(stack, call)
+            return self._wrap(await passed(await call.on(self._handle)))
 
     async def _iterate(self, call: VerbCall) -> AsyncIterator[Any]:
-        async with self._layer.around(call) as passed, aclosing(call.on(self._inner)) as items:
+        async with AsyncExitStack() as stack:
+            passed = await self._entered(stack, call)
+            items = await stack.enter_async_context(aclosing(call.on(self._handle)))
             async for item in items:
                 shown = await passed(item)
                 if shown is not HIDDEN:
@@ -104,11 +113,50 @@ class Wrapped:
 
     @asynccontextmanager
     async def _enter(self, call: VerbCall) -> AsyncIterator[Any]:
-        async with self._layer.around(call) as passed, call.on(self._inner) as entered:
+        async with AsyncExitStack() as stack:
+            passed = await self._entered(stack, call)
+            entered = await stack.enter_async_context(call.on(self._handle))
             yield self._wrap(await passed(entered))
 
+    async def _entered(self, stack: AsyncExitStack, call: VerbCall) -> Passed:
+        inward = [await stack.enter_async_context(layer.around(call)) for layer in self._layers]
+
+        async def passed(value: Any) -> Any:
+            for each in reversed(inward):
+                value = await each(value)
+                if value is HIDDEN:
+                    break
+            return value
+
+        return passed
+
     def _wrap(self, value: Any) -> Any:
-        return Wrapped(value, self._layer) if isinstance(value, (Wrapped, *_NOUNS)) else value
+        return Wrapped(value, self._layers) if isinstance(value, _NOUNS) else value
+
+
+async def try_call(wrapped: Any, name: str, *args: Any, **kwargs: Any) -> None:
+    """Raises what the layers around the verb would refuse the call with, which is then recorded; and does nothing else.
+    For a door that answers before the verb has begun."""
+    handle: Any = wrapped._handle
+    noun: type = type(handle)
+    verb = find_verb(noun, name)
+    assert verb is not None, name
+    call = wrapped._call(verb, getattr(noun, name), *args, **kwargs)
+    refusal: LochanError | None = None
+    async with AsyncExitStack() as stack:
+        for layer in wrapped._layers:
+            if layer.refuses:
+                try:
+                    await stack.enter_async_context(layer.around(call))
+                except LochanError as error:
+                    refusal = error
+    if refusal is None:
+        return
+    async with AsyncExitStack() as stack:
+        for layer in wrapped._layers:
+            if not layer.refuses:
+                await stack.enter_async_context(layer.around(call))
+        raise refusal
 
 
 @cache

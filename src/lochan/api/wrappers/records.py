@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, cast
 
+from lochan.access.requester import Requester, address_of
 from lochan.api.lake import Lake
 from lochan.api.object_results import ObjectInfo
 from lochan.api.wrappers.guard import RightsGuard
@@ -50,6 +51,8 @@ class AuditLine(NamedTuple):
 class Noted:
     """Records every use. The sources of a query are recorded by its door, when the last row has gone out."""
 
+    refuses = False
+
     def __init__(self, note: Callable[[Use], None]) -> None:
         self._note = note
 
@@ -76,6 +79,8 @@ class Noted:
 
 class Audited:
     """Records every call, including those that were denied."""
+
+    refuses = False
 
     def __init__(self, write: Callable[[AuditLine], None]) -> None:
         self._write = write
@@ -122,6 +127,13 @@ class Caller(NamedTuple):
     client: str
     source: str
     arrived: float  # by the boot clock, when the request came (A1)
+    author: str = ""  # whom they claim to act for; nobody checks that
+    key: str = ""  # the id of the access key that they came by
+    limits: tuple[tuple[str, ...], ...] = ()  # of their session
+
+    @property
+    def requester(self) -> Requester:
+        return Requester(self.user, self.key, self.limits, address_of(self.source))
 
 
 class ServedLake(NamedTuple):
@@ -133,10 +145,15 @@ def serve_lake(
     lake: Lake, caller: Caller, note: Callable[[Use], None], audit: Callable[[AuditLine], None]
 ) -> ServedLake:
     """The lake as the caller may use it, in their name."""
-    session = lake._session.acting_as(caller.user, caller.client, caller.source)
-    guard = RightsGuard(session.lake.open_access(), caller.user, caller.arrived)
-    layers: tuple[Layer, ...] = (guard, Noted(note), Audited(audit))
-    found: object = Lake(session)
-    for layer in layers:
-        found = Wrapped(found, layer)
+    session = lake._session.acting_as(
+        caller.user,
+        caller.client,
+        caller.source,
+        caller.author,
+        is_served=True,
+        credentials=(caller.key, caller.limits),
+    )
+    guard = RightsGuard(session.lake.open_access(), caller.requester, caller.arrived)
+    layers: tuple[Layer, ...] = (Audited(audit), Noted(note), guard)
+    found: object = Wrapped(Lake(session), layers)
     return ServedLake(cast(Lake, found), guard)

@@ -14,11 +14,15 @@ from lochan.api.wrappers.proxy import VerbCall
 from lochan.errors import NotFound
 
 if TYPE_CHECKING:
+    from lochan.api.subscriptions import SubscriptionInfo
     from lochan.versioning.open_repository import OpenRepository
+    from lochan.versioning.state.pulls import PullState
 
 SOURCES = "sources"
 LAKE_JOURNAL = "_lake"
 _READ = "fs:ReadObject"
+_PULL = "pull"
+_OF_PULL = f"{{{_PULL}."
 _REF = "ref"  # as a field of a handle: the ref itself, in its own repository
 _SLOT = re.compile(r"\{([a-z_]+)(?:\.([a-z_]+))?(\??)\}")
 
@@ -56,7 +60,8 @@ class CallResources:
             action, _, template = right.partition(" ")
             kind, colon, name = template.partition(":")
             if colon:
-                found += await _SPECIAL[kind](self, action, self._call.arguments[name])
+                given = item if name == "item" else self._call.arguments[name]
+                found += await _SPECIAL[kind](self, action, given)
             elif template != SOURCES:
                 found += await self._rights(action, template, item)
         return found
@@ -66,6 +71,9 @@ class CallResources:
         return (await self._rights("", template, None))[0].resource
 
     async def _rights(self, action: str, template: str, item: Any) -> list[Right]:
+        if template.startswith(_OF_PULL) and await self._pull() is None:
+            # It may be of any branch: only who may do this with all of them learns that there is no such request.
+            return [Right(action, resources.branch(self._repository_name, ""), True)]
         found, at = [""], 0
         for slot in _SLOT.finditer(template):
             found = [f"{each}{template[at : slot.start()]}" for each in found]
@@ -81,6 +89,8 @@ class CallResources:
         """What stands there; None: anything may."""
         name, field, optional = slot.groups()
         is_first = slot.start() == 0
+        if is_first and name == _PULL:
+            return [resources.branch(self._repository_name, getattr(await self._pull(), field))]
         if is_first and name in _OWN:
             return [await _OWN[name](self)]
         given = item if name == "item" else self._call.arguments[name]
@@ -92,6 +102,16 @@ class CallResources:
         if is_first:
             return [await self._argument_ref(each, elsewhere=field == _REF) for each in several]
         return [getattr(each, field) for each in several] if field else several
+
+    async def _pull(self) -> PullState | None:
+        """The pull request that the handle names. Raises AbsentRepository."""
+        try:
+            async with self._session.opened(self._repository_name) as opened:
+                refs, _ = await opened.refs()
+                found: PullState | None = refs.pulls.find(self._call.handle.id)
+                return found
+        except NotFound as error:
+            raise AbsentRepository(self._repository_name, error) from None
 
     async def _argument_ref(self, argument: Any, *, elsewhere: bool) -> str:
         """The resource of a name or a handle. For most verbs a name is one of their own repository."""
@@ -105,6 +125,10 @@ class CallResources:
         if isinstance(handle, Ref):
             return await self.ref_resource(handle.repository_name, handle.name)
         return resources.repository(handle.name)
+
+    async def own_object(self) -> str:
+        upload = self._call.handle
+        return resources.object_at(await self.ref_resource(upload.repository_name, upload.ref_name), upload.path)
 
     async def default_branch(self) -> str:
         return await self.ref_resource(self._repository_name, "")
@@ -141,14 +165,7 @@ class CallResources:
         return resources.branch(repository.repository.name, over)
 
     async def journal(self, action: str, repository: str | None) -> list[Right]:
-        """Events name objects, so their readers must be allowed to read all objects there."""
-        of_lake = Right("lake:ReadEvents", resources.LAKE)
-        if repository is None:
-            return [Right(action, "repository/", True), Right(_READ, "repository/", True), of_lake]
-        if repository == LAKE_JOURNAL:
-            return [of_lake]
-        name = resources.repository(repository)
-        return [Right(action, name), Right(_READ, f"{name}/", True)]
+        return event_rights(repository, action)
 
     async def rows(self, action: str, text: str) -> list[Right]:
         """Of a URI such as `logs@main` or `demo@dev/data/`: a pool as a whole, or the file and all that is below it."""
@@ -165,7 +182,10 @@ class CallResources:
         async with self._session.opened(self._repository_name) as repository:
             refs, _ = await repository.refs()
             over = [each.branch for each in refs.stashes.all() if each.id == id]
-            return [Right(action, resources.branch(repository.repository.name, branch)) for branch in over]
+            name = repository.repository.name
+            if id and not over:  # it might be of any branch; without an id, the last one of this branch is meant
+                return [Right(action, resources.branch(name, ""), True)]
+            return [Right(action, resources.branch(name, each)) for each in over]
 
     async def deleted(self, action: str, names: str | Sequence[str]) -> list[Right]:
         """Deleted repositories, which may be given by their ids, are judged by the names that they had. None is given:
@@ -183,9 +203,31 @@ class CallResources:
         except NotFound:
             return [Right(action, resources.user(""), True)]
 
+    async def subscriber(self, action: str, about: str | SubscriptionInfo) -> list[Right]:
+        """A subscription is its owner's; those of others, and those that nobody knows, are for who manages them."""
+        owner = about if isinstance(about, str) else about.owner
+        if isinstance(about, str):
+            from lochan.versioning.state.subscriptions import Subscriptions
+
+            state = (await (await self._session.lake.journal()).fresh()).of(Subscriptions)
+            owner = next((each.owner for each in state.all() if each.id == about), "")
+        return [] if owner and owner == self._session.actor.user else [Right(action, resources.LAKE)]
+
+
+def event_rights(repository: str | None, action: str = "fs:ReadEvents") -> list[Right]:
+    """Events name objects, so their readers must be allowed to read all objects there."""
+    of_lake = Right("lake:ReadEvents", resources.LAKE)
+    if repository is None:
+        return [Right(action, "repository/", True), Right(_READ, "repository/", True), of_lake]
+    if repository == LAKE_JOURNAL:
+        return [of_lake]
+    name = resources.repository(repository)
+    return [Right(action, name), Right(_READ, f"{name}/", True)]
+
 
 _OWN: Mapping[str, Callable[[CallResources], Awaitable[str]]] = {
     "self": CallResources.own,
+    "object": CallResources.own_object,
     "default": CallResources.default_branch,
     "repository": CallResources.own_repository,
 }
@@ -195,4 +237,5 @@ _SPECIAL: Mapping[str, Callable[[CallResources, str, Any], Awaitable[list[Right]
     "stash": CallResources.stash,
     "owner": CallResources.owner,
     "deleted": CallResources.deleted,
+    "subscriber": CallResources.subscriber,
 }

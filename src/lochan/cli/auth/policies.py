@@ -1,13 +1,15 @@
 """`lochan auth policies`, `attach` and `detach`: policies, and who has them."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lochan.cli.exit_codes import REFUSED
 from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options import time
 from lochan.cli.output.records import all_records, echo_table, printable, show_answer, show_record, show_records
 from lochan.cli.session import on_lake
 from lochan.cli.verb import verb
@@ -15,6 +17,9 @@ from lochan.cli.verb import verb
 if TYPE_CHECKING:
     from lochan.api.access import Decision
     from lochan.api.lake import Lake
+
+
+_GROUP = "group/"
 
 
 @click.group("policies", cls=LazyGroup)
@@ -71,13 +76,18 @@ def show_command(name: str, form: str) -> None:
     statements = record.pop("statements")
     show_record({**record, "attached_to": " ".join(record["attached_to"])}, form)
     click.echo()
-    echo_table(
-        ["EFFECT", "ACTIONS", "RESOURCES"],
-        [
-            [each["effect"], *(printable(" ".join(each[key])) for key in ("actions", "resources"))]
-            for each in statements
-        ],
-    )
+    has_conditions = any("when" in each for each in statements)
+    rows = [
+        [each["effect"], *(printable(" ".join(each[key])) for key in ("actions", "resources"))] for each in statements
+    ]
+    if has_conditions:
+        rows = [[*row, _when(each.get("when", {}))] for row, each in zip(rows, statements, strict=True)]
+    echo_table(["EFFECT", "ACTIONS", "RESOURCES", *(["WHEN"] if has_conditions else [])], rows)
+
+
+def _when(conditions: "Mapping[str, Any]") -> str:
+    texts = {name: " ".join(value) if isinstance(value, list) else value for name, value in conditions.items()}
+    return printable(", ".join(f"{name} {text}" for name, text in texts.items()))
 
 
 @group.verb("delete", "lochan auth policies delete readers", changes=True)
@@ -92,26 +102,34 @@ def delete_command(name: str, form: str) -> None:
 @click.argument("user")
 @click.argument("policy")
 def attach_command(user: str, policy: str, form: str) -> None:
-    """Attach POLICY to USER."""
+    """Attach POLICY to USER, or to a group, which is written group/NAME."""
 
     async def work(lake: "Lake") -> list[str]:
+        if user.startswith(_GROUP):
+            return list(await lake.access.attach_to_group(policy, user.removeprefix(_GROUP)))
         return list(await lake.access.attach(policy, user))
 
     policies = on_lake(work)
-    show_answer({"user": user, "policies": policies}, form, f"attached {printable(policy)} to {printable(user)}")
+    show_answer({**_holder(user), "policies": policies}, form, f"attached {printable(policy)} to {printable(user)}")
 
 
 @verb("detach", "lochan auth detach ada Analyst", changes=True)
 @click.argument("user")
 @click.argument("policy")
 def detach_command(user: str, policy: str, form: str) -> None:
-    """Detach POLICY from USER. When the command ends, no server applies it any more."""
+    """Detach POLICY from USER, or from group/NAME. When the command ends, no server applies it any more."""
 
     async def work(lake: "Lake") -> list[str]:
+        if user.startswith(_GROUP):
+            return list(await lake.access.detach_from_group(policy, user.removeprefix(_GROUP)))
         return list(await lake.access.detach(policy, user))
 
     policies = on_lake(work)
-    show_answer({"user": user, "policies": policies}, form, f"detached {printable(policy)} from {printable(user)}")
+    show_answer({**_holder(user), "policies": policies}, form, f"detached {printable(policy)} from {printable(user)}")
+
+
+def _holder(name: str) -> dict[str, str]:
+    return {"group": name.removeprefix(_GROUP)} if name.startswith(_GROUP) else {"user": name}
 
 
 # `lochan auth actions` and `can`: what a policy can allow, and whether a user may do something.
@@ -130,13 +148,18 @@ def actions_command(form: str) -> None:
 @click.argument("user")
 @click.argument("action")
 @click.argument("resource")
+@click.option("--address", default="", help="The address that the request comes from. Default: unknown.")
+@click.option("--at", metavar="TIME", help="When the request comes. Default: now.")
 @click.pass_context
-def can_command(ctx: click.Context, user: str, action: str, resource: str, form: str) -> None:
+def can_command(
+    ctx: click.Context, user: str, action: str, resource: str, address: str, at: str | None, form: str
+) -> None:
     """Tell whether USER may do ACTION on RESOURCE.
 
     The exit code is 0 for yes and 5 for no.
     """
-    decision = on_lake(lambda lake: lake.access.can(user, action, resource), reads=True)
+    moment = time("--at", at)
+    decision = on_lake(lambda lake: lake.access.can(user, action, resource, address=address, at=moment), reads=True)
     if form == "json":
         record = {name: value for name, value in decision.as_json().items() if name != "fits"}
         show_record({"user": user, "action": action, "resource": resource, **record}, form)

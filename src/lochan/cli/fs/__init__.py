@@ -13,6 +13,7 @@ VERBS = {
     "link": "lochan.cli.fs.link:link_command",
     "ls": "lochan.cli.fs.read:ls_command",
     "mv": "lochan.cli.fs.copy:mv_command",
+    "presign": "lochan.cli.fs.read:presign_command",
     "rm": "lochan.cli.fs.write:rm_command",
     "stat": "lochan.cli.fs.read:stat_command",
     "upload": "lochan.cli.fs.write:upload_command",

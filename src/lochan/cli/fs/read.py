@@ -3,18 +3,29 @@
 import sys
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lochan.cli.error_boundary import print_message
 from lochan.cli.output.objects import object_record
 from lochan.cli.output.progress import progress
-from lochan.cli.output.record_stream import closing
-from lochan.cli.output.records import printable, show_record, show_records, size, size_cell
+from lochan.cli.output.record_stream import closing, show_page, show_stream
+from lochan.cli.output.records import Record, printable, show_record, show_records, size, size_cell
+from lochan.cli.session import is_remote
 from lochan.cli.target import Target, object_uri, prefix_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+    from lochan.api.object_results import ObjectPage
+    from lochan.api.ref import Ref
+
+_TABLE_ROWS = 1 << 16  # of a long list, read at once
+_COLUMNS = ("size", "mtime", "path")
+_CELLS = {"size": size_cell}
 
 
 @verb("ls", "lochan fs ls demo@main/data/")
@@ -24,24 +35,49 @@ def ls_command(where: str, recursive: bool, form: str) -> None:
     """List the objects whose paths begin with PREFIX. On a branch, this includes what is staged."""
     uri = prefix_uri(where)
 
-    async def work(target: Target) -> None:
-        from lochan.cli.output.record_stream import show_stream
-
-        if uri.path and not (await target.ref.list_page(uri.path, limit=1)).objects:
+    async def first_page(target: Target) -> list[Record] | None:
+        """None if there are more: they are read once more then, and printed page by page."""
+        page = await target.ref.list_page(uri.path, delimiter="" if recursive else "/")
+        if uri.path and not page.objects and not page.prefixes:
             where = uri.ref or (await target.repository.show()).default_branch
             raise NotFound(f"no object begins with {uri.path!r} at {where}").named(uri.path)
+        return _page_records(page) if page.next is None else None
+
+    async def all_pages(target: Target) -> None:
+        if recursive and form == "table" and not is_remote():
+            from lochan.cli.output.columns import show_tables, size_cells, time_cells
+
+            tables = _tables(await target.ref.snapshot(), uri.path)
+            await show_tables(tables, columns=_COLUMNS, cells={"size": size_cells, "mtime": time_cells})
+            return
         records = _records(target, uri.path, "" if recursive else "/")
-        await show_stream(records, form, columns=("size", "mtime", "path"), cells={"size": size_cell})
+        await show_stream(records, form, columns=_COLUMNS, cells=_CELLS)
 
-    work_on(uri, work)
+    found = work_on(uri, first_page, reads=True)
+    if found is None:
+        work_on(uri, all_pages)
+    else:
+        show_page(found, form, columns=_COLUMNS, cells=_CELLS)
 
 
-async def _records(target: Target, prefix: str, delimiter: str) -> AsyncIterator[dict[str, Any]]:
+async def _tables(ref: "Ref", prefix: str) -> AsyncIterator["Table"]:
+    after: str | None = ""
+    while after is not None:
+        page = await ref.list_table(prefix, after=after, limit=_TABLE_ROWS)
+        yield page.objects
+        after = page.next
+
+
+async def _records(target: Target, prefix: str, delimiter: str) -> AsyncIterator[Record]:
     async with closing(target.ref.list_pages(prefix, delimiter=delimiter)) as pages:
         async for page in pages:
-            found = [*map(object_record, page.objects), *map(_prefix_record, page.prefixes)]
-            for record in sorted(found, key=lambda record: record["path"].encode()):
+            for record in _page_records(page):
                 yield record
+
+
+def _page_records(page: "ObjectPage") -> list[Record]:
+    found = [*map(object_record, page.objects), *map(_prefix_record, page.prefixes)]
+    return sorted(found, key=lambda record: record["path"].encode())
 
 
 def _prefix_record(prefix: str) -> dict[str, Any]:
@@ -60,7 +96,7 @@ def stat_command(where: str, blocks: bool, form: str) -> None:
         record = found.as_json()
         return {**object_record(found.info), **{name: record[name] for name in ("headers", "checksums", "blocks")}}
 
-    record = work_on(uri, work)
+    record = work_on(uri, work, reads=True)
     if form == "json":
         show_record(record, form)
         return
@@ -69,6 +105,31 @@ def stat_command(where: str, blocks: bool, form: str) -> None:
     if blocks:
         click.echo()
         show_records(found, form, columns=("offset", "size", "sha256", "address"))
+
+
+@verb("presign", "lochan fs presign demo@main/data/a.csv")
+@click.argument("where", metavar="REPO[@REF]/PATH")
+@click.option(
+    "--expires",
+    type=click.FloatRange(min=0, min_open=True),
+    default=0.25,
+    show_default=True,
+    metavar="HOURS",
+    help="For how many hours the URL is valid, up to 168.",
+)
+def presign_command(where: str, expires: float, form: str) -> None:
+    """Make a URL that anybody can read an object by, from the store itself.
+
+    On a local disk there is none. A server gives out URLs on every store.
+    """
+    uri = object_uri(where)
+    found = work_on(uri, lambda target: target.ref.presign(uri.path, expires_s=expires * 3600))
+    if found is None:
+        raise Refused(
+            f"no URL can be signed for {uri.path!r}: the store cannot sign, or the object shares a file with others",
+            hint="sign a URL of a server's S3 gateway, or ask its REST API (presign=true)",
+        )
+    show_record(found.as_json(), form)
 
 
 @verb("cat", "lochan fs cat demo@main/data/a.csv", form=False)

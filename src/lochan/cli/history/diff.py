@@ -8,6 +8,7 @@ import click
 from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS, totals
 from lochan.cli.output.records import echo_table, printable, show_record, size_cell
+from lochan.cli.session import is_remote
 from lochan.cli.target import Target, Uri, prefix_uri, ref_uri, staged_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import Invalid
@@ -99,6 +100,11 @@ def diff_command(
             await show_stream(records, form, columns=_ROLLED, cells=_ROLLED_CELLS)
         elif other is None:
             await _show_staged(target, prefix, form)
+        elif form == "table" and not is_remote():
+            from lochan.cli.output.columns import show_tables, size_cells
+
+            tables = target.ref.diff_tables(other.ref, prefix=prefix, three_dot=three_dot)
+            await show_tables(tables, columns=COLUMNS, cells={"left": size_cells, "right": size_cells})
         else:
             changes = target.ref.diff(other.ref, prefix=prefix, three_dot=three_dot)
             await show_stream(as_records(changes), form, columns=COLUMNS, cells=CELLS)
@@ -181,21 +187,9 @@ _ROLLED = ("added", "removed", "changed", "bytes_added", "bytes_removed", "path"
 _ROLLED_CELLS = {"bytes_added": size_cell, "bytes_removed": size_cell}
 
 
-def _rows_record(found: "RowDiff") -> dict[str, Any]:
-    left, right = found.sides.entries
-    return {
-        "added": found.added,
-        "removed": found.removed,
-        "changed": found.changed,
-        "read": {"left": len(left), "right": len(right), "bytes": found.sides.size_bytes},
-        "engine": found.engine,
-        "rows": [each.record() for each in found.sample],
-    }
-
-
 def _show_rows(found: "RowDiff", form: str) -> None:
     if form == "json":
-        show_record(_rows_record(found), form)
+        show_record(found.record(), form)
         return
     changed = f", {found.changed:,} changed" if found.sides.keys else ""
     click.echo(f"{found.added:,} added, {found.removed:,} removed{changed}")

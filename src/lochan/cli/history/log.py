@@ -112,7 +112,7 @@ async def _records(
 
 
 async def _draw(ref: "Ref", which: LogOptions, limit: int | None, text: Callable[["Commit"], str]) -> None:
-    from lochan.cli.output.commit_graph import CommitGraph
+    from lochan.notebook.commit_graph import CommitGraph
 
     drawing, count = CommitGraph(), 0
     async with closing(ref.log_graph(**which)) as found:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.api.local_files import place_url
+from lochan.cli.ingest.lakefs import LakefsOptions, import_from_lakefs, lakefs_options
 from lochan.cli.options import notes
 from lochan.cli.output.objects import listing_conflicts
 from lochan.cli.output.progress import counted
@@ -67,9 +68,15 @@ def inventory_of(inventory: str, verify: bool) -> dict[str, Any]:
     return {"inventory": place_url(inventory) if inventory else "", "verify": verify}
 
 
-@verb("import", "lochan import s3://bucket/data/ demo@main/data/", changes=True)
-@click.argument("source", metavar="URL")
-@click.argument("target", metavar="REPO[@BRANCH][/PREFIX]")
+@verb(
+    "import",
+    "lochan import s3://bucket/data/ demo@main/data/",
+    "lochan import --from-lakefs https://lakefs.example.org --repo shop",
+    changes=True,
+)
+@click.argument("source", metavar="URL", required=False)
+@click.argument("target", metavar="REPO[@BRANCH][/PREFIX]", required=False)
+@lakefs_options
 @click.option(
     "--path", "paths", multiple=True, metavar="URL=PREFIX", help="Another source with its prefix; may be repeated."
 )
@@ -78,8 +85,13 @@ def inventory_of(inventory: str, verify: bool) -> dict[str, Any]:
 @inventory_options
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 def import_command(
-    source: str,
-    target: str,
+    source: str | None,
+    target: str | None,
+    lakefs: str | None,
+    repositories: tuple[str, ...],
+    to: str,
+    bodies: str,
+    link_also: tuple[str, ...],
     paths: tuple[str, ...],
     inventory: str,
     verify: bool,
@@ -95,9 +107,19 @@ def import_command(
 
     No bytes are copied: the files must stay where they are. Objects at the same paths are replaced, others stay. If
     such a path has uncommitted changes, it is listed, nothing is imported, and the exit code is 4.
+
+    With --from-lakefs, whole repositories of a lakeFS with their branches, tags and commits. Run again, it goes on
+    where it was, and brings what was committed there since. The keys are those of lakectl:
+    LAKECTL_CREDENTIALS_ACCESS_KEY_ID and LAKECTL_CREDENTIALS_SECRET_ACCESS_KEY, or those in ~/.lakectl.yaml.
     """
     from lochan.api.options import CommitOptions, EngineOptions
 
+    if lakefs is not None:
+        migration = LakefsOptions(repositories, to, bodies, link_also)
+        import_from_lakefs(lakefs, migration, others=(source, target, *paths, inventory, message), form=form)
+        return
+    if source is None or target is None:
+        raise click.UsageError("a URL and a REPO[@BRANCH][/PREFIX] are needed, or --from-lakefs URL")
     uri = on_branch(prefix_uri(target))
     options = CommitOptions(message=message, metadata=notes(metadata))
     chosen = EngineOptions(engine=engine, master=master)

@@ -2,18 +2,20 @@
 written is what `show_records` and `show_stream` write of the same rows one by one, except for white space in JSON."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 
 import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.cli.output.record_stream import closing
 from lochan.cli.output.records import echo_table, json_text, printable, size
 
 Cells = Mapping[str, Callable[[pa.Array], pa.Array]]
 
 _PAGE = 1 << 16
+_LAID_OUT = 1 << 13  # rows of several tables that are laid out together
 _UNITS = pa.array([" B", " kB", " MB", " GB", " TB", " PB"])
 # As in `shown`; there are no halves of surrogate pairs in Arrow's texts.
 _COMMANDING = r"[\x00-\x1f\x7f-\x{9f}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
@@ -35,14 +37,64 @@ def echo_columns(titles: Sequence[str], table: pa.Table, cells: Cells | None = N
     if sys.stdout.isatty():
         echo_table(titles, [row for page in pages for row in zip(*(each.to_pylist() for each in page), strict=True)])
         return
-    widths = [
+    widths = _widths(titles, pages)
+    _echo_titles(titles, widths)
+    _echo_pages(pages, widths)
+
+
+def _widths(titles: Sequence[str], pages: Sequence[Sequence[pa.Array]]) -> list[int]:
+    return [
         max([len(title), *(pc.max(pc.utf8_length(page[at])).as_py() for page in pages)])
         for at, title in enumerate(titles)
     ]
+
+
+def _echo_titles(titles: Sequence[str], widths: Sequence[int]) -> None:
     click.echo("  ".join(f"{title:<{width}}" for title, width in zip(titles, widths, strict=True)).rstrip())
+
+
+def _echo_pages(pages: Sequence[Sequence[pa.Array]], widths: Sequence[int]) -> None:
     for page in pages:
         padded = [pc.utf8_rpad(each, width) for each, width in zip(page[:-1], widths, strict=False)]
         _echo(_joined(*padded, page[-1], between="  ", behind="\n"))
+
+
+async def show_tables(tables: AsyncIterable[pa.Table], *, columns: Sequence[str], cells: Cells | None = None) -> None:
+    """The same for tables that follow each other: many rows are laid out together, and printed before the next come."""
+    titles = [column.upper() for column in columns]
+    lines = _Lines(titles, cells or {})
+    held: list[pa.Table] = []
+    async with closing(tables):
+        async for table in tables:
+            held.append(table.select(list(columns)))
+            if sum(map(len, held)) >= _LAID_OUT:
+                lines.echo(pa.concat_tables(held))
+                held.clear()
+    if held or not lines.begun:
+        lines.echo(pa.concat_tables(held) if held else None)
+
+
+class _Lines:
+    """Columns become wider, and never narrower."""
+
+    def __init__(self, titles: Sequence[str], cells: Cells) -> None:
+        self._titles = titles
+        self._cells = cells
+        self._widths = [*map(len, titles)]
+        self.begun = False
+
+    def echo(self, table: pa.Table | None) -> None:
+        pages = [] if table is None else [_page(part, self._cells) for part in _parts(table)]
+        if sys.stdout.isatty():
+            rows = [row for page in pages for row in zip(*(each.to_pylist() for each in page), strict=True)]
+            echo_table(self._titles, rows, begun=self.begun)
+        else:
+            self._widths = [max(pair) for pair in zip(self._widths, _widths(self._titles, pages), strict=True)]
+            if not self.begun:
+                _echo_titles(self._titles, self._widths)
+            _echo_pages(pages, self._widths)
+        self.begun = True
+        sys.stdout.flush()
 
 
 def echo_json(table: pa.Table, indent: int = 0) -> None:
@@ -75,6 +127,14 @@ def size_cells(sizes: pa.Array) -> pa.Array:
     exact = [texts[number] for number in sizes.take(pa.array(close)).fill_null(0).to_pylist()]
     cells = pc.replace_with_mask(cells, _mask(close, len(cells)), pa.array(exact, pa.string()))
     return pc.if_else(sizes.is_null(), "", cells)
+
+
+def time_cells(microseconds: pa.Array) -> pa.Array:
+    """RFC 3339 in UTC, with microseconds; nothing for a null."""
+    texts = np.datetime_as_string(
+        microseconds.fill_null(0).to_numpy(zero_copy_only=False).astype("M8[us]"), timezone="UTC"
+    )
+    return pc.if_else(microseconds.is_null(), "", pa.array(texts))
 
 
 def _page(part: pa.RecordBatch, cells: Cells) -> list[pa.Array]:

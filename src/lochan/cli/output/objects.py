@@ -79,8 +79,10 @@ async def _show(error: LochanError, form: str) -> None:
     from lochan.api.object_results import conflicts_of
     from lochan.cli.output.record_stream import as_records, show_stream
 
-    await show_stream(as_records(conflicts_of(error)), form, columns=_COLUMNS, cells=dict.fromkeys(_COLUMNS[1:], _cell))
+    await show_stream(
+        as_records(conflicts_of(error)), form, columns=_COLUMNS, cells=dict.fromkeys(_COLUMNS[1:], conflict_cell)
+    )
 
 
-def _cell(value: Any) -> str:
+def conflict_cell(value: Any) -> str:
     return "none" if value is None else f"{size(value['size'])} {value['checksum'][:_DIGITS]}"

@@ -13,7 +13,7 @@ Advance = Callable[[int], None]
 
 
 class Stage(Protocol):
-    """A stage of a job on Spark."""
+    """A stage of a job on Spark, or of one here."""
 
     @property
     def done(self) -> int: ...
@@ -45,7 +45,7 @@ def progress(title: str, total_bytes: int | None, *, visible: bool) -> Iterator[
 
 
 class StageBar:
-    """A bar for Spark's tasks. It appears with the first report, and disappears at the end."""
+    """A bar for stages: of Spark, or of work here. It appears with the first report, and disappears at the end."""
 
     def __init__(self, title: str, *, visible: bool = True) -> None:
         self._title = title

@@ -46,6 +46,15 @@ async def show_stream(
         return await _show_table(records, columns, cells or {})
 
 
+def show_page(records: Sequence[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None) -> None:
+    """Prints what `show_stream` would, of records that are there already."""
+    if form == "json":
+        lines = ",\n  ".join(json_text(each, indent=None) for each in records)
+        click.echo(f"[\n  {lines}\n]" if records else "[]")
+    else:
+        echo_table([column.upper() for column in columns], [_row(each, columns, cells or {}) for each in records])
+
+
 async def show_lines(
     records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
 ) -> int:
@@ -60,7 +69,7 @@ async def _show_each(records: AsyncIterable[Record], columns: Sequence[str], cel
     widths = list(map(len, titles))
     lines = _on_terminal(titles)
     async for record in records:
-        row = [cells.get(key, cell)(record[key]) for key in columns]
+        row = _row(record, columns, cells)
         if lines is not None:
             lines.echo(row)
             count += 1
@@ -82,6 +91,10 @@ def _on_terminal(titles: Sequence[str]) -> "TableLines | None":
     return TableLines(titles)
 
 
+def _row(record: Record, columns: Sequence[str], cells: Cells) -> list[str]:
+    return [cells.get(key, cell)(record[key]) for key in columns]
+
+
 async def _show_json(records: AsyncIterable[Record]) -> int:
     count = 0
     async for record in records:
@@ -97,7 +110,7 @@ async def _show_table(records: AsyncIterable[Record], columns: Sequence[str], ce
     begun = False
     page: list[list[str]] = []
     async for record in records:
-        page.append([cells.get(key, cell)(record[key]) for key in columns])
+        page.append(_row(record, columns, cells))
         count += 1
         if len(page) == _PAGE:
             echo_table(titles, page, begun=begun)

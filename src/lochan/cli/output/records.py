@@ -131,8 +131,9 @@ def echo_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: b
         return
     lines = [*rows] if begun else [titles, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+    texts = ("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)) for line in lines)
+    if lines:
+        click.echo("\n".join(map(str.rstrip, texts)))  # at once: each echo is a write of its own
 
 
 def title(message: str) -> str:

@@ -85,15 +85,16 @@ async def rows_deleted(
         indices = source.objects.tolist()
         paths = await place_objects(files, snapshot, indices, engines.main.folder, recheck=False)
         by_form = {form: [paths[index] for index in each] for form, each in source.read.items()}
-        counts = dict(await engines.apart(partial(count_matches, engines.main, source.knowledge, tested, by_form)))
-        hit = [index for index in indices if paths[index] in counts]
+        found = await engines.apart(partial(count_matches, engines.main, source.knowledge, tested, by_form))
+        counts = {index: found.get((form, paths[index]), 0) for form, each in source.read.items() for index in each}
+        hit = [index for index in indices if counts[index]]
         if not hit:
             raise NothingToDo("no row matches", hint="nothing was changed")
         await place_objects(files, snapshot, hit, engines.main.folder)  # checks them again before they are rewritten
         size = int(snapshot.sizes[hit].sum())
         rewriting = ObjectRewriter(*engines, snapshot.settings, source.knowledge, size)
         for form, each in source.read.items():
-            left = [index for index in each if 0 < counts.get(paths[index], 0) < snapshot.rows[index]]
+            left = [index for index in each if 0 < counts[index] < snapshot.rows[index]]
             if left:
                 await engines.apart(partial(rewriting.add, form, [paths[index] for index in left], tested))
         added = await store_objects(repository, on.mint, rewriting.written(), engines.apart)

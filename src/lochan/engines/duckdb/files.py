@@ -120,7 +120,7 @@ class ObjectCheck:
             try:
                 self.check_now(each)
             except FileNotFoundError:
-                return gone_error(each.object)
+                return gone_meanwhile(each.object)
             except Corrupt as error:
                 return error
             except OSError as error:
@@ -205,6 +205,14 @@ def gone_error(object: StoredObject) -> Gone:
     return Gone(
         f"{object} is gone: {object.address} is no longer on the store",
         hint="it may have been purged or deleted by hand; with --go-on the query reads the rest",
+    )
+
+
+def gone_meanwhile(object: StoredObject) -> Gone:
+    """It was found before, so nobody has deleted it by hand long ago."""
+    return Gone(
+        f"{object} is gone: {object.address} was there when the query began, and is no longer on the store",
+        hint="garbage collection deletes what has moved or expired, a grace later; run the query again",
     )
 
 

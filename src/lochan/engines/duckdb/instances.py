@@ -2,6 +2,9 @@
 queries of a small pool, so instances are kept for the next query of the lake with the same options.
 
 One session uses an instance at a time, by a connection that it closes, so that nothing remains of a query.
+
+A process that forks can open one in advance (`open_spare`), without threads and without limits. The first query of a
+child takes it, and sets what it would have opened it with.
 """
 
 from __future__ import annotations
@@ -11,13 +14,29 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.store.scratch import make_folder
+from lochan.store import scratch
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _IDLE_MAX = 2
 _SPILL = "spill"
+_ALWAYS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "checkpoint_threshold": "1TB",  # nothing outlives the session: a checkpoint would be wasted work
+    # It confuses members of a struct if files have different members: an internal error of 2.0.0.
+    "disabled_optimizers": "partial_aggregate_pushdown",
+    "enable_external_file_cache": "false",  # the kernel has one
+    "python_enable_replacements": "false",  # tables are those that were registered, never Python variables
+}
+_TIME_ZONE = "SET GLOBAL TimeZone = 'UTC'"
+_WITHOUT_THREADS = {"threads": "1", "async_threads": "0"}  # the caller's own thread is the one
+_spare: DuckDBPyConnection | None = None
+_left: list[DuckDBPyConnection] = []
 
 
 class InstanceOptions(NamedTuple):
@@ -37,10 +56,14 @@ class Instance:
         import duckdb  # lazily: most users of this module need no instance
 
         self.alike = options.alike
-        self.folder = make_folder(options.temp)  # its own, removed with it
+        self.folder = scratch.make_folder(options.temp)  # its own, removed with it
+        chosen = _chosen(options, self.folder)
         try:
-            self.root = duckdb.connect(":memory:", config=_config(options, self.folder))
-            self.root.execute(_settings(None if options.folders is None else [*options.folders, self.folder]))
+            spare = _take_spare()
+            self.root = duckdb.connect(":memory:", config={**_ALWAYS, **chosen}) if spare is None else spare
+            begun = [_TIME_ZONE] if spare is None else _changes(chosen)
+            allowed = None if options.folders is None else [*options.folders, self.folder]
+            self.root.execute("; ".join([*begun, *_restrictions(allowed)]))
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
@@ -48,6 +71,11 @@ class Instance:
     def close(self) -> None:
         """May be called twice."""
         self.root.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def leave(self) -> None:
+        """`close`, in a process that ends now. To take DuckDB apart would be a tenth of a small query."""
+        _left.append(self.root)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def clear(self) -> None:
@@ -85,43 +113,73 @@ class Instances:
             surplus = len(self._idle) - (0 if self._closed else _IDLE_MAX)
             dropped = [self._idle.pop(0) for _ in range(surplus)]
         for each in dropped:
-            each.close()
+            self._end(each)
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
         for instance in idle:
+            self._end(instance)
+
+    def _end(self, instance: Instance) -> None:
+        """A command closes its lake when it ends."""
+        if self._closed and scratch.own_process:
+            instance.leave()
+        else:
             instance.close()
 
 
-def _config(options: InstanceOptions, folder: str) -> dict[str, str | bool | int | float | list[str]]:
+def open_spare() -> None:
+    """REQUIRES: this process runs no query itself. It starts no thread."""
+    import duckdb
+
+    global _spare
+    if _spare is None:
+        _spare = duckdb.connect(":memory:", config={**_ALWAYS, **_WITHOUT_THREADS})
+        _spare.execute(_TIME_ZONE)
+        _spare.sql("SELECT 1").to_arrow_reader().read_all()  # what the first query has to set up
+
+
+def close_spare() -> None:
+    spare = _take_spare()
+    if spare is not None:
+        spare.close()
+
+
+def _take_spare() -> DuckDBPyConnection | None:
+    global _spare
+    spare, _spare = _spare, None
+    return spare
+
+
+def _chosen(options: InstanceOptions, folder: str) -> dict[str, str]:
     limits = options.limits
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "checkpoint_threshold": "1TB",  # nothing outlives the session: a checkpoint would be wasted work
-        # It confuses members of a struct if files have different members: an internal error of 2.0.0.
-        "disabled_optimizers": "partial_aggregate_pushdown",
-        "enable_external_file_cache": "false",  # the kernel has one
+    chosen = {
         "memory_limit": f"{limits.memory_bytes}B",
         "temp_directory": f"{folder}/{_SPILL}",
-        "python_enable_replacements": "false",  # tables are those that were registered, never Python variables
-        "preserve_insertion_order": "true" if options.ordered else "false",
     }
+    if not options.ordered:
+        chosen["preserve_insertion_order"] = "false"
     if limits.threads is not None:
-        config["threads"] = str(limits.threads)
+        chosen["threads"] = str(limits.threads)
     if limits.spill_bytes is not None:
-        config["max_temp_directory_size"] = f"{limits.spill_bytes}B"
-    return config
+        chosen["max_temp_directory_size"] = f"{limits.spill_bytes}B"
+    return chosen
 
 
-def _settings(folders: Sequence[str] | None) -> str:
-    statements = ["SET GLOBAL TimeZone = 'UTC'"]
-    if folders is not None:
-        listed = ", ".join(_quoted(folder.rstrip("/") + "/") for folder in folders)
-        statements += [f"SET allowed_directories = [{listed}]", "SET enable_external_access = false"]
-    return "; ".join([*statements, "SET lock_configuration = true"])
+def _changes(chosen: dict[str, str]) -> list[str]:
+    """What makes an instance that was opened without threads one that was opened with these."""
+    defaults = [f"RESET GLOBAL {name}" for name in _WITHOUT_THREADS if name not in chosen]
+    return [*defaults, *(f"SET GLOBAL {name} = {_quoted(value)}" for name, value in chosen.items())]
+
+
+def _restrictions(folders: Sequence[str] | None) -> list[str]:
+    lock = "SET lock_configuration = true"
+    if folders is None:
+        return [lock]
+    listed = ", ".join(_quoted(folder.rstrip("/") + "/") for folder in folders)
+    return [f"SET allowed_directories = [{listed}]", "SET enable_external_access = false", lock]
 
 
 def _quoted(text: str) -> str:

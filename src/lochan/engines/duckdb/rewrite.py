@@ -158,20 +158,17 @@ class ObjectRewriter:
         return f"SELECT {outer} FROM {tested} WHERE NOT coalesce({without.sql}, false)"
 
 
-class MatchCount(NamedTuple):
-    path: str
-    rows: int
-
-
 def count_matches(
     session: DuckSession, knowledge: Knowledge, test: RowTest, files: Mapping[Form, Sequence[str]]
-) -> list[MatchCount]:
-    """How many rows of each file pass the test, without files in which none does."""
-    found: list[MatchCount] = []
+) -> dict[tuple[Form, str], int]:
+    """How many rows of each file pass the test, without files in which none does. A file that several objects share is
+    counted once for each form: the same bytes may mean other rows."""
+    found: dict[tuple[Form, str], int] = {}
     for form, paths in files.items():
-        tested = tested_sql(form, knowledge, test, "filename AS p0", files_sql(paths, "filename = true"))
+        distinct = list(dict.fromkeys(paths))
+        tested = tested_sql(form, knowledge, test, "filename AS p0", files_sql(distinct, "filename = true"))
         counts = session.execute(f"SELECT p0, count(*) FROM {tested} WHERE {test.sql} GROUP BY p0")
-        found += [MatchCount(path, rows) for path, rows in counts]
+        found |= {(form, path): rows for path, rows in counts}
     return found
 
 

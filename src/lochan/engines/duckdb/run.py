@@ -102,7 +102,7 @@ async def start(
 
 
 def duckdb_sql(prepared: Prepared, paths: Mapping[str, Sequence[str]]) -> str:
-    return render(with_files(prepared.plan.query.copy(), prepared.opening.scans, paths), "duckdb")
+    return render(with_files(prepared.plan.query.copy(), prepared.opening.scans, paths), "duckdb", copy=False)
 
 
 async def place_files(
@@ -166,14 +166,12 @@ def _streamed(session: DuckSession, sql: str, why: Callable[[], LochanError | No
 def with_files(query: exp.Query, scans: Scans, paths: Mapping[str, Sequence[str]], *, some: bool = False) -> exp.Query:
     """Replaces the names of scans by their files, in `paths`. Leaves out an order that the files already have. `some`:
     they are not all of their scan, and may lack columns that only others have."""
-    for table in list(query.find_all(exp.Table)):
-        scan = scans.files.get(table.name)
-        if scan is not None:
-            there = paths[table.name]
-            table.replace(_files(table.name, there, scan, some=some))
-    for order in list(query.find_all(exp.Order)):
-        if order.meta.get(PRESORTED) and order.parent is not None:
-            order.parent.set("order", None)
+    for part in list(query.find_all(exp.Table, exp.Order)):
+        if isinstance(part, exp.Order):
+            if part.meta.get(PRESORTED) and part.parent is not None:
+                part.parent.set("order", None)
+        elif (scan := scans.files.get(part.name)) is not None:
+            part.replace(_files(part.name, paths[part.name], scan, some=some))
     return query
 
 

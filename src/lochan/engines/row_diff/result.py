@@ -18,6 +18,7 @@ from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
 from lochan.engines.row_diff.statements import ADDED, CHANGED, KEYLESS, REMOVED
 from lochan.errors import Invalid
 from lochan.pools.json_row import BadRow, read_value
+from lochan.query.output.arrow_forms import ArrowForms
 
 SAMPLE = 20  # rows, by default
 SCHEMA = pa.schema(
@@ -48,8 +49,16 @@ class RowChange(NamedTuple):
         return {"change": self.change, "times": self.times, **values}
 
 
+class ObjectsRead(NamedTuple):
+    """What a comparison reads: objects of each side, and the bytes of both."""
+
+    left: int
+    right: int
+    bytes: int
+
+
 @dataclass
-class RowDiff:
+class RowDiff(ArrowForms):
     """Close it, or use it as a context, to free its resources. `batches` can be called several times."""
 
     sides: Sides
@@ -59,6 +68,12 @@ class RowDiff:
     batches: Callable[[], Iterator[pa.RecordBatch]] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
     frame: Any = None  # on Spark: all of it as a DataFrame
+    read: ObjectsRead | None = None
+
+    def __post_init__(self) -> None:
+        if self.read is None:
+            left, right = self.sides.entries
+            self.read = ObjectsRead(len(left), len(right), self.sides.size_bytes)
 
     @property
     def added(self) -> int:
@@ -77,12 +92,31 @@ class RowDiff:
     def same(self) -> bool:
         return not (self.added or self.removed or self.changed)
 
-    def to_arrow(self) -> pa.Table:
-        return pa.Table.from_batches([batch.cast(SCHEMA) for batch in self.batches()], SCHEMA)
+    def arrow_reader(self) -> pa.RecordBatchReader:
+        """All of them: see the columns above."""
+        return pa.RecordBatchReader.from_batches(SCHEMA, (batch.cast(SCHEMA) for batch in self.batches()))
 
-    def to_pandas(self) -> Any:
-        """A DataFrame. Needs pandas."""
-        return self.to_arrow().to_pandas()
+    def record(self) -> dict[str, Any]:
+        """The counts and the sample, for JSON."""
+        assert self.read is not None
+        return {
+            "added": self.added,
+            "removed": self.removed,
+            "changed": self.changed,
+            "read": self.read._asdict(),
+            "engine": self.engine,
+            "rows": [each.record() for each in self.sample],
+        }
+
+    def _repr_html_(self) -> str:
+        from lochan.notebook.html import HtmlRow, table
+
+        counts = f"{self.added:,} added, {self.removed:,} removed, {self.changed:,} changed"
+        rows = [
+            HtmlRow((each.change, each.times, each.key, each.before, each.after), each.change) for each in self.sample
+        ]
+        more = self.added + self.removed + self.changed > sum(each.times for each in self.sample)
+        return table(("", "times", "key", "before", "after"), rows, caption=counts, note="a sample" if more else "")
 
     def close(self) -> None:
         """May be called twice."""

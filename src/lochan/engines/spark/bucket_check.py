@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.files import StoredObject, damaged_error, gone_error
+from lochan.engines.duckdb.files import StoredObject, damaged_error, gone_meanwhile
 from lochan.engines.spark.executors import ship
 from lochan.engines.spark.object_stats import at_once, object_stats
 from lochan.errors import LochanError, NotFound
@@ -68,14 +68,14 @@ class BucketCheck:
         for each, stat in zip(objects, stats, strict=True):
             if stat is not None and stat.size != each.size:
                 raise damaged_error(each, f"it has {stat.size} bytes instead of {each.size}")
-        doubtful = [
-            each
+        doubtful = {  # a file that objects share is read once
+            (each.address, each.sha256): each
             for each, stat in zip(objects, stats, strict=True)
             if stat is not None and (recheck or not self._verified.has(each.address, stat.etag or None, each.sha256))
-        ]
+        }
         lost: set[str] = set()
         try:
-            wrong = await self._wrong(doubtful, lost)
+            wrong = await self._wrong(list(doubtful.values()), lost)
         finally:
             self._verified.save()
         if wrong:
@@ -89,7 +89,7 @@ class BucketCheck:
             lost: set[str] = set()
             wrong = await self._wrong(objects, lost)
             if lost:
-                return gone_error(next(each for each in objects if each.address in lost))
+                return gone_meanwhile(next(each for each in objects if each.address in lost))
             return damaged_error(wrong[0], "its SHA-256 is not the one it was written with") if wrong else None
 
         return run_in_thread(read)

@@ -5,7 +5,7 @@ A folder is read as it is, a bucket through Hadoop's S3A. Objects that Spark rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -91,13 +91,23 @@ class HadoopFiles(NamedTuple):
 
     root: str
     options: Mapping[str, str] = _NONE  # what Hadoop must know to read them
+    roots: Mapping[str, str] = _NONE  # of repositories that do not lie in the lake, by id
 
     def path(self, address: str) -> str:
-        return f"{self.root}/{address}"
+        return f"{self.roots.get(address.partition('/')[0], self.root)}/{address}"
 
 
 def hadoop_files(place: StoreLocation) -> HadoopFiles:
     """Raises Refused for a store that Spark cannot read."""
+    found = _files_at(place)
+    others = {id: _files_at(each) for id, each in place.routes.items() if _is_readable(each)}
+    if not others:
+        return found
+    options = {name: value for each in (found, *others.values()) for name, value in each.options.items()}
+    return HadoopFiles(found.root, options, {id: each.root for id, each in others.items()})
+
+
+def _files_at(place: StoreLocation) -> HadoopFiles:
     root = _local_root(place)
     if root is not None:
         return HadoopFiles(root)
@@ -107,17 +117,26 @@ def hadoop_files(place: StoreLocation) -> HadoopFiles:
     return s3a_files(place)
 
 
+def _is_readable(place: StoreLocation) -> bool:
+    return _local_root(place) is not None or is_bucket(place)
+
+
 async def check_objects(spark: SparkSession | None, at: QueryContext, objects: Sequence[StoredObject]) -> None:
     """To be called before Spark reads them by itself. Those of a bucket are read by its tasks; a few, or without a
     session all, are read here. Raises Gone, Corrupt."""
-    root = _local_root(at.place)
-    if root is not None:
-        check = ObjectCheck(at.verified)
-        found = await check.check([PlacedObject(each, f"{root}/{each.address}") for each in objects])
-        there = [bool(path) for path in found]
-    else:
+    place = at.place
+    roots = [_local_root(place.of(each.address)) for each in objects]
+    local = [(each, root) for each, root in zip(objects, roots, strict=True) if root is not None]
+    elsewhere = [each for each, root in zip(objects, roots, strict=True) if root is None]
+    if local:
+        paths = [PlacedObject(each, f"{root}/{each.address}") for each, root in local]
+        _check_there([each for each, _ in local], map(bool, await ObjectCheck(at.verified).check(paths)))
+    if elsewhere:
         few = FEW if spark is not None and _runs_here(spark) else 0
-        there = await BucketCheck(at.place, at.store, at.verified, spark, few).check(objects)
+        _check_there(elsewhere, await BucketCheck(place, at.store, at.verified, spark, few).check(elsewhere))
+
+
+def _check_there(objects: Sequence[StoredObject], there: Iterable[bool]) -> None:
     for each, is_there in zip(objects, there, strict=True):
         if not is_there:
             raise gone_error(each)

@@ -48,7 +48,8 @@ class Views:
         if not paths:
             self._add(name, self._nothing(scan).withColumns({OBJECT: functions.lit(""), ROW: functions.lit(0)}))
             return
-        read = self._spark.read.schema(schema_of(scan)).options(**options).parquet(*map(literal_path, paths))
+        distinct = dict.fromkeys(map(literal_path, paths))  # a file that objects share is joined to each of them
+        read = self._spark.read.schema(schema_of(scan)).options(**options).parquet(*distinct)
         file = functions.substring_index("_metadata.file_path", "/", -1)
         numbered = read.select("*", file.alias(_FILE), functions.col("_metadata.row_index").alias(ROW))
         known = functions.broadcast(self._spark.createDataFrame(_objects(scan)))
@@ -93,7 +94,7 @@ class Views:
 
 
 def _objects(scan: FileScan) -> pa.Table:
-    """The data object of each file, by the last part of its path, which no other has."""
+    """The data objects of each file, by the last part of its path, which no other file has."""
     files = [each.address.rpartition("/")[2] for each in scan.objects]
     return pa.table({_FILE: files, OBJECT: [object_path(each.id) for each in scan.objects]})
 

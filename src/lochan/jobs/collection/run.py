@@ -1,4 +1,4 @@
-"""Plans and sweeps a garbage collection on the engine that fits."""
+"""Plans and sweeps a garbage collection, and dedupes, on the engine that fits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
 from lochan.jobs.record import recorded
 from lochan.store.open import StoreLocation
+from lochan.versioning.collection import dedupe as dedupes
 from lochan.versioning.collection import plan as plans
 from lochan.versioning.collection import sweep as sweeps
+from lochan.versioning.collection.dedupe import DedupeEngine, EmbeddedDedupe
 from lochan.versioning.collection.embedded import EmbeddedCollection
 from lochan.versioning.collection.engine import CollectionEngine
+from lochan.versioning.collection.equal_blocks import DuplicateBlocks
 from lochan.versioning.collection.plan import STANDARD, CollectionLimits, CollectionPlan
 from lochan.versioning.collection.sweep import SweepReport
 from lochan.versioning.open_repository import OpenRepository
@@ -37,7 +40,7 @@ class CollectJobOptions(NamedTuple):
     engine: str = "auto"
     limits: Limits = STANDARD_LIMITS
     spark: SparkPlace = ANY_SPARK
-    watch: Listener | None = None  # is told how far Spark is
+    watch: Listener | None = None  # is told how far it is
     session: SparkSession | None = None  # that runs already; None: one at `spark`
 
 
@@ -105,18 +108,75 @@ async def _entries(repository: OpenRepository, trees: Iterable[TreeRef]) -> int:
     return sum(counts.values())
 
 
+async def dedupe_report(
+    repository: OpenRepository,
+    place: StoreLocation,
+    *,
+    actor: Actor,
+    options: CollectJobOptions = DEFAULT_COLLECT,
+) -> DuplicateBlocks:
+    """Raises what `versioning.collection.dedupe` raises, and Refused if Spark does not start."""
+    size = await metadata_bytes(repository)
+    async with _dedupe_engine(repository, place, size, "dedupe report", actor, options) as engine:
+        return await dedupes.dedupe_report(repository, engine=engine)
+
+
+async def dedupe(
+    repository: OpenRepository,
+    place: StoreLocation,
+    *,
+    actor: Actor,
+    options: CollectJobOptions = DEFAULT_COLLECT,
+) -> DuplicateBlocks:
+    """The same."""
+    size = await metadata_bytes(repository)
+    async with _dedupe_engine(repository, place, size, "dedupe", actor, options) as engine:
+        return await dedupes.dedupe(repository, actor=actor, engine=engine)
+
+
 @asynccontextmanager
 async def _engine(
     repository: OpenRepository, place: StoreLocation, size: int, kind: str, actor: Actor, options: CollectJobOptions
 ) -> AsyncIterator[CollectionEngine]:
+    async with _on_spark(repository, size, kind, actor, options) as spark:
+        if spark is None:
+            yield EmbeddedCollection(repository, options.watch)
+            return
+        from lochan.jobs.collection.spark import SparkCollection
+
+        yield SparkCollection(spark.session, repository, place, tag=spark.tag, listener=spark.listener)
+
+
+@asynccontextmanager
+async def _dedupe_engine(
+    repository: OpenRepository, place: StoreLocation, size: int, kind: str, actor: Actor, options: CollectJobOptions
+) -> AsyncIterator[DedupeEngine]:
+    async with _on_spark(repository, size, kind, actor, options) as spark:
+        if spark is None:
+            yield EmbeddedDedupe(repository, options.watch)
+            return
+        from lochan.jobs.collection.spark_dedupe import SparkDedupe
+
+        yield SparkDedupe(spark.session, repository, place, tag=spark.tag, listener=spark.listener)
+
+
+class _SparkJob(NamedTuple):
+    session: SparkSession
+    tag: str
+    listener: Listener | None
+
+
+@asynccontextmanager
+async def _on_spark(
+    repository: OpenRepository, size: int, kind: str, actor: Actor, options: CollectJobOptions
+) -> AsyncIterator[_SparkJob | None]:
+    """None: the embedded engine fits. On Spark it is a job that `lochan jobs` lists."""
     if engine_for(options.engine, size, options.spark, options.limits, spill=_SPILL) != SPARK:
-        yield EmbeddedCollection(repository)
+        yield None
         return
     from lochan.engines.spark.session import session_at
-    from lochan.jobs.collection.spark import SparkCollection
 
     spark = options.session or session_at(options.spark, options.limits)
     where = options.spark.where if options.session is None else master_of(options.session)
     with recorded(repository, kind, repository.repository.name, actor=actor, where=where) as report:
-        listener = listener_of(report, options.watch)
-        yield SparkCollection(spark, repository, place, tag=f"lochan-gc-{report.id}", listener=listener)
+        yield _SparkJob(spark, f"lochan-gc-{report.id}", listener_of(report, options.watch))

@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from lochan.versioning.collection.listing import KINDS, ListingSpan
+from lochan.versioning.collection.listing import ListingSpan
 
 FILES_PER_SHARD = 250_000
 SHARDS_MAX = 2_000
+_KINDS = ("metaranges/", "runs/")  # what comes behind the data
 
 
 def shard_count(files: int, parallelism: int) -> int:
@@ -28,7 +29,7 @@ def bounds_of(sample: Sequence[str], cut: int, count: int) -> tuple[str, ...]:
     by_sample = _evenly(sorted(set(sample)), count // 2)
     mints = np.linspace(0, cut, count // 2 + 2)[1:-1].astype(np.int64).tolist()
     by_mint = [f"data/{mint:020d}" for mint in mints]
-    return tuple(sorted({*by_sample, *by_mint, *(kind.folder for kind in KINDS[1:])}))
+    return tuple(sorted({*by_sample, *by_mint, *_KINDS}))
 
 
 def _evenly(items: Sequence[str], count: int) -> list[str]:

@@ -1,7 +1,8 @@
-"""Garbage collection on Spark. The driver holds the commits of the state, counts, and the names of parts.
+"""Garbage collection on Spark. The driver holds the commits of the state, the names of trees, ranges and parts, and
+counts.
 
     trees ──▶ ranges, each once ──▶ files that entries name ──▶ marks of a shard, its listing ──▶ parts of the list
-    └───────────────────── tasks ──────────────────────┘ shuffle └──────────── tasks ─────────┘  └─ names: driver ─┘
+    └─ driver, or many: tasks ─┘    └────── tasks ────────┘ shuffle └────────── tasks ────────┘   └─ names: driver ─┘
 
 A sweep marks in the same way, and compares with the parts instead of a listing. Then tasks delete, a part each.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -20,10 +21,23 @@ from lochan.engines.spark.progress import Listener
 from lochan.formats.collection_events import AliasNames
 from lochan.formats.plan_list import ListPart
 from lochan.jobs.collection import tasks
+from lochan.jobs.collection.mark_rows import SPARK_ROWS, empty_rows, mark_rows, marks_of
+from lochan.jobs.collection.metadata_files import (
+    FILE_SCHEMA,
+    SPARK_FILES,
+    MetadataFile,
+    file_rows,
+    files_of,
+    read_trees,
+    runs_of,
+    sample,
+    trees_of,
+    work_of,
+)
 from lochan.jobs.collection.shards import bounds_of, shard_count
 from lochan.jobs.collection.tasks import CollectionTarget
 from lochan.jobs.messages import error_of
-from lochan.jobs.tasks import on_spark, run_on_bytes
+from lochan.jobs.tasks import frame_of, on_spark, run_on_bytes
 from lochan.store.open import StoreLocation
 from lochan.versioning.bodies.aliases import table_of_spans
 from lochan.versioning.collection.engine import CollectedFiles, SweptFiles
@@ -32,12 +46,10 @@ from lochan.versioning.collection.roots import Roots
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-_SAMPLED_MAX = 32  # ranges
-_SAMPLED_SHARE = 20  # one in so many
+_TREES_HERE = 64  # that the driver reads itself: a stage has a fixed cost
 _TREES_PER_TASK = 16
-_RANGES_PER_TASK = 4
 
 _NO_ALIASES = AliasNames()
 T = TypeVar("T")
@@ -56,7 +68,9 @@ class SparkCollection:
         *,
         tag: str,
         listener: Listener | None = None,
+        about: str = "gc",
     ) -> None:
+        self._about = about
         self._spark = spark
         self._repository = repository
         self._place = place.for_others()
@@ -64,22 +78,24 @@ class SparkCollection:
         self._listener = listener
 
     async def collect(self, look: CollectionLook, *, write: bool) -> CollectedFiles:
-        return await self._on_spark(
-            partial(collect, self._spark, self._target(look), await self._marked(look), look, write)
-        )
+        files = await self.files(look)
+        sampled = await sample(self._repository.trees, files, look.repository)
+        bounds = bounds_of(sampled.paths, look.cut, shard_count(sampled.files, parallelism(self._spark)))
+        marks = KnownMarks(await self._marked(look), files, bounds)
+        return await self.run(partial(collect, self._spark, self.target(look), marks, write))
 
     async def still_named(self, look: CollectionLook, parts: tuple[ListPart, ...]) -> int:
         if not parts:
             return 0
-        return await self._on_spark(
-            partial(still_named, self._spark, self._target(look), await self._marked(look), look, parts)
-        )
+        bounds = tuple(part.last for part in parts[:-1])
+        marks = KnownMarks(await self._marked(look), await self.files(look._replace(expired=())), bounds)
+        return await self.run(partial(still_named, self._spark, self.target(look), marks, parts))
 
     async def delete(self, repository: str, parts: tuple[ListPart, ...]) -> SweptFiles:
         target = CollectionTarget(self._place, CollectionLook(repository, 0, 0, Roots(), _NO_ALIASES))
-        return await self._on_spark(partial(delete, self._spark, target, parts)) if parts else SweptFiles()
+        return await self.run(partial(delete, self._spark, target, parts)) if parts else SweptFiles()
 
-    def _target(self, look: CollectionLook) -> CollectionTarget:
+    def target(self, look: CollectionLook) -> CollectionTarget:
         return CollectionTarget(self._place, look._replace(roots=Roots(folders=look.roots.folders), expired=()))
 
     async def _marked(self, look: CollectionLook) -> pa.Array:
@@ -88,42 +104,44 @@ class SparkCollection:
         blocks = live_below(table_of_spans(look.roots.blocks), aliases, look.repository)
         return pa.concat_arrays([blocks, pa.array(sorted(look.roots.files), pa.string())])
 
-    async def _on_spark(self, work: Callable[[], T]) -> T:
-        about = f"gc {self._repository.repository.name}"
+    async def files(self, look: CollectionLook) -> list[MetadataFile]:
+        """Every file of metadata that has to be read, once."""
+        trees = trees_of(look)
+        if len(trees) <= _TREES_HERE:
+            found = await read_trees(self._repository.trees, trees)
+        else:
+            found = await self.run(partial(trees_on_spark, self._spark, self.target(look), trees))
+        return [*found, *runs_of(look)]
+
+    async def run(self, work: Callable[[], T]) -> T:
+        about = f"{self._about} {self._repository.repository.name}"
         return await on_spark(self._spark, work, tag=self._tag, about=about, listener=self._listener)
 
 
-def collect(
-    spark: SparkSession, target: CollectionTarget, marked: pa.Array, look: CollectionLook, write: bool
-) -> CollectedFiles:
+class KnownMarks(NamedTuple):
+    """What the driver knows before the ranges are read."""
+
+    marked: pa.Array  # files that the state itself names
+    files: list[MetadataFile]
+    bounds: tuple[str, ...]  # of shards
+
+    def rows(self) -> pa.Table:
+        """ROW_SCHEMA, and a row for each shard."""
+        names = [
+            pa.array([each.file for each in self.files if each.live is live], pa.string()) for live in (True, False)
+        ]
+        marks = [marks_of(self.marked), marks_of(names[0]), marks_of(names[1], live=False)]
+        return pa.Table.from_batches([empty_rows(len(self.bounds) + 1), mark_rows(marks, self.bounds)])
+
+
+def collect(spark: SparkSession, target: CollectionTarget, marks: KnownMarks, write: bool) -> CollectedFiles:
     """Calls into the JVM, as all functions below."""
-    ship(spark)
-    files = _files(spark, target, look)
-    try:
-        bounds = _bounds(spark, target, look, files)
-        marks = _marks(spark, target, marked, look, bounds, files)
-        shards = len(bounds) + 1
-        results = _results(marks, shards, partial(tasks.collect_shard, target, bounds, write))
-    finally:
-        files.unpersist()
+    results = _of_shards(spark, target, marks, partial(tasks.collect_shard, target, marks.bounds, write))
     return tasks.decode_shards(results)
 
 
-def still_named(
-    spark: SparkSession,
-    target: CollectionTarget,
-    marked: pa.Array,
-    look: CollectionLook,
-    parts: tuple[ListPart, ...],
-) -> int:
-    ship(spark)
-    bounds = tuple(part.last for part in parts[:-1])
-    files = _files(spark, target, look._replace(expired=()))
-    try:
-        marks = _marks(spark, target, marked, look, bounds, files)
-        results = _results(marks, len(parts), partial(tasks.check_part, target, parts))
-    finally:
-        files.unpersist()
+def still_named(spark: SparkSession, target: CollectionTarget, marks: KnownMarks, parts: tuple[ListPart, ...]) -> int:
+    results = _of_shards(spark, target, marks, partial(tasks.check_part, target, parts))
     return sum(msgspec.msgpack.decode(data, type=int) for data in results)
 
 
@@ -137,80 +155,40 @@ def delete(spark: SparkSession, target: CollectionTarget, parts: tuple[ListPart,
     return SweptFiles(sum(files for files, _ in done), sum(size for _, size in done))
 
 
-# --- frames ----------------------------------------------------------------------------------------------------------
-def _files(spark: SparkSession, target: CollectionTarget, look: CollectionLook) -> DataFrame:
-    """FILE_SCHEMA: every file of metadata that has to be read, once. It is small, and kept."""
+def trees_on_spark(spark: SparkSession, target: CollectionTarget, trees: list[MetadataFile]) -> list[MetadataFile]:
     from pyspark.sql import functions
 
-    live = {tree.file: tree for tree in look.roots.trees}
-    refs = [(tree, True) for tree in live.values()]
-    refs += [(tree, False) for tree in {tree.file: tree for tree in look.expired}.values() if tree.file not in live]
-    rows = tasks.file_rows((tree.file, tasks.TREE, msgspec.msgpack.encode(tree), 0, alive) for tree, alive in refs)
-    trees = _spread(spark, rows, _TREES_PER_TASK)
-    named = trees.mapInArrow(partial(tasks.read_trees, target), tasks.SPARK_FILES)
-    runs = tasks.file_rows(
-        (run.file, tasks.RUN, msgspec.msgpack.encode(run), run.count, True) for run in look.roots.runs
-    )
-    named = named.unionByName(spark.createDataFrame(pa.Table.from_batches([runs]), tasks.SPARK_FILES))
-    firsts = [functions.first(name).alias(name) for name in ("kind", "ref", "entries")]
-    once = named.groupBy("file").agg(*firsts, functions.max("live").alias("live"))
-    return once.select("file", "kind", "ref", "entries", "live").persist()
-
-
-def _bounds(spark: SparkSession, target: CollectionTarget, look: CollectionLook, files: DataFrame) -> tuple[str, ...]:
-    parallelism = _parallelism(spark)
     try:
-        [counted] = files.selectExpr("count(*) as files", "coalesce(sum(entries), 0) as entries").toArrow().to_pylist()
-        ranges = files.where(f"kind = '{tasks.RANGE}' and live")
-        few = min(_SAMPLED_MAX, max(2, counted["files"] // _SAMPLED_SHARE))
-        some = ranges.orderBy("file").limit(few)  # names begin with hashes
-        sample = some.mapInArrow(partial(tasks.sample_files, target), "path string").toArrow()["path"].to_pylist()
+        ship(spark)
+        frame = spark.createDataFrame(pa.Table.from_batches([file_rows(trees)]), SPARK_FILES)
+        named = frame.repartition(min(10_000, -(-len(trees) // _TREES_PER_TASK))).mapInArrow(
+            partial(tasks.read_trees, target), SPARK_FILES
+        )
+        firsts = [functions.first(name).alias(name) for name in ("ref", "entries")]
+        # A range may also be the base of a patch: of one only the file is needed, of the other the entries too.
+        once = named.groupBy("file", "kind").agg(*firsts, functions.max("live").alias("live"))
+        return files_of(once.select(FILE_SCHEMA.names).toArrow())
     except Exception as error:  # whatever a JVM comes up with
         raise error_of(error) from error
-    return bounds_of(sample, look.cut, shard_count(counted["entries"], parallelism))
 
 
-def _marks(
-    spark: SparkSession,
-    target: CollectionTarget,
-    marked: pa.Array,
-    look: CollectionLook,
-    bounds: tuple[str, ...],
-    files: DataFrame,
-) -> DataFrame:
-    """MARK_SCHEMA, and a row without a path for each shard, so that none is left out."""
-    empty = pa.RecordBatch.from_arrays(
-        [
-            pa.array(range(len(bounds) + 1), pa.int32()),
-            pa.nulls(len(bounds) + 1, pa.string()),
-            pa.array([True] * (len(bounds) + 1)),
-            pa.nulls(len(bounds) + 1, pa.string()),
-        ],
-        schema=tasks.MARK_SCHEMA,
-    )
-    known = pa.Table.from_batches([empty, tasks.mark_rows(marked, bounds)])
-    marks = spark.createDataFrame(known, tasks.SPARK_MARKS)
-    count = max(_parallelism(spark), files.count() // _RANGES_PER_TASK)
-    spread = files.repartition(min(count, 10_000), "file")
-    return marks.unionByName(spread.mapInArrow(partial(tasks.mark_files, target, bounds), tasks.SPARK_MARKS))
-
-
-def _results(marks: DataFrame, count: int, work: Work) -> list[bytes]:
-    """One of each shard."""
+def _of_shards(spark: SparkSession, target: CollectionTarget, marks: KnownMarks, work: Work) -> list[bytes]:
+    """Reads ranges and runs, and lets `work` see the marks of each shard; a result of each."""
+    read = [msgspec.msgpack.encode(each) for each in work_of(marks.files)]
     try:
-        table = marks.repartitionById(count, "shard").mapInArrow(work, "result binary").toArrow()
+        ship(spark)
+        rows = spark.createDataFrame(marks.rows(), SPARK_ROWS)
+        if read:
+            marking = partial(tasks.mark_files, target, marks.bounds)
+            rows = rows.unionByName(frame_of(spark, read).mapInArrow(marking, SPARK_ROWS))
+        table = rows.repartitionById(len(marks.bounds) + 1, "shard").mapInArrow(work, "result binary").toArrow()
     except Exception as error:  # whatever a JVM comes up with
         raise error_of(error) from error
     found: list[bytes] = table["result"].to_pylist()
     return found
 
 
-def _spread(spark: SparkSession, rows: pa.RecordBatch, per_task: int) -> DataFrame:
-    frame = spark.createDataFrame(pa.Table.from_batches([rows]), tasks.SPARK_FILES)
-    return frame.repartition(max(1, min(10_000, -(-rows.num_rows // per_task))))
-
-
-def _parallelism(spark: SparkSession) -> int:
+def parallelism(spark: SparkSession) -> int:
     """How many tasks run at once, as far as the session says."""
     try:
         return int(spark.sparkContext.defaultParallelism)

@@ -41,7 +41,7 @@ Write = Callable[[PoolTarget, Iterable[pa.RecordBatch]], Iterator[TaskMessage]]
 BatchListener = Callable[[int, LandResult], None]
 
 
-class LakeOpener(Protocol):
+class StreamLake(Protocol):
     """Does one piece of work on the lake, from any thread."""
 
     def run(self, work: Callable[[JobLake], Awaitable[T]]) -> T: ...
@@ -63,7 +63,7 @@ DEFAULT_STREAM = StreamJobOptions()
 class StreamTarget(NamedTuple):
     """Which branch the batches come to, and how. May be pickled, if its lake may."""
 
-    lake: LakeOpener
+    lake: StreamLake
     pool: str
     branch: str
     actor: Actor

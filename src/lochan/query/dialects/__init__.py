@@ -9,15 +9,15 @@ from lochan.query.checkpoint import checkpoint
 from lochan.query.dialects.neutral import Forms, Neutral
 
 
-def render(query: exp.Expr, dialect: str) -> str:
-    """Raises Refused if the engine has no form for a part."""
-    return written(query, dialect).sql(dialect=dialect, comments=False)
+def render(query: exp.Expr, dialect: str, *, copy: bool = True) -> str:
+    """Raises Refused if the engine has no form for a part. Without `copy` the tree is used up."""
+    return written(query, dialect, copy=copy).sql(dialect=dialect, copy=False, comments=False)
 
 
-def written(query: exp.Expr, dialect: str) -> exp.Expr:
+def written(query: exp.Expr, dialect: str, *, copy: bool = True) -> exp.Expr:
     """The tree with every Neutral replaced by its text in this engine, the innermost first."""
     forms = _forms(dialect)
-    query = query.copy()
+    query = query.copy() if copy else query
     if dialect == "spark":
         query = _with_plain_texts(query)
     for node in reversed(list(query.find_all(Neutral))):

@@ -54,8 +54,12 @@ def write_arrow(batches: Batches, row: Column, sink: IO[bytes]) -> None:
 
 
 def write(form: str, batches: Batches, row: Column, sink: IO[bytes]) -> None:
-    """`form` is ndjson, json, csv, text, parquet or arrow."""
-    if form == "parquet":
+    """`form` is ndjson, json, csv, text, parquet, arrow, or stream, which is read by `output/stream.py`."""
+    if form == "stream":
+        from lochan.query.output.stream import write_stream
+
+        write_stream(batches, row, sink)
+    elif form == "parquet":
         write_parquet(batches, row, sink)
     elif form == "arrow":
         write_arrow(batches, row, sink)

@@ -120,7 +120,10 @@ def _values(batch: pa.RecordBatch, name: str, column: Column) -> pa.Array:
         return cell_texts(batch, column).cast(pa.string())
     if kinds[0] == OBJECT:
         return _structs(batch, column, type)
-    return batch.column(column.kinds[kinds[0]]).cast(type)
+    values = batch.column(column.kinds[kinds[0]])
+    if pa.types.is_duration(type) and pa.types.is_integer(values.type):  # Arrow makes durations of 64 bits alone
+        values = values.cast(pa.int64())
+    return values.cast(type)
 
 
 def _structs(batch: pa.RecordBatch, column: Column, type: pa.DataType) -> pa.Array:

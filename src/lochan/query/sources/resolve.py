@@ -26,6 +26,7 @@ from lochan.query.sources.meta.open import at, dated, lake_rows, rows_of
 from lochan.query.sources.object_selection import reach_of
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
+from lochan.versioning import lineage
 from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository
@@ -161,6 +162,10 @@ class Opening:
             raise Invalid(f"`{source.name}` is a pool", hint=f"read its rows with `from {source.name}`")
         ref = at(repository, source.ref)
         check = partial(self._permits.check_paths, repository, ref)
+        trace = lineage.current()
+        if trace is not None:
+            ref, read = await lineage.pinned(repository, ref, source.path)
+            trace.add(read)
         snapshot = await self._read_files(repository, ref, source.path, check)
         pool = PoolSource(snapshot, self.scans, test=needs.test)
         self.pools.append(pool)
@@ -184,11 +189,15 @@ class Opening:
     async def _resolved(self, repository: OpenRepository, ref: str) -> ResolvedRef:
         """Raises NotFound, with a similar name if the user may see all names."""
         try:
-            return await repository.resolve(ref)
+            found = await repository.resolve(ref)
         except NotFound as error:
             names = repository.folded().names()
             near = did_you_mean(error.name or ref, names) if self._permits is EVERYTHING else ""
             raise NotFound(f"{error.message}{near}", hint=error.hint_about(repository.repository.name)) from None
+        trace = lineage.current()
+        if trace is not None:
+            trace.add(lineage.LineageInput(repository.repository.name, found.commit_id))
+        return found
 
     async def repository(self, name: str) -> OpenRepository:
         if name not in self._opened:

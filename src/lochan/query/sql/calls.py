@@ -20,7 +20,7 @@ from lochan.query.functions import FUNCTIONS as FUNCTIONS_OF_PIPES
 from lochan.query.sql.aggregates import AGGREGATES, aggregated
 from lochan.query.sql.expressions import choice, value_of
 from lochan.query.sql.scope import SqlScope, of_test, plain
-from lochan.query.sql.sources import time_of
+from lochan.query.sql.table_tests import time_of
 
 Handler = Callable[..., Value]
 

@@ -15,7 +15,7 @@ from lochan.query.compile.comparison import compared as compared_by_kind
 from lochan.query.compile.logic import all_of, any_of, case, negate, surely
 from lochan.query.compile.sql import FALSE, Sql, moment
 from lochan.query.compile.value import MISSING, Value, valued
-from lochan.query.sql.sources import time_of
+from lochan.query.sql.table_tests import time_of
 
 
 def compared(op_: str, left: Value, right: Value, *, sure: bool) -> Sql:

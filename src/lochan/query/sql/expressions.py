@@ -21,7 +21,7 @@ from lochan.query.compile.value import NUMBERS, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql import comparison
 from lochan.query.sql.scope import SqlScope, of_test, plain
-from lochan.query.sql.sources import UNITS
+from lochan.query.sql.table_tests import UNITS
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "==",

@@ -1,89 +1,47 @@
-"""What a table's name means: the same that `from` takes. And what a query says of the rows of each table, as tests that
-objects can be judged by before they are opened."""
+"""What a table's name means: the same that `from` takes. And what a query needs of each table (`needs.py`)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from decimal import Decimal
 from itertools import islice
 
 from sqlglot import exp
 
 from lochan.errors import LochanError
-from lochan.pools import times
-from lochan.pools.json_row import exact_number
 from lochan.query import ast
-from lochan.query.compile.sql import INT_MAX
+from lochan.query.sql.needs import TableNeeds, cte_of
 from lochan.query.sql.parse import Text
 from lochan.query.syntax.cursor import Cursor
-from lochan.query.syntax.expressions import joined
 from lochan.query.syntax.sources import source as read_source
 
 SOURCE = "source"  # in a table's meta
 SOURCES_MAX = 200
-UNITS = {"WEEK": 604_800_000_000, "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
-UNITS |= {"SECOND": 1_000_000, "MILLISECOND": 1_000, "MICROSECOND": 1}
-_NULL = ast.Literal("null", None)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_CASTS = {"int64": exp.DataType.INTEGER_TYPES, "float64": exp.DataType.REAL_TYPES, "string": exp.DataType.TEXT_TYPES}
-_COMPARED = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
 def found_sources(text: Text, tree: exp.Query) -> ast.Pipe:
     """A pipe that reads every table of the query, to be opened; each table remembers its source."""
     tables = list(islice(_tables(tree), SOURCES_MAX + 1))
+    needs = TableNeeds(tree)
     if len(tables) > SOURCES_MAX:
         hint = "a pattern such as logs-* reads many pools as one"
         raise text.refused(tables[SOURCES_MAX], f"the query reads more than {SOURCES_MAX} tables", hint)
-    arms = [ast.Union(_arm(text, table)) for table in tables]
+    arms = [ast.Union(_arm(text, table, needs)) for table in tables]
     return ast.Pipe(tuple(arms))
-
-
-def time_of(text: str) -> int | None:
-    """Microseconds since 1970, of a text that says a time as SQL does."""
-    try:
-        return times.parse(text.strip())
-    except ValueError:
-        return None
 
 
 def _tables(tree: exp.Query) -> Iterator[exp.Table]:
     for table in tree.find_all(exp.Table):
-        if isinstance(table.this, exp.Identifier) and not _is_cte(table):
+        if isinstance(table.this, exp.Identifier) and cte_of(table) is None:
             yield table
 
 
-def _is_cte(table: exp.Table) -> bool:
-    """Whether a WITH around it has this name. Within a WITH only those before it can be named, and not itself."""
-    child: exp.Expr = table
-    node = table.parent
-    passed: exp.Expr | None = None  # the query whose WITH we come from
-    while node is not None:
-        if isinstance(node, exp.With):
-            names = [each.alias for each in node.expressions]
-            if table.name in names[: node.expressions.index(child)]:
-                return True
-            passed = node.parent
-        elif node is not passed and table.name in _given(node):
-            return True
-        child, node = node, node.parent
-    return False
-
-
-def _given(node: exp.Expr) -> list[str]:
-    around = node.args.get("with_") if isinstance(node, exp.Query) else None
-    return [each.alias for each in around.expressions] if around is not None else []
-
-
-def _arm(text: Text, table: exp.Table) -> ast.Pipe:
+def _arm(text: Text, table: exp.Table, needs: TableNeeds) -> ast.Pipe:
     source = _source(text, table)
     table.meta[SOURCE] = source
     operators: list[ast.Operator] = [ast.From((source,))]
-    select = table.find_ancestor(exp.Select)
-    if select is not None:
-        operators += [ast.Where(test) for test in _tests(select, table)]
-        operators += [ast.Head(count) for count in _first(select, table)]
+    operators += [ast.Where(test) for test in needs.tests(table)]
+    count = needs.first(table)
+    operators += [] if count is None else [ast.Head(count)]
     return ast.Pipe(tuple(operators))
 
 
@@ -103,200 +61,3 @@ def _source(text: Text, table: exp.Table) -> ast.Source:
     if not cursor.ended():
         raise text.refused(table.this, f"`{name}` is not a source", "such as logs, logs@dev, logs:objects")
     return ast.Source(found.name, found.ref, found.path, found.meta, found.no_key, span=span)
-
-
-# ── what is known of a table's rows ──────────────────────────────────────────────────────────────────────────────────
-
-
-def _tests(select: exp.Select, table: exp.Table) -> Iterator[ast.Expr]:
-    """Those of the WHERE that are about this table alone, if no join can add rows that need not pass."""
-    where, joins = select.args.get("where"), select.args.get("joins") or []
-    if where is None or any(join.side or join.kind in ("ANTI", "SEMI") for join in joins):
-        return
-    whose = None if not joins and _is_table(select) else table.alias_or_name
-    parts = where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
-    for part in parts:
-        test = _test(part, table.alias_or_name, whose)
-        if test is not None:
-            yield test
-
-
-def _is_table(select: exp.Select) -> bool:
-    """Not a subquery within an expression: there a bare name may be one of the query around it."""
-    around = select.parent
-    while isinstance(around, exp.Subquery | exp.SetOperation):
-        around = around.parent
-    return around is None or isinstance(around, exp.CTE | exp.From | exp.Join)
-
-
-def _first(select: exp.Select, table: exp.Table) -> Iterator[int]:
-    """Any so many rows are right where nothing but a LIMIT chooses among them."""
-    choosing = ("joins", "where", "group", "distinct", "order", "offset", "having", "qualify")
-    limit = select.args.get("limit")
-    if limit is None or any(select.args.get(key) for key in choosing):
-        return
-    count = limit.expression
-    inner = [each for item in select.expressions for each in item.find_all(exp.AggFunc, exp.Window, exp.Query)]
-    if isinstance(count, exp.Literal) and count.is_int and not inner:
-        yield int(count.this)
-
-
-def _test(node: exp.Expr, alias: str, whose: str | None, *, exact: bool = False) -> ast.Expr | None:
-    """As the pipe language would say it; None: it can be said of no single field. Unless `exact` it may be true of more
-    rows."""
-    match node:
-        case exp.Paren():
-            return _test(node.this, alias, whose, exact=exact)
-        case exp.And() | exp.Or():
-            op = "and" if isinstance(node, exp.And) else "or"
-            tests = [_test(each, alias, whose, exact=exact) for each in node.flatten()]
-            known = [each for each in tests if each is not None]
-            some = op == "and" and not exact
-            return joined(op, known) if known and (some or len(known) == len(tests)) else None
-        case exp.Not():
-            return _negated(_test(node.this, alias, whose, exact=True))
-        case exp.Between():
-            return _between(node, alias, whose)
-        case exp.In():
-            return _in(node, alias, whose)
-        case exp.Is():
-            return _is(node, alias, whose)
-        case exp.Like():
-            return _like(node, alias, whose)
-        case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
-            return _compared(node, alias, whose)
-        case exp.Column():
-            return _field(node, alias, whose)
-    return None
-
-
-def _negated(test: ast.Expr | None) -> ast.Expr | None:
-    return None if test is None else ast.Unary("not", test)
-
-
-def _is(node: exp.Is, alias: str, whose: str | None) -> ast.Expr | None:
-    of = _field(node.this, alias, whose)
-    if of is None:
-        return None
-    match node.expression:
-        case exp.Null():
-            return ast.Binary("or", ast.Binary("==", of, _NULL), ast.Call("missing", (of,)))
-        case exp.Boolean():
-            return ast.Binary("==", of, ast.Literal("bool", bool(node.expression.this)))
-    return None
-
-
-def _like(node: exp.Like, alias: str, whose: str | None) -> ast.Expr | None:
-    of, pattern = _field(node.this, alias, whose), node.expression
-    if of is None or not isinstance(pattern, exp.Literal) or not pattern.is_string:
-        return None
-    like = ast.Binary("like", of, ast.Literal("string", pattern.this))
-    return _negated(like) if node.args.get("negate") else like
-
-
-def _compared(node: exp.Binary, alias: str, whose: str | None) -> ast.Expr | None:
-    op = _COMPARED[type(node)]
-    left, right = _field(node.left, alias, whose), _constants(node.right)
-    if left is None:
-        left, right = _field(node.right, alias, whose), _constants(node.left)
-        op = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
-    if left is None or not right:
-        return None
-    return joined("and" if op == "!=" else "or", [ast.Binary(op, left, each) for each in right])
-
-
-def _between(node: exp.Between, alias: str, whose: str | None) -> ast.Expr | None:
-    of, low, high = _field(node.this, alias, whose), _constants(node.args["low"]), _constants(node.args["high"])
-    if of is None or not low or not high:
-        return None
-    ends = ((">=", low), ("<=", high))
-    over, under = (joined("or", [ast.Binary(op, of, each) for each in values]) for op, values in ends)
-    return ast.Binary("and", over, under)
-
-
-def _in(node: exp.In, alias: str, whose: str | None) -> ast.Expr | None:
-    of = _field(node.this, alias, whose)
-    items = [_constants(each) for each in node.expressions]
-    if of is None or not items or not all(items):
-        return None
-    return ast.Binary("in", of, ast.ListOf(tuple(value for each in items for value in each)))
-
-
-def _field(node: exp.Expr, alias: str, whose: str | None) -> ast.Expr | None:
-    """The column as a field of this table's rows; in a join only if it says so itself."""
-    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
-        return None
-    parts = [each.name for each in node.parts]
-    if len(parts) > 1 and parts[0] == alias:
-        parts = parts[1:]
-    elif whose is not None:
-        return None
-    found: ast.Expr = ast.Name(parts[0])
-    for name in parts[1:]:
-        found = ast.Dot(found, name)
-    return found
-
-
-def _constants(node: exp.Expr) -> list[ast.Expr]:
-    """What a value may be compared as that the query itself says: a text that says a time may be meant as one."""
-    match node:
-        case exp.Paren():
-            return _constants(node.this)
-        case exp.Literal(is_string=True):
-            return [ast.Literal("string", node.this), *_times(node.this)]
-        case exp.Literal():
-            return _number(node.this)
-        case exp.Boolean():
-            return [ast.Literal("bool", bool(node.this))]
-        case exp.Neg():
-            return [ast.Unary("-", each) for each in _constants(node.this)]
-        case exp.Add() | exp.Sub() | exp.Mul():
-            op = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}[type(node)]
-            sides = _constants(node.left), _constants(node.right)
-            return [ast.Binary(op, *sides[0], *sides[1])] if [len(each) for each in sides] == [1, 1] else []
-        case exp.Interval():
-            return _interval(node)
-        case exp.CurrentTimestamp():
-            return [ast.Call("now", ())]
-        case exp.Anonymous() if node.name.lower() == "now" and not node.expressions:
-            return [ast.Call("now", ())]
-        case exp.Cast() | exp.TryCast():
-            return _cast(node)
-    return []
-
-
-def _times(text: str) -> list[ast.Expr]:
-    micros = time_of(text)
-    return [] if micros is None else [ast.Literal("time", micros)]
-
-
-def _cast(node: exp.Cast) -> list[ast.Expr]:
-    to, of = node.to, node.this
-    if isinstance(of, exp.Literal) and of.is_string and to.is_type(*exp.DataType.TEMPORAL_TYPES):
-        return [] if to.is_type("date", "time", "timetz") and not _DAY.fullmatch(of.this) else _times(of.this)
-    name = next((name for name, types in _CASTS.items() if to.is_type(*types)), None)
-    inner = _constants(of)[:1]
-    return [ast.Call(name, (each,)) for each in inner] if name else []
-
-
-def _interval(node: exp.Interval) -> list[ast.Expr]:
-    unit = node.args["unit"].name.upper() if node.args.get("unit") is not None else ""
-    micros = UNITS.get(unit.removesuffix("S"))
-    if micros is None or not isinstance(node.this, exp.Literal):
-        return []
-    try:
-        return [ast.Literal("duration", round(float(node.this.this) * micros))]
-    except ValueError:
-        return []
-
-
-def _number(text: str) -> list[ast.Expr]:
-    """Exactly: a float next to it is another number, and its objects are others."""
-    try:
-        if text.isdecimal():
-            whole = int(text)
-            return [ast.Literal("int", whole) if whole <= INT_MAX else ast.Literal("decimal", Decimal(whole))]
-        value = exact_number(text)
-    except (ValueError, ArithmeticError):
-        return []
-    return [ast.Literal("decimal" if isinstance(value, Decimal) else "float", value)]

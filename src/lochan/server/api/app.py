@@ -20,38 +20,40 @@ from lochan.server.api.middleware import Middleware, no_route, routes
 from lochan.server.api.queries import Queries
 from lochan.server.api.routes import ROUTES
 from lochan.server.connections import ConnectionGuard
+from lochan.server.deliveries.deliverer import deliver
 from lochan.server.gateway.request_log import usage_log
+from lochan.server.lake_thread import LakeThread
 from lochan.server.logs import AccessLog
-from lochan.server.maintenance import UpkeepThread, keep_memory_trimmed
+from lochan.server.maintenance import keep_memory_trimmed, keep_schedule
 from lochan.server.metrics import QueryMetrics, UpkeepMetrics
 from lochan.server.settings import Listener
 
 
-def api(listener: Listener) -> Middleware:
+def api(listener: Listener, guard: ConnectionGuard) -> Middleware:
     clock, ids = SystemClock(), Ids()
-    guard = ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
     log = AccessLog(listener.access_log) if listener.access_log else None
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.api = opened = await _opened(listener, guard)
-        _on_stop(opened.queries.wind_up)
+        _on_stop(opened.wind_up)
         await opened.usage.open()
         opened.usage.start()
         if log is not None:
             log.start()
         chores = [asyncio.create_task(chore) for chore in _chores(opened)]
-        upkeep = _upkeep(listener)
-        if upkeep is not None:
-            upkeep.start()
+        threads = list(_threads(listener))
+        for thread in threads:
+            thread.start()
         try:
             yield
         finally:
             for chore in chores:
                 chore.cancel()
-            if upkeep is not None:
-                await upkeep.close()
-            await asyncio.gather(opened.queries.close(), opened.spark.stop(), opened.imports.close())
+            await asyncio.gather(*(thread.close() for thread in threads))
+            await asyncio.gather(
+                opened.queries.close(), opened.spark.stop(), opened.imports.close(), opened.tasks.close()
+            )
             await asyncio.wait(chores)
             await opened.usage.close()
             if log is not None:
@@ -85,7 +87,7 @@ async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     usage = usage_log(listener, session, clock, Ids(), metrics.usage_dropped)
     queries = Queries(partial(_open_lake, listener), settings, clock, Ids(), metrics, usage)
     access = opened.open_access()
-    return Api(listener, session, Lake(session), access, queries, spark, metrics, guard, clock, usage)
+    return Api(listener, session, Lake(session), access, queries, spark, metrics, guard, clock, usage, clock.boot())
 
 
 async def _open_lake(listener: Listener) -> Lake:
@@ -99,11 +101,16 @@ def _chores(api: Api) -> Iterator[Coroutine[object, object, None]]:
     yield keep_memory_trimmed(api.clock)
 
 
-def _upkeep(listener: Listener) -> UpkeepThread | None:
-    if listener.upkeep is None:
-        return None
+def _threads(listener: Listener) -> Iterator[LakeThread]:
+    """What it does for the lake."""
+    open_session = partial(_open_session, listener)
+    if listener.upkeep is not None:
+        metrics = UpkeepMetrics()
+        work = partial(keep_schedule, options=listener.upkeep, clock=SystemClock(), ids=Ids(), metrics=metrics)
+        yield LakeThread("upkeep", open_session, work)
+    if listener.deliveries is not None:
+        yield LakeThread("deliveries", open_session, partial(deliver, settings=listener.deliveries))
 
-    async def open_session() -> Session:
-        return server_session(await listener.open_lake())
 
-    return UpkeepThread(open_session, listener.upkeep, SystemClock(), Ids(), UpkeepMetrics())
+async def _open_session(listener: Listener) -> Session:
+    return server_session(await listener.open_lake())

@@ -1,19 +1,25 @@
 """What all routes of the API share, in the one process that serves it; and what is known of each request."""
 
+from asyncio import Event
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from lochan.access.open_access import OpenAccess
+from lochan.access.requester import Requester, address_of
 from lochan.api.lake import Lake
 from lochan.api.server_spark import ServerSpark
 from lochan.api.session import Session
+from lochan.api.wrappers.records import Caller
 from lochan.clock import Clock
+from lochan.server.api.failed_logins import FailedLogins
 from lochan.server.api.queries import Queries
 from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.wire.identity import Realm
 from lochan.server.metrics import QueryMetrics
+from lochan.server.rest.fast_stat import FastStat
 from lochan.server.rest.import_tasks import ImportTasks
 from lochan.server.settings import Listener
+from lochan.server.verbs.tasks import VerbTasks
 from lochan.usage.log import UsageLog
 
 CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
@@ -25,7 +31,20 @@ class RequestContext:
     arrived: float  # by the boot clock, when the request came (A1)
     source: str
     user: str = ""
+    access_key: str = ""  # by which they were authenticated
+    limits: tuple[tuple[str, ...], ...] = ()  # of a session
+    is_session: bool = False  # whether a token stands for the access key
+    session_secret: str = field(default="", repr=False)  # of a session that can sign
+    session_id: str = ""
+    session_token: str = field(default="", repr=False)
     operation: str = "Unknown"
+
+    @property
+    def requester(self) -> Requester:
+        return Requester(self.user, self.access_key, self.limits, address_of(self.source))
+
+    def caller(self, client: str, author: str = "") -> Caller:
+        return Caller(self.user, client, self.source, self.arrived, author, self.access_key, self.limits)
 
 
 @dataclass(frozen=True)
@@ -40,7 +59,20 @@ class Api:
     guard: ConnectionGuard
     clock: Clock
     usage: UsageLog
+    begun: float  # by the boot clock, when the server was started
     imports: ImportTasks = field(default_factory=ImportTasks)
+    tasks: VerbTasks = field(default_factory=VerbTasks)
+    failed_logins: FailedLogins = field(default_factory=FailedLogins)
+    stopping: Event = field(default_factory=Event)  # set when the server has to stop: endless answers end
+
+    def wind_up(self) -> None:
+        """The server is being stopped: what would go on for long ends soon."""
+        self.queries.wind_up()
+        self.stopping.set()
+
+    @cached_property
+    def fast_stat(self) -> FastStat:
+        return FastStat(self.session, self.access, self.lake.url)
 
     @cached_property
     def realm(self) -> Realm:

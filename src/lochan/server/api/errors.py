@@ -36,6 +36,7 @@ STATUSES: Mapping[str, int] = {
     "key-reused": 422,
     "concurrent-commit": 409,
     "precondition-failed": 412,
+    "hook-refused": 412,
     "paths-in-the-way": 409,
     "corrupt": 500,
 }

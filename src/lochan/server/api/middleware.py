@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 from hmac import compare_digest
 
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from lochan.clock import Clock
 from lochan.errors import LochanError
@@ -21,8 +22,11 @@ from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.api.routes import OPEN, Row
 from lochan.server.connections import BodyPace, ConnectionGuard, client_text
 from lochan.server.logs import AccessLine, AccessLog
+from lochan.server.rest import fast_stat
+from lochan.server.rest.routes import note_stat
 
 BASE = "/api/v1/"
+JSON = "application/json"
 _log = logging.getLogger("lochan.server")
 
 
@@ -46,6 +50,8 @@ def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]
             return await row.handle(api, await _authenticated(api, request, row))
         except (HttpError, LochanError) as error:
             return _in_its_form(request, error_response(error))
+        except ClientDisconnect:
+            return _in_its_form(request, message(400, "the body broke off before its end"))  # which nobody reads
         except Exception as error:
             _log.error("request %s %s %s failed", context.id, request.method, request.url.path, exc_info=error)
             words = f"the server has failed; its log says more, under the request id {context.id}"
@@ -58,7 +64,7 @@ async def _authenticated(api: Api, request: Request, row: Row) -> Request:
     """Authenticates the user. Returns the request, with a body that is checked while it comes."""
     sha256 = ""
     if row.action != OPEN:
-        sha256 = await authenticate(api, request)
+        sha256 = await authenticate(api, request, presigned=row.presigned)
         context: RequestContext = request.scope[CONTEXT]
         api.guard.authenticated(context.source)
     pace = BodyPace(api.listener.s3.idle_s, api.listener.limits.body_bytes_per_s)
@@ -86,7 +92,7 @@ async def no_route(request: Request, error: Exception) -> Response:
 class Middleware:
     """The application, as Granian calls it."""
 
-    def __init__(self, app: ASGIApp, clock: Clock, ids: Ids, log: AccessLog | None, guard: ConnectionGuard) -> None:
+    def __init__(self, app: Starlette, clock: Clock, ids: Ids, log: AccessLog | None, guard: ConnectionGuard) -> None:
         self._app = app
         self._guard = guard
         self._clock = clock
@@ -111,10 +117,23 @@ class Middleware:
 
         client = self._guard.begin(context.source)
         try:
-            await (self._refusal(scope) or self._app)(scope, receive, send_counted)
+            refusal = self._refusal(scope)
+            fast = None if refusal else await self._fast_answer(scope, context)
+            await (refusal or fast or self._app)(scope, receive, send_counted)
         finally:
             self._guard.end(client)
             self._log_request(scope, context, status, sent)
+
+    async def _fast_answer(self, scope: Scope, context: RequestContext) -> "PlainAnswer | None":
+        """None: the request takes the general path."""
+        api: Api = self._app.state.api
+        found = await api.fast_stat.answer(scope, context.arrived)
+        if found is None:
+            return None
+        context.user, context.access_key, context.operation = found.user, found.access_key, fast_stat.OPERATION
+        api.guard.authenticated(context.source)
+        note_stat(api, context, found.request)
+        return PlainAnswer(found.body)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """For a request that is not looked at further; None: it is."""
@@ -146,6 +165,18 @@ class Middleware:
                 now, context.source, context.user, context.operation, method, path, status, sent, seconds, context.id
             )
         )
+
+
+class PlainAnswer:
+    """JSON with the status 200, as Starlette's Response sends it, in a fifth of the time."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-length", str(len(self._body)).encode()), (b"content-type", JSON.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self._body})
 
 
 def checked_receive(receive: Receive, pace: BodyPace, sha256_hex: str) -> Receive:

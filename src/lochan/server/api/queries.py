@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from lochan.api.lake import Lake
 from lochan.api.queries import cancelled
+from lochan.api.wrappers.records import Caller
 from lochan.clock import Clock
 from lochan.errors import LochanError
 from lochan.ids import Ids
@@ -50,14 +51,15 @@ class Queries:
         self._giving_up: set[asyncio.Task[None]] = set()
         self._stopping = False
 
-    def begin(self, user: str, source: str, arrived: float, request: QueryRequest, form: OutputForm) -> QueryRun:
+    def begin(self, caller: Caller, request: QueryRequest, form: OutputForm) -> QueryRun:
         """Raises 429 if too many wait already, of all users or of this one."""
+        user = caller.user
         free = (self._idle or len(self._threads) < self.settings.at_once) and self._may_run(user)
         if self._stopping:
             raise HttpError(503, "the server is being stopped", retry_after="5")
         if not free:
             self._check_room(user)
-        run = QueryRun(self._ids.ksuid(self._clock.wall()), user, source, arrived, request, form, self._clock)
+        run = QueryRun(self._ids.ksuid(self._clock.wall()), caller, request, form, self._clock)
         self._known[run.id] = run
         self._metrics.begun()
         if free:

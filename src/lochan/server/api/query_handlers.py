@@ -20,8 +20,9 @@ from lochan.errors import LochanError
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.api.queries import Queries
-from lochan.server.api.query_request import BODY_BYTES_MAX, accepted, parse_request
+from lochan.server.api.query_request import QueryBody, accepted, check_request
 from lochan.server.api.query_run import QueryRun
+from lochan.server.api.query_thread import CLIENT
 from lochan.server.connections import hang_up
 
 ID = "x-query-id"
@@ -30,11 +31,11 @@ MANAGE = "lake:ManageQueries"
 _CANCEL_S = 5.0
 
 
-async def post_query(api: Api, request: Request) -> Response:
+def answer_query(api: Api, request: Request, body: QueryBody) -> Response:
     form = accepted(request.headers.get("accept", ""))
-    query = parse_request(await _body(request), api.queries.settings)
+    query = check_request(body, api.queries.settings)
     context: RequestContext = request.scope[CONTEXT]
-    run = api.queries.begin(context.user, context.source, context.arrived, query, form)
+    run = api.queries.begin(context.caller(CLIENT), query, form)
     return QueryResponse(api.queries, run, api.listener.s3.idle_s)
 
 
@@ -61,18 +62,6 @@ async def cancel_query(api: Api, request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def _body(request: Request) -> bytes:
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise HttpError(415, "a query must be sent as application/json")
-    data = b""
-    async for piece in request.stream():
-        data += piece
-        if len(data) > BODY_BYTES_MAX:
-            raise HttpError(413, f"a query has at most {BODY_BYTES_MAX:,} bytes")
-    return data
-
-
 async def _found(api: Api, request: Request) -> QueryRun:
     """Raises 404, also for a query of another user."""
     id = request.path_params["id"]
@@ -84,8 +73,7 @@ async def _found(api: Api, request: Request) -> QueryRun:
 
 async def _manages(api: Api, request: Request) -> bool:
     context: RequestContext = request.scope[CONTEXT]
-    access = await api.access.authorised_state(context.arrived)
-    return access.rights(context.user).allow(MANAGE, resources.LAKE)
+    return (await api.access.rights(context.requester, context.arrived)).allow(MANAGE, resources.LAKE)
 
 
 def _user(request: Request) -> str:
@@ -115,7 +103,7 @@ class QueryResponse(Response):
         except (_Left, TimeoutError):
             _log.debug("query %s: its rows are not wanted any more", self._run.id)
             if scope["http_version"] < "2":  # where there may be others on the connection, only this one is reset
-                hang_up(self._run.source)
+                hang_up(self._run.caller.source)
         finally:
             left.cancel()
             if self._run.is_over:

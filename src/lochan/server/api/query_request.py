@@ -13,7 +13,7 @@ from lochan.errors import Invalid
 from lochan.server.api.errors import HttpError
 from lochan.server.settings import QuerySettings
 
-BODY_BYTES_MAX = 1 << 20
+TEXT_CHARACTERS_MAX = 1_000_000
 _NOWHERE = ValueContext(Path("/"), Path("/"))
 NDJSON = "application/x-ndjson"
 # By media type, the names that results have for them; the first is the default.
@@ -38,7 +38,7 @@ class QueryRequest(NamedTuple):
     go_on: bool
 
 
-class _Body(msgspec.Struct, forbid_unknown_fields=True):
+class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
     query: str
     language: Literal["query", "sql"] = "query"
     engine: Literal["auto", "duckdb", "spark"] = "auto"
@@ -50,12 +50,10 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     go_on: bool = False
 
 
-def parse_request(data: bytes, settings: QuerySettings) -> QueryRequest:
+def check_request(body: QueryBody, settings: QuerySettings) -> QueryRequest:
     """Raises 400, saying which field is wrong. A request for more than the server allows is wrong too."""
-    try:
-        body = _decoder.decode(data)
-    except msgspec.DecodeError as error:  # not JSON, or not of this form
-        raise HttpError(400, f"the body is not a query request: {error}") from None
+    if len(body.query) > TEXT_CHARACTERS_MAX:
+        raise HttpError(413, f"a query has at most {TEXT_CHARACTERS_MAX:,} characters")
     if body.limit is not None and body.limit < 0:
         raise HttpError(400, "limit: must be 0 or more")
     _check_language(body)
@@ -65,7 +63,7 @@ def parse_request(data: bytes, settings: QuerySettings) -> QueryRequest:
     return QueryRequest(body.query, body.engine, body.limit, seconds, int(memory), at, body.pool, body.go_on)
 
 
-def _check_language(body: _Body) -> None:
+def _check_language(body: QueryBody) -> None:
     if not body.query.strip():
         raise HttpError(400, "query: must not be empty")
     if body.language == "sql" and not is_sql(body.query):
@@ -95,9 +93,6 @@ def _ref(text: str) -> str:
         except Invalid as error:
             raise HttpError(400, f"at: {error}") from None
     return text
-
-
-_decoder = msgspec.json.Decoder(_Body)
 
 
 class OutputForm(NamedTuple):

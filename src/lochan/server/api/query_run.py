@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from lochan.api.wire.lineage import begun_trace
+from lochan.api.wrappers.records import Caller
 from lochan.clock import Clock
 from lochan.runtime import ByteQueue
 from lochan.server.api.query_request import OutputForm, QueryRequest
 
 if TYPE_CHECKING:
     from lochan.access.query_rights import SourceRead
-    from lochan.api.queries import Result, StageProgress
+    from lochan.api.queries import Result, StageCount, Stats
 
 WAITING, PLANNING, RUNNING = "waiting", "planning", "running"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
@@ -24,15 +26,12 @@ _AGAIN_S, _AGAIN_MAX_S = 0.05, 1.0
 
 
 class QueryRun:
-    """Its thread changes it, and all may look at it. `arrived` is by the boot clock."""
+    """Its thread changes it, and all may look at it."""
 
-    def __init__(
-        self, id: str, user: str, source: str, arrived: float, request: QueryRequest, form: OutputForm, clock: Clock
-    ) -> None:
+    def __init__(self, id: str, caller: Caller, request: QueryRequest, form: OutputForm, clock: Clock) -> None:
         self.id = id
-        self.user = user
-        self.source = source
-        self.arrived = arrived
+        self.caller = caller
+        self.user = caller.user
         self.request = request
         self.form = form
         self.pieces = ByteQueue()
@@ -42,7 +41,9 @@ class QueryRun:
         self.rows = 0
         self.sent = 0  # bytes
         self.reads: Sequence[SourceRead] = ()
+        self.trace = begun_trace()  # it is planned on another thread
         self.warnings: Sequence[str] = ()
+        self.planned: Stats | None = None
         self.error: BaseException | None = None
         self._clock = clock
         self._begun = clock.wall()
@@ -78,7 +79,7 @@ class QueryRun:
 
     @property
     def seconds(self) -> float:
-        return self._clock.boot() - self.arrived if self._seconds is None else self._seconds
+        return self._clock.boot() - self.caller.arrived if self._seconds is None else self._seconds
 
     def reason(self) -> str:
         from lochan.errors import LochanError
@@ -94,6 +95,7 @@ class QueryRun:
 
     def runs(self, result: Result) -> None:
         self.engine = result.stats.engine
+        self.planned = result.stats
         self.warnings = result.warnings
         self._goes_on(RUNNING, result.cancel)
 
@@ -107,7 +109,7 @@ class QueryRun:
     def is_wanted(self) -> bool:
         return self._wanted
 
-    def watch(self, stages: Sequence[StageProgress]) -> None:
+    def watch(self, stages: Sequence[StageCount]) -> None:
         self._tasks = sum(each.done for each in stages), sum(each.total for each in stages)
 
     def ends(self, error: BaseException | None) -> None:
@@ -118,7 +120,7 @@ class QueryRun:
             self._stop = None
             self.request = self.request._replace(query=self.request.query[:_TEXT_MAX])
             self.error = _bare(error)
-            self._seconds = self._clock.boot() - self.arrived
+            self._seconds = self._clock.boot() - self.caller.arrived
             self.state = DONE if error is None else CANCELLED if isinstance(error, Cancelled) else FAILED
         self.pieces.end()
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from lochan.api.lake import Lake
 from lochan.api.options import QueryOptions
-from lochan.api.wrappers.records import Caller, serve_lake
+from lochan.api.wire.lineage import continued
+from lochan.api.wrappers.records import serve_lake
 from lochan.errors import LochanError
 from lochan.runtime import QueueRefused
 from lochan.server.api.query_run import QueryRun
@@ -103,11 +104,12 @@ class QueryThread:
         if self._lake is None:
             self._lake = await self._open_lake()
         request, options = run.request, self._options(run)
-        caller = Caller(run.user, CLIENT, run.source, run.arrived)
+        caller = run.caller
         served = serve_lake(self._lake, caller, _not_noted, partial(log_call, caller))
         try:
             async with asyncio.timeout(request.seconds):
-                return await served.lake.query(request.query, options, pool=request.pool, progress=run.watch)
+                with continued(run.trace):
+                    return await served.lake.query(request.query, options, pool=request.pool, progress=run.watch)
         except TimeoutError:
             from lochan.api.queries import out_of_time
 

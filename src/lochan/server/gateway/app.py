@@ -60,11 +60,19 @@ class App:
         self._opening: asyncio.Task[Gateway] | None = None
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._opening = loop.create_task(self._start())
+        self.open_once(loop)
+
+    def open_once(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Requests wait until it is open. One that could not be opened is tried again."""
+        if self._opening is None or (self._opening.done() and self._gateway is None):
+            self._opening = loop.create_task(self._start())
+
+    async def close(self) -> None:
+        if self._gateway is not None:
+            await self._gateway.close()
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._gateway is not None:
-            loop.run_until_complete(self._gateway.close())
+        loop.run_until_complete(self.close())
 
     async def _start(self) -> Gateway:
         self._gateway = gateway = await self._open()
@@ -108,11 +116,13 @@ class App:
             address = located(request.headers.get("host", ""), request.path, gateway.domains)
             request.bucket, request.key, request.bucket_in_host = address
             route = find(request)
-            name = route.name
+            name, request.action = route.name, route.action
             await authenticate(gateway, request, form=route.is_form)
+            request.signed = gateway.clock.boot()
             if request.query:
                 check_query(route, request)
             response = await route.handle(gateway, request)
+            request.handled = gateway.clock.boot()
         except Exception as error:
             await self._answer_failure(request, name, error)
             return
@@ -128,7 +138,18 @@ class App:
 
     async def _answer(self, gateway: Gateway, request: S3Request, name: str, response: Response) -> None:
         sent = await _send(gateway, request, response)
+        _note_phases(gateway, request, name)
         self._log(request, name, response.status, sent)
+
+
+def _note_phases(gateway: Gateway, request: S3Request, name: str) -> None:
+    signed, handled = request.signed, request.handled
+    if not signed:  # refused by then: that was all
+        gateway.phases.add(name, gateway.clock.boot() - request.arrived)
+        return
+    lists = handled - signed if handled and name.startswith("List") else 0.0
+    bodies = gateway.clock.boot() - handled if handled and name == "GetObject" else 0.0
+    gateway.phases.add(name, signed - request.arrived, 0.0, bodies, lists)
 
 
 def _as_s3(gateway: Gateway, request: S3Request, error: Exception) -> S3Error:
@@ -217,7 +238,8 @@ async def _stream(request: S3Request, status: int, headers: Headers, stream: Str
     return sent
 
 
-def gateway_app(listener: Listener) -> App:
+def gateway_app(listener: Listener, shared: ConnectionGuard | None = None) -> App:
+    """`shared`: beside the API, on the port that this one guards. Then every request takes the general path."""
     clock = SystemClock()
     ids = Ids()
     log = RequestLog(listener, clock)
@@ -227,10 +249,11 @@ def gateway_app(listener: Listener) -> App:
         lake = await listener.open_lake()
         session = ServerSession(lake)
         write_beside(session)
-        guard = ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
+        guard = shared or ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
         gateway = Gateway(session, listener.s3, clock, ids, listener.limits, guard)
         close_log = await log.start(session, ids)
-        chores = [asyncio.create_task(chore) for chore in (keep_memory_trimmed(clock), guard.keep())]
+        log.watch(gateway.phases)
+        chores = [] if shared else [asyncio.create_task(each) for each in (keep_memory_trimmed(clock), guard.keep())]
 
         async def close() -> None:
             for chore in chores:
@@ -238,10 +261,11 @@ def gateway_app(listener: Listener) -> App:
             await close_log()
 
         gateway.closing = close
-        _rarely_collect()
+        if not shared:
+            _rarely_collect()
         return gateway
 
-    return App(open, log.add, log.add_fast)
+    return App(open, log.add, None if shared else log.add_fast)
 
 
 def _rarely_collect() -> None:

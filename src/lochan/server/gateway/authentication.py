@@ -1,6 +1,9 @@
 """Who sent a request, by its signature and the secret of its key, in a state of the lake that is new enough (A1)."""
 
+from typing import NamedTuple
+
 from lochan.access.open_access import OpenAccess
+from lochan.access.tokens import SealedToken, read_token
 from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS, CachedVerifier
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import S3Request
@@ -43,7 +46,9 @@ async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = Fal
 
 async def identify(gateway: Gateway, request: S3Request, claim: Claim) -> None:
     """Raises SignatureDoesNotMatch, InvalidAccessKeyId, InvalidToken."""
-    request.identity, request.user = await verify(gateway.access, claim, request.arrived)
+    found = await verify(gateway.access, claim, request.arrived)
+    request.identity, request.user, request.access_key = found.identity, found.user, found.key
+    request.limits = found.limits
     gateway.guard.authenticated(request.source)
 
 
@@ -85,10 +90,10 @@ async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
     if not gateway.access.journal.slots.aged:  # elsewhere few requests wait for a look at all
         await gateway.session.probes.wait(gateway.access.journal)
     access = await gateway.access.authorised_state(request.arrived)
-    if access.key(verifier.key.id) != verifier.key:
+    if access.active_key(verifier.key.id, gateway.clock.wall()) != verifier.key:
         return False
     request.identity = _identity(verifier, signature, headers["x-amz-date"], payload)
-    request.user = verifier.key.user
+    request.user, request.access_key = verifier.key.user, verifier.key.id
     return True
 
 
@@ -135,23 +140,46 @@ def _several() -> S3Error:
     )
 
 
-async def verify(access: OpenAccess, claim: Claim, arrived: float) -> tuple[Identity, str]:
-    """The identity, and the name of the user. `arrived`: the boot-time clock, read after the request arrived. Raises
-    SignatureDoesNotMatch, InvalidAccessKeyId, and InvalidToken: there are no keys of sessions here."""
+class VerifiedRequest(NamedTuple):
+    identity: Identity
+    user: str
+    key: str  # the id of the access key; of a session, of the one that it was made from
+    session: SealedToken | None = None
+
+    @property
+    def limits(self) -> tuple[tuple[str, ...], ...]:
+        return limits_of(self.session)
+
+
+def limits_of(session: SealedToken | None) -> tuple[tuple[str, ...], ...]:
+    return (session.limits,) if session is not None and session.limits else ()
+
+
+async def verify(access: OpenAccess, claim: Claim, arrived: float) -> VerifiedRequest:
+    """`arrived`: the boot-time clock, read after the request arrived. Raises SignatureDoesNotMatch, InvalidAccessKeyId,
+    InvalidToken and ExpiredToken."""
+    session = await read_token(access, claim.session_token) if claim.session_token else None
+    if session is not None and session.id != claim.access_key_id:
+        session = None  # the token of another one's session
     try:
-        identity, user = await _verify(access, claim, arrived)
+        found = await _verify(access, claim, session, arrived)
     except S3Error:
         # For either error, so that neither takes longer; and a key may have come back with another secret.
         if not await access.freshness.catch_up(arrived):
             raise
-        identity, user = await _verify(access, claim, arrived)
-    if identity.session_token:
+        found = await _verify(access, claim, session, arrived)
+    if claim.session_token and session is None:
         raise S3Error("InvalidToken")
-    return identity, user
+    if session is not None and access.clock.wall() >= session.expires:
+        raise S3Error("ExpiredToken")
+    return found
 
 
-async def _verify(access: OpenAccess, claim: Claim, arrived: float) -> tuple[Identity, str]:
-    found = await access.find_key(claim.access_key_id, arrived)
-    identity = claim.verify(None if found is None else found.secret)
+async def _verify(access: OpenAccess, claim: Claim, session: SealedToken | None, arrived: float) -> VerifiedRequest:
+    """A session ends with the access key that it was made from."""
+    key = claim.access_key_id if session is None else session.key
+    found = await access.find_key(key, arrived)
+    secret = None if found is None else found.secret if session is None else session.secret
+    identity = claim.verify(secret)
     assert found is not None, "without a secret no signature holds"
-    return identity, found.user
+    return VerifiedRequest(identity, found.user, key, session)

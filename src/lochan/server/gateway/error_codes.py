@@ -32,6 +32,7 @@ CODES: Mapping[str, str] = {
     "key-reused": "IdempotentParameterMismatch",
     "concurrent-commit": "OperationAborted",
     "precondition-failed": "PreconditionFailed",
+    "hook-refused": "PreconditionFailed",
     "paths-in-the-way": "OperationAborted",
 }
 

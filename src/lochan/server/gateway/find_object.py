@@ -54,7 +54,7 @@ async def require(gateway: Gateway, request: S3Request, action: str, resource: s
 
 async def rights(gateway: Gateway, request: S3Request) -> Rights:
     """Of the request's user, in a state that is new enough (A1)."""
-    return (await gateway.access.authorised_state(request.arrived)).rights(request.user)
+    return await gateway.access.rights(request.requester, request.arrived)
 
 
 async def bucket_repository(gateway: Gateway, request: S3Request, action: str) -> Repository:

@@ -18,6 +18,7 @@ from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Realm
+from lochan.server.phases import PhaseTimes
 from lochan.server.settings import ClientLimits, S3Settings
 
 CLIENT = "s3"
@@ -49,6 +50,7 @@ class Gateway:
         self.verifiers = VerifierCache()
         self.list_cache = ListCache()
         self.flows = Flows()
+        self.phases = PhaseTimes()
         self._process = ids.put_id().hex()[:8].upper()
         self._requests = 0
         self.closing: Callable[[], Awaitable[None]] | None = None  # what is to be done while the lake is still open

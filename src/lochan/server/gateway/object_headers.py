@@ -35,6 +35,7 @@ _OVERRIDES = {
 }
 _NONE: Mapping[str, str] = {}
 _SECOND = 1_000_000
+_RANGES = ("accept-ranges", "bytes")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a header's name is made of
 
 
@@ -142,7 +143,7 @@ def stored_headers(found: ServedObject, overrides: Mapping[str, str] = _NONE, *,
     headers: Headers = [
         ("etag", f'"{found.etag}"'),
         ("last-modified", http_date(found.mtime_us // _SECOND)),
-        ("accept-ranges", "bytes"),
+        _RANGES,
     ]
     kept_headers = {"content-type": found.content_type or "binary/octet-stream", **found.headers, **overrides}
     headers += kept_headers.items()
@@ -153,8 +154,33 @@ def stored_headers(found: ServedObject, overrides: Mapping[str, str] = _NONE, *,
     return headers
 
 
+class BriefObject(Protocol):
+    """The properties of an object that has no checksums, headers and metadata of its own."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def etag(self) -> str: ...
+    @property
+    def mtime(self) -> int: ...
+    @property
+    def content_type(self) -> str: ...
+
+
+def brief_headers(found: BriefObject) -> Headers:
+    """`stored_headers` of such an object, and its length."""
+    return [
+        ("etag", f'"{found.etag}"'),
+        ("last-modified", http_date(found.mtime // _SECOND)),
+        _RANGES,
+        ("content-type", found.content_type or "binary/octet-stream"),
+        ("content-length", str(found.size)),
+    ]
+
+
 def asks_for_checksums(headers: Mapping[str, str]) -> bool:
-    return headers.get("x-amz-checksum-mode", "").upper() == "ENABLED"
+    mode = headers.get("x-amz-checksum-mode")
+    return mode is not None and mode.upper() == "ENABLED"
 
 
 def checksum_headers(checksums: Mapping[str, str]) -> Headers:

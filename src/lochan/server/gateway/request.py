@@ -7,6 +7,7 @@ from urllib.parse import unquote_plus
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
+from lochan.access.requester import Requester, address_of
 from lochan.server.connections import BodyPace
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity
@@ -34,16 +35,20 @@ class S3Request:
 
     __slots__ = (
         "_names",
+        "access_key",
+        "action",
         "arrived",
         "body_bytes_per_s",
         "body_ended",
         "body_taken",
         "bucket",
         "bucket_in_host",
+        "handled",
         "headers",
         "id",
         "identity",
         "key",
+        "limits",
         "method",
         "path",
         "patience_s",
@@ -52,6 +57,7 @@ class S3Request:
         "raw_headers",
         "raw_query",
         "scheme",
+        "signed",
         "source",
         "user",
     )
@@ -72,12 +78,20 @@ class S3Request:
         self.bucket = ""
         self.key = ""
         self.bucket_in_host = False
+        self.action = ""  # of its row in the table of routes: what its user must be allowed
         self.user = ""
+        self.access_key = ""  # its id; of a session, that of the one that it was made from
+        self.limits: tuple[tuple[str, ...], ...] = ()  # of a session
         self.identity: Identity | None = None
         self.body_taken = False  # whether somebody has begun to read it
         self.body_ended = False  # and has come to its end
+        self.signed = self.handled = 0.0  # when it was authenticated, and carried out, by the boot clock; 0: not yet
         self.patience_s = 60.0  # how long it may stand still
         self.body_bytes_per_s = 1.0  # how fast it must come at the least, on average
+
+    @property
+    def requester(self) -> Requester:
+        return Requester(self.user, self.access_key, self.limits, address_of(self.source))
 
     def check_headers(self) -> None:
         """Raises InvalidArgument for a header that is not ASCII: the server in front of us gives its name and drops its

@@ -5,6 +5,7 @@ at each request took a tenth of what a HEAD takes.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
@@ -14,6 +15,7 @@ from lochan.ids import Ids
 from lochan.server.gateway.request import S3Request
 from lochan.server.logs import AccessLine, AccessLog
 from lochan.server.metrics import Metrics
+from lochan.server.phases import PhaseTimes
 from lochan.server.settings import Listener
 from lochan.usage.log import UsageLog, UsageRow
 
@@ -45,6 +47,7 @@ class RequestLog:
         self._session: ServerSession | None = None
         self._usage: UsageLog | None = None
         self._access: AccessLog | None = None
+        self._phases: PhaseTimes | None = None
         self._records: list[RequestRecord] = []
         self._flushing: asyncio.TimerHandle | None = None
 
@@ -58,6 +61,10 @@ class RequestLog:
             self._access = AccessLog(self._listener.access_log)
             self._access.start()
         return self._close
+
+    def watch(self, phases: PhaseTimes) -> None:
+        """Where the time of the requests goes that are logged here."""
+        self._phases = phases
 
     def add(self, request: S3Request, operation: str, status: int, sent: int) -> None:
         copied = None
@@ -106,8 +113,12 @@ class RequestLog:
             self._flushing.cancel()
             self._flushing = None
         records, self._records = self._records, []
+        seconds: dict[str, float] = defaultdict(float)
         for each in records:
             self._metrics.answered(each.operation, each.status, each.seconds, each.sent)
+            seconds[each.operation] += each.seconds
+        if self._phases is not None:
+            self._metrics.spent(seconds, self._phases.take())
         if self._access is not None:
             for each in records:
                 self._access.add(each)

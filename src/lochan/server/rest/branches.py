@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import cast
 
 import msgspec
 from starlette.responses import PlainTextResponse
 
 from lochan.api.branch import Branch
 from lochan.api.options import CommitOptions
+from lochan.api.results import TagInfo
 from lochan.server.api.errors import HttpError
-from lochan.server.rest.operation import Answer, Resource, RestCall
+from lochan.server.rest.operation import PLAIN_TEXT, Answer, Resource, RestCall
 from lochan.server.rest.pages import PageQuery, page_by_name
 from lochan.server.rest.wire import (
     BranchCreation,
@@ -54,12 +57,13 @@ class HardResetQuery(msgspec.Struct, frozen=True):
 @RESOURCE.operation("GET", _BRANCHES, {200: RefList}, query=BranchesQuery)
 async def list_branches(call: RestCall) -> Answer:
     """List branches."""
-    found = call.lake.repository(call.name("repository")).branches()
+    query: BranchesQuery = call.query
+    found = call.lake.repository(call.name("repository")).branches(query.prefix, query.after)
     page, pagination = await page_by_name(found, lambda each: each.name, call.query)
     return RefList(pagination=pagination, results=[WireRef(id=each.name, commit_id=each.head) for each in page])
 
 
-@RESOURCE.operation("POST", _BRANCHES, {201: str}, body=BranchCreation)
+@RESOURCE.operation("POST", _BRANCHES, {201: PLAIN_TEXT}, body=BranchCreation)
 async def create_branch(call: RestCall) -> Answer:
     """Create a branch. The answer is the id of its commit."""
     wanted: BranchCreation = call.body
@@ -83,13 +87,18 @@ async def delete_branch(call: RestCall) -> Answer:
 
 @RESOURCE.operation("PUT", _BRANCH, {204: None}, body=ResetCreation)
 async def reset_branch(call: RestCall) -> Answer:
-    """Drop all that is staged on a branch."""
+    """Drop all that is staged on a branch, or what is staged at one path or below one prefix."""
     wanted: ResetCreation = call.body
     branch = _branch(call)
     if wanted.type == "reset":
         await branch.reset(key=call.key)
-        return None
-    raise HttpError(400, f"in the body: `type` is {wanted.type!r}: only a reset of all that is staged is supported")
+    elif not wanted.path:
+        raise HttpError(400, f"in the body: `path` is needed for a reset of type {wanted.type!r}")
+    elif wanted.type == "object":
+        await branch.reset(paths=(wanted.path,), key=call.key)
+    else:
+        await branch.reset(prefix=wanted.path, key=call.key)
+    return None
 
 
 @RESOURCE.operation("PUT", f"{_BRANCH}/hard_reset", {204: None}, query=HardResetQuery)
@@ -133,7 +142,8 @@ async def diff_branch(call: RestCall) -> Answer:
 @TAGS.operation("GET", _TAGS, {200: RefList}, query=PageQuery)
 async def list_tags(call: RestCall) -> Answer:
     """List tags."""
-    found = call.lake.repository(call.name("repository")).tags()
+    query: PageQuery = call.query
+    found = call.lake.repository(call.name("repository")).tags(query.prefix, query.after)
     page, pagination = await page_by_name(found, lambda each: each.name, call.query)
     return RefList(pagination=pagination, results=[WireRef(id=each.name, commit_id=each.commit) for each in page])
 
@@ -150,9 +160,11 @@ async def create_tag(call: RestCall) -> Answer:
 async def get_tag(call: RestCall) -> Answer:
     """Get a tag."""
     name = call.name("tag")
-    async for each in call.lake.repository(call.name("repository")).tags():
-        if each.name == name:
-            return WireRef(id=name, commit_id=each.commit)
+    async with aclosing(_tags(call, name)) as found:
+        async for each in found:  # the shortest name comes first
+            if each.name == name:
+                return WireRef(id=name, commit_id=each.commit)
+            break
     raise HttpError(404, f"no tag {name!r}")
 
 
@@ -161,6 +173,10 @@ async def delete_tag(call: RestCall) -> Answer:
     """Delete a tag."""
     await call.lake.repository(call.name("repository")).delete_tag(call.name("tag"), key=call.key)
     return None
+
+
+def _tags(call: RestCall, prefix: str) -> AsyncGenerator[TagInfo, None]:
+    return cast("AsyncGenerator[TagInfo, None]", call.lake.repository(call.name("repository")).tags(prefix))
 
 
 def _branch(call: RestCall) -> Branch:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from lochan import __version__
 from lochan.server.rest.operation import Answer, Resource, RestCall
-from lochan.server.rest.wire import CurrentUser, ServerConfig, StorageConfig, VersionConfig, WireUser
+from lochan.server.rest.wire import (
+    CurrentUser,
+    InstallationUsageReport,
+    ServerConfig,
+    StorageConfig,
+    VersionConfig,
+    WireUser,
+)
 
 RESOURCE = Resource("config")
 _KINDS = {"file": "local", "s3": "s3", "gs": "gs", "az": "azure", "memory": "mem"}
@@ -32,6 +39,12 @@ async def get_current_user(call: RestCall) -> Answer:
 async def post_stats_events(call: RestCall) -> Answer:
     """Accept a client's statistics, and forget them."""
     return None
+
+
+@RESOURCE.operation("GET", "/usage-report/summary", {200: InstallationUsageReport})
+async def get_usage_report_summary(call: RestCall) -> Answer:
+    """Get the lake's id. Requests are not counted by month; the usage log has each of them."""
+    return InstallationUsageReport(installation_id=call.api.lake.id, reports=[])
 
 
 def _storage(call: RestCall) -> StorageConfig:

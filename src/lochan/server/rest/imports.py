@@ -13,6 +13,7 @@ from lochan.api.imports import ImportSource
 from lochan.api.options import CommitOptions
 from lochan.api.repository import Repository
 from lochan.api.results import Commit, moment
+from lochan.api.wrappers.proxy import try_call
 from lochan.clock import Clock
 from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids
@@ -44,6 +45,7 @@ async def import_start(call: RestCall) -> Answer:
     options = CommitOptions(message=wanted.commit.message, metadata=wanted.commit.metadata or {}, key=call.key)
     repository = call.lake.repository(call.name("repository"))
     branch = repository.branch(call.name("branch"))
+    await try_call(branch, "import_files", sources, options)
     await branch.show()
     clock = call.api.clock
     id = Ids().ksuid(clock.wall())

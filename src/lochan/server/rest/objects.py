@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from email.utils import formatdate
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,14 +14,15 @@ from starlette.responses import Response, StreamingResponse
 
 from lochan.api.branch import Branch
 from lochan.api.conditions import ANYTHING, NO_CONDITIONS, Conditions
-from lochan.api.object_results import ObjectDetails
 from lochan.api.options import PutOptions
 from lochan.api.ref import Ref
 from lochan.errors import LochanError, NotFound
 from lochan.server.api.errors import status_of
 from lochan.server.rest.form import form_content
+from lochan.server.rest.object_address import named_address, physical_address
 from lochan.server.rest.operation import Answer, Resource, RestCall
 from lochan.server.rest.pages import AMOUNT, Amount, page_limit, pagination
+from lochan.server.rest.presign import EXPIRES_S, UrlSigner
 from lochan.server.rest.wire import (
     ObjectCopyCreation,
     ObjectError,
@@ -30,6 +32,7 @@ from lochan.server.rest.wire import (
     PathList,
     UnderlyingProperties,
     UserMetadataUpdate,
+    seconds,
 )
 
 RESOURCE = Resource("objects")
@@ -86,7 +89,8 @@ async def list_objects(call: RestCall) -> Answer:
     page = await _ref(call).list_page(
         query.prefix, delimiter=query.delimiter, after=query.after, limit=page_limit(query.amount)
     )
-    found = [ObjectStats.of(each, _address(call, each.path), metadata=query.user_metadata) for each in page.objects]
+    address = await _listed_address(call, query.presign)
+    found = [ObjectStats.of(each, address(each.path), metadata=query.user_metadata) for each in page.objects]
     found += map(ObjectStats.of_prefix, page.prefixes)
     found.sort(key=lambda each: each.path.encode())
     return ObjectStatsList(pagination=pagination(len(found), page.next or ""), results=found)
@@ -97,7 +101,11 @@ async def stat_object(call: RestCall) -> Answer:
     """Get what is known about an object."""
     query: StatQuery = call.query
     found = await _ref(call).details(query.path)
-    return ObjectStats.of(found.info, _physical(call, found), metadata=query.user_metadata)
+    if not query.presign:
+        address = physical_address(found, call.lake.url, call.name("repository"), call.name("ref"))
+        return ObjectStats.of(found.info, address, metadata=query.user_metadata)
+    url, expires = await _presigned(call, query.path)
+    return ObjectStats.of(found.info, url, metadata=query.user_metadata, expires=expires)
 
 
 @RESOURCE.operation("GET", f"{_AT_REF}/underlyingProperties", {200: UnderlyingProperties}, query=PathQuery)
@@ -107,9 +115,17 @@ async def get_underlying_properties(call: RestCall) -> Answer:
     return UnderlyingProperties()
 
 
-@RESOURCE.operation("GET", _AT_REF, {200: bytes, 206: bytes, 304: None, 416: None}, query=ReadQuery, media=_BYTES)
+@RESOURCE.operation(
+    "GET", _AT_REF, {200: bytes, 206: bytes, 302: None, 304: None, 416: None}, query=ReadQuery, media="*/*"
+)
 async def get_object(call: RestCall) -> Answer:
-    """Read an object, or one range of it. Its bytes are checked against what was stored."""
+    """Read an object, or one range of it. Its bytes are checked against what was stored.
+
+    With `presign`, the answer leads to an address that gives them to anybody for 15 minutes.
+    """
+    if call.query.presign:
+        url, _ = await _presigned(call, call.query.path)
+        return Response(status_code=302, headers={"location": url})
     found = await _ref(call).open(call.query.path)
     headers = {
         "etag": f'"{found.etag}"',
@@ -198,18 +214,24 @@ def _branch(call: RestCall) -> Branch:
     return call.lake.repository(call.name("repository")).branch(call.name("branch"))
 
 
+async def _presigned(call: RestCall, path: str) -> tuple[str, int]:
+    """A URL that gives the object's bytes, and when it ends: of the store, or else of this server. Raises NotFound."""
+    found = await _ref(call).presign(path, expires_s=EXPIRES_S)
+    if found is not None:
+        return found.url, seconds(found.expires)
+    signer = await UrlSigner.of(call)
+    return signer.object(call.name("repository"), call.name("ref"), path), signer.expires
+
+
+async def _listed_address(call: RestCall, presign: bool) -> Callable[[str], str]:
+    """Of a list, all are addresses of this server: those of the store would take a look at each object."""
+    if not presign:
+        return partial(_address, call)
+    return partial((await UrlSigner.of(call)).object, call.name("repository"), call.name("ref"))
+
+
 def _address(call: RestCall, path: str) -> str:
-    """Where a client finds the object by name, if it was not asked for the file behind it."""
-    ref = call.request.path_params.get("ref") or call.name("branch")
-    return f"lochan://{call.name('repository')}/{ref}/{path}"
-
-
-def _physical(call: RestCall, found: ObjectDetails) -> str:
-    """The file that holds the object and nothing else; of others, the name by which it is read."""
-    if len(found.blocks) == 1 and not found.blocks[0].offset:
-        address = found.blocks[0].address
-        return address if "://" in address else f"{call.lake.url.rstrip('/')}/{address}"
-    return _address(call, found.info.path)
+    return named_address(call.name("repository"), call.request.path_params.get("ref") or call.name("branch"), path)
 
 
 async def _pieces(found: Any, start: int, stop: int) -> AsyncIterator[bytes]:

@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from lochan import __version__
-from lochan.server.rest.operation import JSON, Operation
+from lochan.server.rest.operation import JSON, PLAIN_TEXT, Operation
 from lochan.server.rest.wire import ErrorMessage
 
 _REF = "#/components/schemas/{name}"
-_ERRORS = (400, 401, 403, 404, 409, 410, 412, 413, 415, 422, 429, 500, 503)
+EVENT_STREAM = "text/event-stream"
+_ERRORS = (400, 401, 403, 404, 406, 408, 409, 410, 412, 413, 422, 429, 500, 503)
 _KEYED = ("POST", "PUT", "DELETE")
 
 
@@ -63,7 +64,8 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     if operation.body is not None:
         described["requestBody"] = {"required": True, "content": {JSON: {"schema": schemas[repr(operation.body)]}}}
     elif operation.media != JSON and operation.method != "GET":
-        described["requestBody"] = {"content": {operation.media: {"schema": {"type": "string", "format": "binary"}}}}
+        content = {each: {"schema": {"type": "string", "format": "binary"}} for each in operation.media.split(", ")}
+        described["requestBody"] = {"content": content}
     if operation.open:
         described["security"] = []
     return described
@@ -73,15 +75,17 @@ def _answer(operation: Operation, status: int, kind: Any, schemas: dict[str, Any
     phrase = HTTPStatus(status).phrase
     if kind is None:
         return {"description": phrase}
+    if kind is bytes and operation.media == EVENT_STREAM:
+        return _response(phrase, {"type": "object", "description": "an event: id, event, data"}, operation.media)
     if kind is bytes:
         return _response(phrase, {"type": "string", "format": "binary"}, operation.media)
-    if kind is str:
-        return _response(phrase, {"type": "string"}, "text/html")
+    if kind is PLAIN_TEXT:
+        return _response(phrase, {"type": "string"}, "text/plain")
     return _response(phrase, schemas[repr(kind)], JSON)
 
 
 def _response(phrase: str, schema: dict[str, Any], media: str) -> dict[str, Any]:
-    return {"description": phrase, "content": {media: {"schema": schema}}}
+    return {"description": phrase, "content": {each: {"schema": schema} for each in media.split(", ")}}
 
 
 def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
@@ -99,7 +103,10 @@ def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _headers(operation: Operation) -> list[dict[str, Any]]:
-    if operation.method not in _KEYED:
-        return []
-    text = "a request that is sent again with the same key is carried out once"
-    return [{"name": "Idempotency-Key", "in": "header", "description": text, "schema": {"type": "string"}}]
+    known = dict(operation.headers)
+    if operation.method in _KEYED:
+        known["Idempotency-Key"] = "a request that is sent again with the same key is carried out once"
+    return [
+        {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+        for name, text in known.items()
+    ]

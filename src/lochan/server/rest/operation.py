@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from lochan.api.lake import Lake
-from lochan.server.api.context import Api
+from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
 
-BODY_BYTES_MAX = 16 << 20  # of a JSON body; those of objects have no limit
 JSON = "application/json"
+PLAIN_TEXT: Any = Annotated[str, msgspec.Meta(description="not JSON")]  # of an answer
 _KEY = "idempotency-key"
 
 Query = TypeVar("Query", bound=msgspec.Struct)
@@ -52,13 +53,15 @@ class RestCall:
 
     @property
     def user(self) -> str:
-        from lochan.server.api.context import CONTEXT, RequestContext
+        return self.context.user
 
-        context: RequestContext = self.request.scope[CONTEXT]
-        return context.user
+    @property
+    def context(self) -> RequestContext:
+        found: RequestContext = self.request.scope[CONTEXT]
+        return found
 
 
-Answer = msgspec.Struct | Response | str | dict[str, str] | list[Any] | None
+Answer = msgspec.Struct | Response | str | dict[str, Any] | list[Any] | None
 Handle = Callable[[RestCall], Awaitable[Answer]]
 
 
@@ -72,7 +75,9 @@ class Operation(NamedTuple):
     answers: Mapping[int, Any]  # the type of the body by status; None: no body
     tag: str  # the resource, for the document
     open: bool  # whether it needs no access key
-    media: str  # of a body that is not JSON
+    media: str  # of a body that is not JSON; of answers, several may stand there, with commas between them
+    headers: Mapping[str, str]  # of the request, that the operation knows, with what each is for
+    presigned: bool = False  # whether an address of it may be given out, which is signed in its query
 
     @property
     def status(self) -> int:
@@ -97,6 +102,8 @@ class Resource:
         body: Any = None,
         media: str = "",
         open: bool = False,
+        headers: Mapping[str, str] | None = None,
+        presigned: bool = False,
     ) -> Callable[[Handle], Handle]:
         """Declares the decorated function as the operation's handler; its name is the operation's id."""
 
@@ -104,7 +111,20 @@ class Resource:
             first, *rest = handle.__name__.split("_")
             id = first + "".join(word.capitalize() for word in rest)
             self.operations.append(
-                Operation(id, method, path, handle, query, body, answers, self.tag, open, media or JSON)
+                Operation(
+                    id,
+                    method,
+                    path,
+                    handle,
+                    query,
+                    body,
+                    answers,
+                    self.tag,
+                    open,
+                    media or JSON,
+                    headers or {},
+                    presigned,
+                )
             )
             return handle
 
@@ -113,38 +133,20 @@ class Resource:
 
 def parse_query(request: Request, kind: type[Query]) -> Query:
     """Raises 400, which names the parameter. Unknown parameters are ignored, as clients send more than they must."""
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    fields = _parameters(kind)
     given: dict[str, Any] = {}
     for name in set(request.query_params.keys()) & fields.keys():
         values = request.query_params.getlist(name)
-        several = getattr(fields[name].type, "__origin__", None) is tuple
-        given[name] = [value for each in values for value in each.split(",")] if several else values[-1]
+        given[name] = [value for each in values for value in each.split(",")] if fields[name] else values[-1]
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
         raise HttpError(400, f"in the query string: {error}") from None
 
 
-async def parse_body(request: Request, kind: Any) -> Any:
-    """Raises 400, which names the field, 413 and 415."""
-    media = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if media != JSON:
-        raise HttpError(415, f"the body must be {JSON}, not {media}")
-    data = await read_body(request, BODY_BYTES_MAX)
-    try:
-        return msgspec.json.decode(data or b"{}", type=kind)
-    except msgspec.ValidationError as error:
-        raise HttpError(400, f"in the body: {error}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise HttpError(400, f"the body is not valid JSON: {error}") from None
-
-
-async def read_body(request: Request, bytes_max: int) -> bytes:
-    """Raises 413."""
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > bytes_max:
-            raise HttpError(413, f"the body has more than {bytes_max:,} bytes")
-        pieces.append(piece)
-    return b"".join(pieces)
+@cache
+def _parameters(kind: type[msgspec.Struct]) -> dict[str, bool]:
+    """By name, whether there may be several values."""
+    return {
+        field.encode_name: getattr(field.type, "__origin__", None) is tuple for field in msgspec.structs.fields(kind)
+    }

@@ -9,13 +9,24 @@ import msgspec
 from starlette.responses import Response
 
 from lochan.api.repository import PROTECTED
-from lochan.api.results import RepositoryInfo
+from lochan.api.results import ProtectionRule, RepositoryInfo
+from lochan.api.retention import KeepRule
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.operation import Answer, Resource, RestCall
 from lochan.server.rest.pages import PageQuery, page_by_name
-from lochan.server.rest.wire import BranchProtectionRule, RepositoryCreation, RepositoryList, WireRepository
+from lochan.server.rest.wire import (
+    BranchProtectionRule,
+    GarbageCollectionRule,
+    GarbageCollectionRules,
+    RepositoryCreation,
+    RepositoryList,
+    RepositoryMetadataKeys,
+    RepositoryMetadataSet,
+    WireRepository,
+)
 
 RESOURCE = Resource("repositories")
+_GC_RULES = "/repositories/{repository}/settings/gc_rules"
 
 
 class RepositoriesQuery(PageQuery, frozen=True):
@@ -49,13 +60,19 @@ async def list_repositories(call: RestCall) -> Answer:
 async def create_repository(call: RestCall) -> Answer:
     """Create a repository.
 
-    Its bytes lie in the lake: `storage_namespace` is accepted for the sake of clients, and the answer has the real one.
+    Its bytes lie in the lake, and the answer has the real `storage_namespace`; the one that is given is ignored for the
+    sake of clients. With `storage_id`, the name of a profile, it is a storage of the repository's own.
     """
     wanted: RepositoryCreation = call.body
     if call.query.bare:
         raise HttpError(400, "bare repositories are not supported: leave out `bare`")
     made = await call.lake.create_repository(
-        wanted.name, default_branch=wanted.default_branch or "main", metadata=wanted.metadata, key=call.key
+        wanted.name,
+        default_branch=wanted.default_branch or "main",
+        metadata=wanted.metadata,
+        storage=wanted.storage_namespace if wanted.storage_id else None,
+        credentials=wanted.storage_id,
+        key=call.key,
     )
     if wanted.read_only:
         await made.set_read_only()
@@ -82,6 +99,20 @@ async def get_repository_metadata(call: RestCall) -> Answer:
     return dict((await call.lake.repository(call.name("repository")).show()).metadata)
 
 
+@RESOURCE.operation("POST", "/repositories/{repository}/metadata", {201: None}, body=RepositoryMetadataSet)
+async def set_repository_metadata(call: RestCall) -> Answer:
+    """Set some of the metadata of a repository. The others stay."""
+    await call.lake.repository(call.name("repository")).set_metadata(call.body.metadata, key=call.key)
+    return None
+
+
+@RESOURCE.operation("DELETE", "/repositories/{repository}/metadata", {204: None}, body=RepositoryMetadataKeys)
+async def delete_repository_metadata(call: RestCall) -> Answer:
+    """Remove some of the metadata of a repository. They need not be there."""
+    await call.lake.repository(call.name("repository")).set_metadata({}, call.body.keys, key=call.key)
+    return None
+
+
 @RESOURCE.operation("GET", "/repositories/{repository}/settings/branch_protection", {200: list[BranchProtectionRule]})
 async def get_branch_protection_rules(call: RestCall) -> Answer:
     """Get the rules that protect branches. The answer's ETag is for `setBranchProtectionRules`."""
@@ -103,16 +134,59 @@ async def set_branch_protection_rules(call: RestCall) -> Answer:
     wanted: list[BranchProtectionRule] = call.body
     repository = call.lake.repository(call.name("repository"))
     expected = call.request.headers.get("if-match")
-    before = await _rules(call)
-    if expected is not None and expected != _etag(before):
+    before = await repository.protections()
+    if expected is not None and expected != _etag([BranchProtectionRule(pattern=each.pattern) for each in before]):
         raise HttpError(412, "the rules have changed since they were read: read them again")
-    patterns = {each.pattern for each in wanted}
-    for each in before:
-        if each.pattern not in patterns:
-            await repository.unprotect(each.pattern)
-    for pattern in sorted(patterns - {each.pattern for each in before}):
-        await repository.protect(pattern, PROTECTED)
+    known = {each.pattern: each for each in before}  # what exactly they block stays
+    rules = {each.pattern: known.get(each.pattern) or _protection(each.pattern) for each in wanted}
+    await repository.set_protections([*rules.values()], expected=before, key=call.key)
     return None
+
+
+@RESOURCE.operation("GET", _GC_RULES, {200: GarbageCollectionRules})
+async def get_gc_rules(call: RestCall) -> Answer:
+    """Get for how many days branches keep what they showed. Rules that count commits, or keep them for ever, are shown
+    by our own routes only."""
+    rules = (await call.lake.repository(call.name("repository")).gc.rules()).rules
+    if not rules:
+        raise HttpError(404, "no retention rules are set")
+    *branches, last = rules
+    if last.pattern != "*" or not all(_is_in_days(each) for each in rules):
+        raise HttpError(409, "there are rules that cannot be said in days alone: see `lochan gc rules show REPO`")
+    return GarbageCollectionRules(
+        default_retention_days=int(last.days),
+        branches=[GarbageCollectionRule(branch_id=each.pattern, retention_days=int(each.days)) for each in branches],
+    )
+
+
+@RESOURCE.operation("PUT", _GC_RULES, {204: None}, body=GarbageCollectionRules)
+async def set_gc_rules(call: RestCall) -> Answer:
+    """Replace the rules for how many days branches keep what they showed. Other rules stay."""
+    wanted: GarbageCollectionRules = call.body
+    given = [(each.branch_id, each.retention_days) for each in wanted.branches]
+    rules = [KeepRule(pattern=name, days=days) for name, days in (*given, ("*", wanted.default_retention_days))]
+    await _set_rules(call, rules)
+    return None
+
+
+@RESOURCE.operation("DELETE", _GC_RULES, {204: None})
+async def delete_gc_rules(call: RestCall) -> Answer:
+    """Remove the rules for how long branches keep what they showed: all of it stays."""
+    await _set_rules(call, [])
+    return None
+
+
+async def _set_rules(call: RestCall, rules: list[KeepRule]) -> None:
+    gc = call.lake.repository(call.name("repository")).gc
+    await gc.set_rules(msgspec.structs.replace(await gc.rules(), rules=tuple(rules)), key=call.key)
+
+
+def _is_in_days(rule: KeepRule) -> bool:
+    return not rule.forever and not rule.commits and rule.days == int(rule.days)
+
+
+def _protection(pattern: str) -> ProtectionRule:
+    return ProtectionRule(pattern=pattern, blocked=PROTECTED)
 
 
 async def _rules(call: RestCall) -> list[BranchProtectionRule]:

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lochan.api.wrappers.records import AuditLine, Caller, Use, serve_lake
+from lochan.api.ref import Ref
+from lochan.api.results import Result
+from lochan.api.wrappers.records import AuditLine, Use, serve_lake
 from lochan.server.api.context import CONTEXT, Api, RequestContext
-from lochan.server.logs import log_call
-from lochan.server.rest import branches, commits, configuration, imports, objects, repositories, staging
-from lochan.server.rest.operation import JSON, Answer, Operation, RestCall, parse_body, parse_query
+from lochan.server.logs import log_call, logs_every_call
+from lochan.server.rest import (
+    actions,
+    auth,
+    branches,
+    commits,
+    configuration,
+    events,
+    fast_stat,
+    imports,
+    login,
+    objects,
+    pool_branches,
+    pools,
+    presigned_parts,
+    pulls,
+    query,
+    repositories,
+    staging,
+)
+from lochan.server.rest.json_body import parse_body
+from lochan.server.rest.operation import JSON, Answer, Operation, RestCall, parse_query
 from lochan.usage.log import UsageRow
 
 BASE = "/api/v1"
@@ -25,9 +45,18 @@ RESOURCES = (
     commits.RESOURCE,
     commits.REFS,
     objects.RESOURCE,
+    pulls.RESOURCE,
+    actions.RESOURCE,
     staging.RESOURCE,
+    presigned_parts.RESOURCE,
     imports.RESOURCE,
     configuration.RESOURCE,
+    pools.RESOURCE,
+    pool_branches.RESOURCE,
+    query.RESOURCE,
+    events.RESOURCE,
+    login.RESOURCE,
+    auth.RESOURCE,
 )
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource.operations)
 
@@ -39,10 +68,16 @@ def handler(operation: Operation) -> Handler:
         query = parse_query(request, operation.query)
         body = None if operation.body is None else await parse_body(request, operation.body)
         context: RequestContext = request.scope[CONTEXT]
-        caller = Caller(context.user, CLIENT, context.source, context.arrived)
-        audit: Callable[[AuditLine], None] = partial(log_call, caller)
-        lake = serve_lake(api.lake, caller, partial(_note, api, context), audit).lake
-        return _response(operation, await operation.handle(RestCall(api, request, lake, query, body)))
+        lake = serve_lake(
+            api.lake,
+            context.caller(CLIENT),
+            lambda use: note_use(api, context, use),
+            lambda line: log_call(context.caller(CLIENT), line),
+        ).lake
+        answer = _response(operation, await operation.handle(RestCall(api, request, lake, query, body)))
+        if operation.id == fast_stat.OPERATION and answer.status_code == 200:
+            await api.fast_stat.learn(request.scope)
+        return answer
 
     return handle
 
@@ -52,10 +87,19 @@ def _response(operation: Operation, answer: Answer) -> Response:
         return answer
     if answer is None:
         return Response(status_code=operation.status)
-    return Response(msgspec.json.encode(answer), operation.status, media_type=JSON)
+    value = answer.as_json() if isinstance(answer, Result) else answer
+    return Response(msgspec.json.encode(value), operation.status, media_type=JSON)
 
 
-def _note(api: Api, context: RequestContext, use: Use) -> None:
+def note_use(api: Api, context: RequestContext, use: Use) -> None:
     status = 200 if use.error is None else 400
     row = api.clock.wall(), context.user, use.operation, use.repository, use.ref, use.path, use.size, status
     api.usage.add(UsageRow(*row))
+
+
+def note_stat(api: Api, context: RequestContext, stat: fast_stat.StatRequest) -> None:
+    """What the layers around the verb record of a `stat` on the general path."""
+    note_use(api, context, Use(fast_stat.VERB, stat.repository, stat.ref, stat.path, 0, None))
+    if logs_every_call():
+        about = f"{Ref(api.session, stat.repository, stat.ref)!r} path={stat.path!r}"
+        log_call(context.caller(CLIENT), AuditLine(fast_stat.VERB, about, None))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
+from starlette.responses import Response
 
 from lochan.api.branch import Branch
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.objects import PathQuery
 from lochan.server.rest.operation import Answer, Resource, RestCall
+from lochan.server.rest.presign import EXPIRES_S, UrlSigner
 from lochan.server.rest.wire import (
     ObjectStageCreation,
     ObjectStats,
@@ -19,11 +23,17 @@ from lochan.server.rest.wire import (
 RESOURCE = Resource("staging")
 _BRANCH = "/repositories/{repository}/branches/{branch}"
 _BACKING = f"{_BRANCH}/staging/backing"
+_BYTES = "application/octet-stream"
+_MD5 = re.compile("[0-9a-f]{32}")
 _TOKEN = "#token="  # behind an address that was given out: no store has it in a name of ours
 
 
 class AddressQuery(PathQuery, frozen=True):
     presign: bool = False
+
+
+class PutQuery(PathQuery, frozen=True):
+    token: str
 
 
 class StageQuery(msgspec.Struct, frozen=True):
@@ -33,12 +43,24 @@ class StageQuery(msgspec.Struct, frozen=True):
 @RESOURCE.operation("GET", _BACKING, {200: StagingLocation}, query=AddressQuery)
 async def get_physical_address(call: RestCall) -> Answer:
     """Get an address for an object's bytes, good for one day and one object."""
-    if call.query.presign:
-        raise HttpError(400, "presigned addresses are not supported: put the bytes with credentials of the store")
-    given = await _branch(call).address(call.query.path)
-    return StagingLocation(
-        physical_address=f"{given.url}{_TOKEN}{given.token}", presigned_url_expiry=seconds(given.expires)
-    )
+    path = call.query.path
+    address = await _branch(call).address(path, presigned_s=EXPIRES_S if call.query.presign else 0)
+    given = f"{address.url}{_TOKEN}{address.token}"
+    if not call.query.presign:
+        return StagingLocation(physical_address=given, presigned_url_expiry=seconds(address.expires))
+    signer = await UrlSigner.of(call)
+    url = address.presigned or signer.upload(f"{call.request.url.path}/body", {"path": path, "token": address.token})
+    return StagingLocation(physical_address=given, presigned_url=url, presigned_url_expiry=signer.expires)
+
+
+@RESOURCE.operation("PUT", f"{_BACKING}/body", {200: None}, query=PutQuery, media=_BYTES, presigned=True)
+async def put_physical_address(call: RestCall) -> Answer:
+    """Put bytes at an address that was given out, where its store takes none without keys.
+
+    `getPhysicalAddress` gives the URL of this operation as the presigned one. The answer's ETag is for the link.
+    """
+    md5 = await _branch(call).put_address(call.query.path, call.query.token, call.request.stream())
+    return Response(headers={"etag": f'"{md5}"'})
 
 
 @RESOURCE.operation("PUT", _BACKING, {200: ObjectStats}, query=StageQuery, body=StagingMetadata)
@@ -52,6 +74,7 @@ async def link_physical_address(call: RestCall) -> Answer:
         call.query.path,
         token,
         size=wanted.size_bytes,
+        checksum=wanted.checksum if _MD5.fullmatch(wanted.checksum) else None,
         content_type=wanted.content_type,
         metadata=wanted.user_metadata,
         key=call.key,

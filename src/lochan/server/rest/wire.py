@@ -17,7 +17,11 @@ Texts = dict[str, str]
 
 
 class WireValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
-    """What is sent. Unknown fields of what is received are ignored: newer clients know more of them."""
+    """What is sent."""
+
+
+class WireRequest(WireValue, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is received. A field that it does not have is refused: a client that sends one wants what is not done."""
 
 
 class ErrorMessage(WireValue, frozen=True, kw_only=True):
@@ -32,7 +36,7 @@ class Pagination(WireValue, frozen=True, kw_only=True):
 
 
 # --- repositories ----------------------------------------------------------------------------------------------------
-class RepositoryCreation(WireValue, frozen=True, kw_only=True):
+class RepositoryCreation(WireRequest, frozen=True, kw_only=True):
     name: str
     storage_namespace: str = ""
     storage_id: str = ""
@@ -56,7 +60,8 @@ class WireRepository(WireValue, frozen=True, kw_only=True):
             id=found.name,
             creation_date=seconds(found.created),
             default_branch=found.default_branch,
-            storage_namespace=f"{lake_url.rstrip('/')}/{found.id}",
+            storage_namespace=found.storage or f"{lake_url.rstrip('/')}/{found.id}",
+            storage_id=found.credentials,
             read_only=read_only,
         )
 
@@ -66,8 +71,12 @@ class RepositoryList(WireValue, frozen=True, kw_only=True):
     results: list[WireRepository]
 
 
-class RepositoryMetadataSet(WireValue, frozen=True, kw_only=True):
+class RepositoryMetadataSet(WireRequest, frozen=True, kw_only=True):
     metadata: Texts
+
+
+class RepositoryMetadataKeys(WireRequest, frozen=True, kw_only=True):
+    keys: list[str]
 
 
 # --- refs ------------------------------------------------------------------------------------------------------------
@@ -81,31 +90,31 @@ class RefList(WireValue, frozen=True, kw_only=True):
     results: list[WireRef]
 
 
-class BranchCreation(WireValue, frozen=True, kw_only=True):
+class BranchCreation(WireRequest, frozen=True, kw_only=True):
     name: str
     source: str
     force: bool = False
     hidden: bool = False
 
 
-class TagCreation(WireValue, frozen=True, kw_only=True):
+class TagCreation(WireRequest, frozen=True, kw_only=True):
     id: str
     ref: str
     force: bool = False
 
 
-class ResetCreation(WireValue, frozen=True, kw_only=True):
+class ResetCreation(WireRequest, frozen=True, kw_only=True):
     type: Literal["object", "common_prefix", "reset"]
     path: str = ""
     force: bool = False
 
 
-class CommitOverrides(WireValue, frozen=True, kw_only=True):
+class CommitOverrides(WireRequest, frozen=True, kw_only=True):
     message: str = ""
     metadata: Texts = {}
 
 
-class RevertCreation(WireValue, frozen=True, kw_only=True):
+class RevertCreation(WireRequest, frozen=True, kw_only=True):
     ref: str
     parent_number: int = 0
     commit_overrides: CommitOverrides | None = None
@@ -113,7 +122,7 @@ class RevertCreation(WireValue, frozen=True, kw_only=True):
     allow_empty: bool = False
 
 
-class CherryPickCreation(WireValue, frozen=True, kw_only=True):
+class CherryPickCreation(WireRequest, frozen=True, kw_only=True):
     ref: str
     parent_number: int | None = None
     commit_overrides: CommitOverrides | None = None
@@ -121,7 +130,7 @@ class CherryPickCreation(WireValue, frozen=True, kw_only=True):
 
 
 # --- commits ---------------------------------------------------------------------------------------------------------
-class CommitCreation(WireValue, frozen=True, kw_only=True):
+class CommitCreation(WireRequest, frozen=True, kw_only=True):
     message: str
     metadata: Texts | None = None
     date: int | None = None
@@ -175,7 +184,7 @@ class DiffList(WireValue, frozen=True, kw_only=True):
     results: list[WireDiff]
 
 
-class MergeRequest(WireValue, frozen=True, kw_only=True):
+class MergeRequest(WireRequest, frozen=True, kw_only=True):
     message: str = ""
     metadata: Texts | None = None
     strategy: Literal["", "dest-wins", "source-wins"] = ""
@@ -194,6 +203,42 @@ class MergeBaseResult(WireValue, frozen=True, kw_only=True):
     base_commit_id: str
 
 
+# --- pull requests ---------------------------------------------------------------------------------------------------
+class WirePullRequest(WireValue, frozen=True, kw_only=True):
+    id: str
+    title: str
+    description: str
+    status: str
+    author: str
+    source_branch: str
+    destination_branch: str
+    creation_date: datetime
+    merged_commit_id: str | None = None
+    closed_date: datetime | None = None
+
+
+class PullRequestList(WireValue, frozen=True, kw_only=True):
+    pagination: Pagination
+    results: list[WirePullRequest]
+
+
+class PullRequestCreation(WireRequest, frozen=True, kw_only=True):
+    title: str
+    source_branch: str
+    destination_branch: str
+    description: str = ""
+
+
+class PullRequestCreationResponse(WireValue, frozen=True, kw_only=True):
+    id: str
+
+
+class PullRequestChanges(WireRequest, frozen=True, kw_only=True):
+    status: Literal["open", "closed", "merged"] | None = None
+    title: str | None = None
+    description: str | None = None
+
+
 # --- objects ---------------------------------------------------------------------------------------------------------
 class ObjectStats(WireValue, frozen=True, kw_only=True):
     path: str
@@ -207,12 +252,13 @@ class ObjectStats(WireValue, frozen=True, kw_only=True):
     content_type: str = ""
 
     @classmethod
-    def of(cls, found: ObjectInfo, address: str, *, metadata: bool = True) -> ObjectStats:
+    def of(cls, found: ObjectInfo, address: str, *, metadata: bool = True, expires: int = 0) -> ObjectStats:
         """`checksum` is what the client compares versions by, so it is the ETag."""
         return cls(
             path=found.path,
             path_type="object",
             physical_address=address,
+            physical_address_expiry=expires,
             checksum=found.etag,
             mtime=seconds(found.mtime),
             size_bytes=found.size,
@@ -230,14 +276,14 @@ class ObjectStatsList(WireValue, frozen=True, kw_only=True):
     results: list[ObjectStats]
 
 
-class ObjectCopyCreation(WireValue, frozen=True, kw_only=True):
+class ObjectCopyCreation(WireRequest, frozen=True, kw_only=True):
     src_path: str
     src_ref: str = ""
     force: bool = False
     shallow: bool = False
 
 
-class PathList(WireValue, frozen=True, kw_only=True):
+class PathList(WireRequest, frozen=True, kw_only=True):
     paths: Annotated[list[str], msgspec.Meta(max_length=1_000)]
 
 
@@ -255,7 +301,7 @@ class UnderlyingProperties(WireValue, frozen=True, kw_only=True):
     storage_class: str | None = None
 
 
-class ObjectStageCreation(WireValue, frozen=True, kw_only=True):
+class ObjectStageCreation(WireRequest, frozen=True, kw_only=True):
     physical_address: str
     checksum: str
     size_bytes: int
@@ -265,17 +311,17 @@ class ObjectStageCreation(WireValue, frozen=True, kw_only=True):
     force: bool = False
 
 
-class UserMetadataUpdate(WireValue, frozen=True, kw_only=True):
+class UserMetadataUpdate(WireRequest, frozen=True, kw_only=True):
     set: Texts
 
 
-class StagingLocation(WireValue, frozen=True, kw_only=True):
+class StagingLocation(WireRequest, frozen=True, kw_only=True):
     physical_address: str = ""
     presigned_url: str | None = None
     presigned_url_expiry: int | None = None
 
 
-class StagingMetadata(WireValue, frozen=True, kw_only=True):
+class StagingMetadata(WireRequest, frozen=True, kw_only=True):
     staging: StagingLocation
     checksum: str
     size_bytes: int
@@ -286,13 +332,13 @@ class StagingMetadata(WireValue, frozen=True, kw_only=True):
 
 
 # --- imports ---------------------------------------------------------------------------------------------------------
-class ImportLocation(WireValue, frozen=True, kw_only=True):
+class ImportLocation(WireRequest, frozen=True, kw_only=True):
     type: Literal["common_prefix", "object"]
     path: str
     destination: str
 
 
-class ImportCreation(WireValue, frozen=True, kw_only=True):
+class ImportCreation(WireRequest, frozen=True, kw_only=True):
     paths: Annotated[list[ImportLocation], msgspec.Meta(min_length=1)]
     commit: CommitCreation
     force: bool = False
@@ -320,8 +366,9 @@ class StorageConfig(WireValue, frozen=True, kw_only=True):
     blockstore_type: str
     blockstore_namespace_example: str
     blockstore_namespace_ValidityRegex: str
-    pre_sign_support: bool = False
-    pre_sign_support_ui: bool = False
+    pre_sign_support: bool = True
+    pre_sign_support_ui: bool = True
+    pre_sign_multipart_upload: bool = True
     import_support: bool = True
     import_validity_regex: str = ".*"
     default_namespace_prefix: str | None = None
@@ -342,8 +389,68 @@ class CurrentUser(WireValue, frozen=True, kw_only=True):
     user: WireUser
 
 
-class BranchProtectionRule(WireValue, frozen=True, kw_only=True):
+class LoginInformation(WireRequest, frozen=True, kw_only=True):
+    access_key_id: str
+    secret_access_key: str
+
+
+class AuthenticationToken(WireValue, frozen=True, kw_only=True):
+    token: str
+    token_expiration: int
+
+
+class AuthCapabilities(WireValue, frozen=True, kw_only=True):
+    invite_user: bool = False
+    forgot_password: bool = False
+
+
+class SetupState(WireValue, frozen=True, kw_only=True):
+    state: Literal["initialized", "not_initialized"] = "initialized"
+    comm_prefs_missing: bool = False
+
+
+class Setup(WireRequest, frozen=True, kw_only=True, rename="camel"):
+    """What the published client can send."""
+
+    username: str
+    key: dict[str, str] | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    email: str | None = None
+    company_name: str | None = None
+    country: str | None = None
+    feature_updates: bool | None = None
+    security_updates: bool | None = None
+
+
+class SetupRequest(WireRequest, frozen=True, kw_only=True):
+    token: str  # of the link that the server printed
+    username: str = "admin"
+
+
+class BranchProtectionRule(WireRequest, frozen=True, kw_only=True):
     pattern: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class GarbageCollectionRule(WireRequest, frozen=True, kw_only=True):
+    branch_id: Annotated[str, msgspec.Meta(min_length=1)]
+    retention_days: Annotated[int, msgspec.Meta(ge=1, le=36_500)]
+
+
+class GarbageCollectionRules(WireRequest, frozen=True, kw_only=True):
+    default_retention_days: Annotated[int, msgspec.Meta(ge=1, le=36_500)]
+    branches: list[GarbageCollectionRule]
+
+
+class UsageReport(WireValue, frozen=True, kw_only=True):
+    year: int
+    month: int
+    count: int
+
+
+class InstallationUsageReport(WireValue, frozen=True, kw_only=True):
+    installation_id: str
+    reports: list[UsageReport]
 
 
 def seconds(moment: datetime) -> int:

@@ -8,6 +8,7 @@ so that every store accepts it, and shortened to fit. Nothing ever reads it back
 """
 
 import re
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from lochan.clock import Clock
@@ -27,10 +28,23 @@ _DOTS = {"": "%", ".": "%2E", "..": "%2E%2E"}  # nothing else becomes a single %
 _HALF_ESCAPE = re.compile(rb"%[0-9A-F]?$")
 
 
-class Addresses:
-    """Each call returns a new address."""
+def no_plan() -> int:
+    return 0
 
-    def __init__(self, repository: str, writer: str, clock: Clock, ids: Ids, style: Style = "id") -> None:
+
+class Addresses:
+    """Each call returns a new address. `last_plan` gives the number of the last plan of garbage collection that is
+    known here."""
+
+    def __init__(
+        self,
+        repository: str,
+        writer: str,
+        clock: Clock,
+        ids: Ids,
+        style: Style = "id",
+        last_plan: Callable[[], int] = no_plan,
+    ) -> None:
         if style not in ("id", "path"):
             raise Invalid(f"{style!r} is not an address style", hint="choose id or path")
         self.style = style
@@ -38,22 +52,32 @@ class Addresses:
         self._writer = writer
         self._clock = clock
         self._ids = ids
+        self._last_plan = last_plan
         self._mint = 0
         self._since = float("-inf")  # when that number was taken
 
-    def new(self, path: str, mint: int) -> str:
-        """`mint` is the journal number that the writer had folded before the first byte."""
+    def new(self, path: str, mint: int, *, exact: bool = False) -> str:
+        """`mint` is the journal number that the writer had folded before the first byte. `exact`: no older one is
+        reused. That of a file which only a table names must not be older than the state that the table was made from:
+        the fold reads no tables, and does not see that such a file is too old to be named (G3)."""
         name = self._ids.ksuid(self._clock.wall())
-        address = f"{self._folder(mint)}/{name}"
+        address = f"{self._folder_of(mint) if exact else self._folder(mint)}/{name}"
         return with_path(address, path) if self.style == "path" else address
 
     def _folder(self, mint: int) -> str:
         """Reuses a number that was folded a while ago: it too was folded before the first byte, and garbage collection
-        only becomes more careful. A new folder costs a disk three more syncs than an existing one."""
-        now = self._clock.boot()
-        if not self._since <= now < self._since + _KEPT_S or not self._mint <= mint < self._mint + _KEPT_NUMBERS:
-            self._mint, self._since = mint, now
-        return f"{self._repository}/data/{self._mint:020d}-{self._writer}"
+        only becomes more careful. A new folder costs a disk three more syncs than an existing one. A number from before
+        the last plan is not reused: the next plan refuses it (G3), and then every retry would be refused like it."""
+        if mint >= self._mint and not self._is_kept(mint):
+            self._mint, self._since = mint, self._clock.boot()
+        return self._folder_of(min(mint, self._mint))
+
+    def _folder_of(self, mint: int) -> str:
+        return f"{self._repository}/data/{mint:020d}-{self._writer}"
+
+    def _is_kept(self, mint: int) -> bool:
+        is_recent = self._since <= self._clock.boot() < self._since + _KEPT_S
+        return is_recent and mint < self._mint + _KEPT_NUMBERS and self._mint >= self._last_plan()
 
 
 def with_path(address: str, path: str) -> str:

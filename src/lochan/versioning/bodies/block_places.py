@@ -17,7 +17,7 @@ from lochan.store.checked_reads import get_checked
 if TYPE_CHECKING:  # Arrow is imported only if there are aliases
     import pyarrow as pa
 
-    from lochan.formats.entry import Entry
+    from lochan.formats.entry import Block, Entry
     from lochan.journal.journal import Journal
     from lochan.store.protocol import Store
     from lochan.versioning.bodies.aliases import Aliases
@@ -26,8 +26,8 @@ if TYPE_CHECKING:  # Arrow is imported only if there are aliases
 class Places(Protocol):
     """Where a reader of bodies finds blocks."""
 
-    def ready(self) -> Callable[[Entry], Entry] | None:
-        """None: tables have to be read first."""
+    def ready(self) -> Callable[[Block], Block] | None:
+        """What places one block. None: tables have to be read first."""
 
     async def place(self, entry: Entry) -> Entry:
         """The entry with its blocks where they are now."""
@@ -39,7 +39,7 @@ class Places(Protocol):
 class NoPlaces:
     """Every block is at its address: for a reader whose entries were placed before."""
 
-    def ready(self) -> Callable[[Entry], Entry] | None:
+    def ready(self) -> Callable[[Block], Block] | None:
         return _as_it_is
 
     async def place(self, entry: Entry) -> Entry:
@@ -57,21 +57,29 @@ class BlockPlaces:
         self._now = now
         self._names = AliasNames()
         self._aliases: Aliases | None = None  # those of these names
+        self._ready: Callable[[Block], Block] | None = None
+        self._ready_at = _NEVER  # the number of the state that it is of
 
     @property
     def names(self) -> AliasNames:
         """As this process last saw them."""
         return self._now()
 
-    def ready(self) -> Callable[[Entry], Entry] | None:
+    def ready(self) -> Callable[[Block], Block] | None:
+        number = self._journal.tail.state.number
+        if number != self._ready_at:  # the names are worked out once for each state
+            self._ready = self._find_ready()
+            self._ready_at = number if self._ready is not None else _NEVER
+        return self._ready
+
+    def _find_ready(self) -> Callable[[Block], Block] | None:
         names = self.names
         if names == _NONE:
             return _as_it_is
-        return self._aliases.place_entry if self._aliases is not None and names == self._names else None
+        return self._aliases.place if self._aliases is not None and names == self._names else None
 
     async def place(self, entry: Entry) -> Entry:
-        known = self.ready()
-        return known(entry) if known is not None else (await self.aliases()).place_entry(entry)
+        return entry if self.names == _NONE else (await self.aliases()).place_entry(entry)
 
     async def place_again(self, entry: Entry) -> Entry:
         await self._journal.fresh()
@@ -141,9 +149,10 @@ async def _table(store: Store, repository: str, name: str) -> pa.Table:
         raise alias_table.AliasTableGone(name) from error
 
 
-def _as_it_is(entry: Entry) -> Entry:
-    return entry
+def _as_it_is(block: Block) -> Block:
+    return block
 
 
 _NONE = AliasNames()
+_NEVER = -1
 NO_PLACES = NoPlaces()

@@ -3,9 +3,6 @@ sorted, and what does not fit into memory lies in one mapped file on this machin
 
     table 1   ··a··d··|·····g··      asked for a span of paths, it gives the rows of all tables there, a piece at a
     table 2   ···c····|e··f····      time: of each table these lie side by side, so nothing else is read
-
-The list has five columns. The other columns of an entry say nothing of a file outside, and are added to a piece when it
-is asked for.
 """
 
 import os
@@ -16,37 +13,20 @@ from itertools import accumulate, pairwise
 from tempfile import mkstemp
 from typing import NamedTuple, Protocol, Self
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.concurrency import map_ahead
 from lochan.errors import Invalid
-from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.run import ascends
 from lochan.store.scratch import place
 from lochan.store.threads import Threads
+from lochan.versioning.bodies.listed_files import LIST_SCHEMA, LOCATED_SCHEMA, FileAddresses, as_entries
 
-# What a listing or an inventory tells of a file. `address` is its URL, `mtime` is microseconds since 1970.
-LIST_SCHEMA = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("address", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("etag", pa.string(), nullable=False),
-        pa.field("mtime", pa.int64(), nullable=False),
-    ]
-)
 _AHEAD = 2  # pieces
 PIECE = 1 << 16  # rows that are given at once: 20 MB as entries
 
-IN_MEMORY_MAX = 100_000  # rows; 15 MB
-_MD5 = "^[0-9a-f]{32}$"
-_MD5_LENGTH = 32
-_HEX = np.zeros(256, np.bool_)
-_HEX[list(b"0123456789abcdef")] = True
-_BLOCKS = ENTRY_SCHEMA.field("blocks").type
-_EMPTY = ("checksums", "parts", "headers", "metadata")
+IN_MEMORY_BYTES_MAX = 128 << 20  # a list of a million files, or a little more
 
 
 class FileList(Protocol):
@@ -60,55 +40,6 @@ class FileList(Protocol):
         pieces of at most `PIECE` rows, none empty. Raises Invalid for two files at one path."""
 
 
-def as_entries(files: pa.Table) -> pa.Table:
-    """REQUIRES: LIST_SCHEMA. The SHA-256 is not known. With some kinds of encryption an ETag looks like an MD5 but is
-    none; it still changes with the content."""
-    files = files.combine_chunks()
-    count = len(files)
-    path, address, sizes, etags, mtimes = (_one(files, name) for name in LIST_SCHEMA.names)
-    spans = pa.StructArray.from_arrays(
-        [address, _repeated(0, count, pa.int64()), sizes, _repeated(b"", count, pa.binary())],
-        fields=list(_BLOCKS.value_type),
-    )
-    columns = {
-        "path": path,
-        "blocks": pa.ListArray.from_arrays(pa.array(np.arange(count + 1), pa.int32()), spans, type=_BLOCKS),
-        "size": sizes,
-        "checksum": etags if _are_all_md5(etags) else pc.if_else(pc.match_substring_regex(etags, _MD5), etags, ""),
-        "etag": etags,
-        "mtime": mtimes,
-        "content_type": _repeated("", count, pa.string()),
-    }
-    nothing = {name: _nothing(count, ENTRY_SCHEMA.field(name).type) for name in _EMPTY}
-    return pa.table({**columns, **nothing}).select(ENTRY_SCHEMA.names).cast(ENTRY_SCHEMA)
-
-
-def _are_all_md5(etags: pa.StringArray) -> bool:
-    """Whether each is 32 hex digits: most lists are of such files only, and an expression takes ten times as long."""
-    if not len(etags) or not pc.all(pc.equal(pc.binary_length(etags), _MD5_LENGTH)).as_py():
-        return False
-    _, offsets, data = etags.buffers()
-    begin = int(np.frombuffer(offsets, np.int32)[etags.offset])
-    letters = np.frombuffer(data, np.uint8)[begin : begin + _MD5_LENGTH * len(etags)]
-    return bool(_HEX[letters].all())
-
-
-def _one(table: pa.Table, name: str) -> pa.Array:
-    column = table[name]
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _repeated(value: object, count: int, type: pa.DataType) -> pa.Array:
-    return pa.repeat(pa.scalar(value, type), count)
-
-
-def _nothing(count: int, type: pa.DataType) -> pa.Array:
-    """Empty lists or maps. `pa.repeat` makes them one by one, which took longer than writing the entries."""
-    ends = pa.py_buffer(np.zeros(count + 1, np.int32))
-    items = pa.array([], type.value_type if pa.types.is_list(type) else pa.struct([type.key_field, type.item_field]))
-    return pa.Array.from_buffers(type, count, [None, ends], children=[items])
-
-
 class MappedTables:
     """Tables that are written once and read at will: in memory while they are few, then in a mapped file, which needs
     no name. Is closed by whoever makes it; tables that were taken from it stay."""
@@ -119,6 +50,7 @@ class MappedTables:
         self._writer: pa.ipc.RecordBatchFileWriter | None = None
         self._path = ""
         self.count = 0
+        self._bytes = 0
 
     def __enter__(self) -> Self:
         return self
@@ -131,7 +63,8 @@ class MappedTables:
 
     def add(self, batch: pa.RecordBatch) -> None:
         self.count += batch.num_rows
-        if self._writer is None and self.count > IN_MEMORY_MAX:
+        self._bytes += batch.nbytes
+        if self._writer is None and self._bytes > IN_MEMORY_BYTES_MAX:
             self._spill()
         if self._writer is None:
             self._batches.append(batch)
@@ -156,26 +89,33 @@ class MappedTables:
         self._batches = []
 
 
-class FileSpool(MappedTables):
-    """Gathers tables of LIST_SCHEMA in any order."""
+class ListedBatch(NamedTuple):
+    files: pa.RecordBatch  # LIST_SCHEMA
+    addresses: FileAddresses
 
-    def __init__(self) -> None:
+
+class FileSpool(MappedTables):
+    """Gathers tables of LIST_SCHEMA in any order, of one folder."""
+
+    def __init__(self, addresses: FileAddresses) -> None:
         super().__init__(LIST_SCHEMA)
+        self._addresses = addresses
 
     def add_files(self, files: pa.Table) -> None:
         """Raises Invalid for two files at one path."""
         for start in range(0, len(files), PIECE):
             self.add(_in_order(files.slice(start, PIECE)))
 
-    def sorted(self) -> "SortedFiles":
-        return SortedFiles(self.batches())
+    def listed(self) -> list[ListedBatch]:
+        """Each in path order. Nothing can be added any more."""
+        return [ListedBatch(batch, self._addresses) for batch in self.batches()]
 
 
 class SortedFiles:
     """A `FileList` of batches that are each in path order."""
 
-    def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
-        filled = [_Sorted(batch) for batch in batches if batch.num_rows]
+    def __init__(self, batches: Sequence[ListedBatch]) -> None:
+        filled = [_Sorted(*batch) for batch in batches if batch.files.num_rows]
         self._batches = sorted(filled, key=lambda each: each.first)
         self._reach = list(accumulate((each.last for each in self._batches), max))
         self.count = sum(each.count for each in filled)
@@ -189,8 +129,12 @@ class SortedFiles:
             async for table in tables:
                 yield table
 
+    def listed(self) -> Iterator[pa.Table]:
+        """All files, with the columns of LIST_SCHEMA, in no order."""
+        return (pa.Table.from_batches([each.batch], LIST_SCHEMA) for each in self._batches)
+
     def files_between(self, after: str = "", upto: str | None = None) -> Iterator[pa.Table]:
-        """The same with the columns of LIST_SCHEMA alone."""
+        """The same with the columns of LOCATED_SCHEMA alone."""
         low, high = after.encode(), None if upto is None else upto.encode()
         first = bisect_right(self._reach, low)  # no batch before it has a greater path
         found = []
@@ -206,14 +150,18 @@ class SortedFiles:
 class _Sorted:
     """One batch."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, addresses: FileAddresses) -> None:
         self.batch = batch
+        self.addresses = addresses
         self.count = batch.num_rows
         self.first, self.last = self.path(0), self.path(self.count - 1)
 
     def path(self, row: int) -> bytes:
         found: str = self.batch.column("path")[row].as_py()
         return found.encode()
+
+    def located(self, start: int, stop: int) -> pa.Table:
+        return self.addresses.located(pa.Table.from_batches([self.batch.slice(start, stop - start)], LIST_SCHEMA))
 
     def behind(self, path: bytes) -> int:
         """How many rows have a path that is not greater."""
@@ -249,8 +197,7 @@ def _pieces(slices: list[_Slice]) -> Iterator[pa.Table]:
         if all(one.of.path(one.stop - 1) < other.of.path(other.start) for one, other in pairwise(slices)):
             for each in slices:  # they follow each other, as those of most listings do
                 for start in range(each.start, each.stop, PIECE):
-                    rows = each.of.batch.slice(start, min(PIECE, each.stop - start))
-                    yield pa.Table.from_batches([rows], LIST_SCHEMA)
+                    yield each.of.located(start, min(start + PIECE, each.stop))
             continue
         if sum(each.rows for each in slices) <= PIECE:
             yield _merged(slices)
@@ -263,8 +210,8 @@ def _pieces(slices: list[_Slice]) -> Iterator[pa.Table]:
 
 
 def _merged(slices: list[_Slice]) -> pa.Table:
-    table = pa.Table.from_batches([each.of.batch.slice(each.start, each.rows) for each in slices], LIST_SCHEMA)
-    return pa.Table.from_batches([_in_order(table)])
+    table = pa.concat_tables([each.of.located(each.start, each.stop) for each in slices])
+    return pa.Table.from_batches([_in_order(table)], LOCATED_SCHEMA)
 
 
 def _in_order(files: pa.Table) -> pa.RecordBatch:

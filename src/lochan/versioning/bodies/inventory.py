@@ -7,12 +7,13 @@ the store.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,8 +25,9 @@ from lochan.runtime import running_loop
 from lochan.store.protocol import Store
 from lochan.store.scratch import place
 from lochan.store.threads import Threads
-from lochan.versioning.bodies.file_list import LIST_SCHEMA, SortedFiles
-from lochan.versioning.bodies.outside_files import OutsideFiles, check_names_and_paths, plain_etag, url_of
+from lochan.versioning.bodies.file_list import SortedFiles
+from lochan.versioning.bodies.listed_files import LIST_SCHEMA, LOCAL, FileAddresses, begun, one_chunk, url_of
+from lochan.versioning.bodies.outside_files import OutsideFiles, check_names_and_paths, plain_etag
 
 SAMPLE = 64  # files that are asked for, unless all are
 _HEAD_BYTES = 16
@@ -47,15 +49,7 @@ class InventoryPart(NamedTuple):
         return url_of(self.root, self.path)
 
 
-class InventoryTarget(NamedTuple):
-    """What is imported of an inventory."""
-
-    root: str  # a bucket's URL, or `file:///`
-    prefix: str  # what the names of its files begin with; others are left out
-    to: str  # what their paths begin with instead
-
-
-async def inventory_parts(outside: OutsideFiles, url: str, target: InventoryTarget) -> list[InventoryPart]:
+async def inventory_parts(outside: OutsideFiles, url: str, target: FileAddresses) -> list[InventoryPart]:
     """Of the manifest, or the plain list, at this URL. Raises NotFound, Invalid, Refused."""
     store, path = outside.file(url)
     root = _root(url, path)
@@ -66,7 +60,7 @@ async def inventory_parts(outside: OutsideFiles, url: str, target: InventoryTarg
 
 
 async def _of_manifest(
-    outside: OutsideFiles, store: Store, path: str, what: str, target: InventoryTarget
+    outside: OutsideFiles, store: Store, path: str, what: str, target: FileAddresses
 ) -> list[InventoryPart]:
     """`what` is its URL."""
     data = await store.get(path)
@@ -105,7 +99,7 @@ def _root(url: str, path: str) -> str:
     return "file:///" if url.startswith("file:") else url[: len(url) - len(path)].rstrip("/")
 
 
-async def read_part(store: Store, part: InventoryPart, target: InventoryTarget) -> AsyncIterator[pa.Table]:
+async def read_part(store: Store, part: InventoryPart, target: FileAddresses) -> AsyncIterator[pa.Table]:
     """The files that a part lists, as tables of LIST_SCHEMA in no order. The part is fetched and checked before its
     first row is believed. Raises Invalid, NotFound, Refused."""
     threads = Threads()
@@ -134,7 +128,8 @@ async def _fetch(store: Store, part: InventoryPart, file: Path) -> None:
     with file.open("wb") as out:
         try:
             async for piece in store.get_stream(part.path):
-                digest.update(piece)
+                if part.md5:
+                    digest.update(piece)
                 size += len(piece)
                 out.write(piece)
         except NotFound as error:
@@ -145,7 +140,7 @@ async def _fetch(store: Store, part: InventoryPart, file: Path) -> None:
         raise Invalid(f"{part.what} does not have the MD5 that its manifest states", hint=_DAMAGED)
 
 
-def _listed(file: Path, part: InventoryPart, target: InventoryTarget) -> Iterator[pa.Table]:
+def _listed(file: Path, part: InventoryPart, target: FileAddresses) -> Iterator[pa.Table]:
     def open_part() -> pa.NativeFile:
         return pa.memory_map(str(file)) if file.stat().st_size else pa.BufferReader(b"")
 
@@ -153,84 +148,75 @@ def _listed(file: Path, part: InventoryPart, target: InventoryTarget) -> Iterato
         yield list_table(table.combine_chunks(), target, part.what)
 
 
-def list_table(found: pa.Table, target: InventoryTarget, what: str) -> pa.Table:
+def list_table(found: pa.Table, target: FileAddresses, what: str) -> pa.Table:
     """Rows of PART_SCHEMA as LIST_SCHEMA: those of the target, without markers of folders. Raises Invalid for keys of
     another bucket, and for names that cannot be stored; Refused for files of a lake."""
     names = _names(found, target, what)
     kept = pc.starts_with(names, target.prefix)
-    is_marker = pc.and_(pc.ends_with(names, "/"), pc.equal(found["size"], 0))
-    kept = pc.and_(kept, pc.invert(is_marker))
-    names, found = names.filter(kept), found.filter(kept)
-    names = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+    if pc.min(found["size"]).as_py() == 0:
+        is_marker = pc.and_(pc.ends_with(names, "/"), pc.equal(one_chunk(found, "size"), 0))
+        kept = pc.and_(kept, pc.invert(is_marker))
+    if not pc.all(kept).as_py():
+        names, found = names.filter(kept), found.filter(kept)
     if not len(names):
         return LIST_SCHEMA.empty_table()
-    paths = names if target.to == target.prefix else _begun(names, target.prefix, target.to)
+    paths = begun(names, target.prefix, target.to)
     check_names_and_paths(names, paths, target.prefix, target.to)
     lakes = names.filter(pc.ends_with(names, lake_file.PATH))
     if pc.any(pc.match_substring_regex(lakes, f"(^|/){lake_file.PATH}$")).as_py():
         raise Refused(f"{what} lists a {lake_file.PATH}: these are files of a lake", hint="only that lake names them")
-    escaped = pc.replace_substring(names, "%", "%25") if target.root == "file:///" else names
-    start = "file:///" if target.root == "file:///" else f"{target.root}/"
-    addresses = _begun(escaped, "", start)
-    return pa.table([paths, addresses, found["size"], found["etag"], found["mtime"]], schema=LIST_SCHEMA)
+    return pa.table([paths, found["size"], found["etag"], found["mtime"]], schema=LIST_SCHEMA)
 
 
-def _names(found: pa.Table, target: InventoryTarget, what: str) -> pa.Array:
+def _names(found: pa.Table, target: FileAddresses, what: str) -> pa.Array:
     """The names of the files in the target's store. A plain list may have URLs, or paths below what is imported."""
-    keys, buckets = found["key"], found["bucket"]
-    bucket = target.root.partition("://")[2]
-    others = pc.filter(buckets, pc.fill_null(pc.not_equal(buckets, bucket), False))
-    if len(others):
-        raise _other_bucket(what, others[0].as_py(), target)
+    keys, buckets = one_chunk(found, "key"), one_chunk(found, "bucket")
     if buckets.null_count < len(buckets):
+        bucket = target.root.partition("://")[2]
+        others = pc.filter(buckets, pc.fill_null(pc.not_equal(buckets, bucket), False))
+        if len(others):
+            raise _other_bucket(what, others[0].as_py(), target)
         return keys
-    is_url = pc.match_substring(keys, "://")
-    if not pc.any(is_url).as_py():
-        return _begun(keys, "", target.prefix)
     start = f"{target.root.rstrip('/')}/"
-    other = pc.filter(keys, pc.invert(pc.starts_with(keys, start)))
-    if len(other):
-        raise _other_bucket(what, other[0].as_py(), target)
-    names = _begun(keys, start, "")
-    return pc.replace_substring(names, "%25", "%") if target.root == "file:///" else names
+    here = pc.starts_with(keys, start)
+    if not pc.all(here).as_py():
+        if not pc.any(pc.match_substring(keys, "://")).as_py():
+            return begun(keys, "", target.prefix)
+        raise _other_bucket(what, pc.filter(keys, pc.invert(here))[0].as_py(), target)
+    names = begun(keys, start, "")
+    return pc.replace_substring(names, "%25", "%") if target.root == LOCAL else names
 
 
-def _begun(texts: pa.Array, old: str, new: str) -> pa.Array:
-    """With another beginning; REQUIRES: all begin with `old`. By bytes: by letters it takes five times as long."""
-    changed = pc.binary_replace_slice(texts.cast(pa.binary()), 0, len(old.encode()), new.encode())
-    return changed.cast(pa.string())
-
-
-def _other_bucket(what: str, found: str, target: InventoryTarget) -> Invalid:
+def _other_bucket(what: str, found: str, target: FileAddresses) -> Invalid:
     return Invalid(
         f"{what} lists files of another place, such as {found!r}: they are not in {target.root}",
         hint="import from the place that the inventory lists",
     )
 
 
-async def check_listed(store: Store, root: str, files: SortedFiles, *, every: bool) -> None:
+async def check_listed(store: Store, target: FileAddresses, files: SortedFiles, *, every: bool) -> None:
     """Asks the store for files that the list names: for all, or for some from all over it. Raises Invalid if one is
     gone, or is another than the list says."""
     step = 1 if every else max(1, files.count // SAMPLE)
     for table in _steps(files, step):
-        await check_files(store, root, table)
+        await check_files(store, target, table)
 
 
 def _steps(files: SortedFiles, step: int) -> Iterator[pa.Table]:
     before = 0
-    for table in files.files_between():
-        yield table.take(list(range(-before % step, len(table), step)))
-        before += len(table)
+    for batch in files.listed():
+        yield batch.take(np.arange(-before % step, len(batch), step))
+        before += len(batch)
 
 
-async def check_files(store: Store, root: str, table: pa.Table) -> None:
+async def check_files(store: Store, target: FileAddresses, table: pa.Table) -> None:
     """The same for all rows of a table. Raises Invalid."""
-    start = len("file:///" if root == "file:///" else f"{root}/")
-    rows = list(zip(*(table[name].to_pylist() for name in ("address", "size", "etag")), strict=True))
+    rows = list(zip(*(table[name].to_pylist() for name in ("path", "size", "etag")), strict=True))
 
-    async def check(row: Sequence[object]) -> None:
-        address, size, etag = str(row[0]), row[1], row[2]
-        name = address[start:].replace("%25", "%") if root == "file:///" else address[start:]
+    async def check(row: tuple[str, int, str]) -> None:
+        path, size, etag = row
+        name = target.name(path)
+        address = url_of(target.root, name)
         try:
             there = await store.head(name)
         except NotFound as error:

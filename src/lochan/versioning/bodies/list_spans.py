@@ -13,7 +13,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from lochan.store.protocol import Stat, Store
+from lochan.store.stat_tables import stat_tables
 
 _PROBES_PER_SPAN = 16  # requests for a span; with fewer keys than spans, all of them are used up
 _LAST_ASCII, _LAST = 0x7F, 0x10FFFF
@@ -54,19 +58,27 @@ class _Found(NamedTuple):
     span: ListSpan  # where keys may be; behind it there is no key up to the next span
 
 
-async def listed(store: Store, prefix: str, span: ListSpan) -> AsyncGenerator[Stat, None]:
-    """The objects of a span."""
-    async for stat in store.list(prefix, span.after):
-        if span.upto is not None and stat.path > span.upto:
+async def listed(store: Store, prefix: str, span: ListSpan) -> AsyncGenerator[pa.Table, None]:
+    """The objects of a span, as tables of STAT_SCHEMA."""
+    async for table in stat_tables(store, prefix, span.after):
+        if span.upto is not None and table["path"][-1].as_py() > span.upto:
+            inside = table.filter(pc.less_equal(table["path"], span.upto))
+            if len(inside):
+                yield inside
             return
-        yield stat
+        yield table
 
 
 async def _first_key(store: Store, prefix: str, span: ListSpan) -> str | None:
-    async with aclosing(listed(store, prefix, span)) as stats:
+    async with aclosing(_first(store, prefix, span.after)) as stats:
         async for stat in stats:
-            return stat.path
+            return stat.path if span.upto is None or stat.path <= span.upto else None
     return None
+
+
+async def _first(store: Store, prefix: str, after: str) -> AsyncGenerator[Stat, None]:
+    async for stat in store.list(prefix, after):
+        yield stat
 
 
 def _middle(first: str, upto: str | None, prefix: str) -> str | None:

@@ -29,6 +29,7 @@ from lochan.versioning.bodies.digests import Feed, Hashing
 from lochan.versioning.bodies.outside_files import OutsideFiles, plain_etag
 
 _PIECE_BYTES = 4 << 20
+_BEGUN = hashlib.sha256()  # a copy takes less than a new one
 _SMALL_BYTES = 64 << 10  # hashed at once: a thread would cost more
 
 
@@ -120,15 +121,25 @@ class BodyReader:
 
     def read_now(self, entry: Entry) -> bytes | None:
         """The whole of a small body, if it can be read without waiting. None: use `read_all`."""
+        block = _small_block(entry)
+        return None if block is None else self.read_block_now(block)
+
+    def read_block_now(self, block: Block) -> bytes | None:
+        """The whole of a small block of the lake, checked, if it can be read without waiting. None: use `read_all` of
+        its entry."""
         place = self._places.ready()
-        block = None if place is None else _small_block(place(entry))
-        if block is None or self._now is None:
+        if place is None or self._now is None or not 0 < block.size <= _SMALL_BYTES or not block.sha256:
+            return None
+        block = place(block)
+        if is_outside(block.address):
             return None
         try:
             data = self._now(block.address, block.offset, block.offset + block.size)
         except LochanError:
             return None
-        return data if hashlib.sha256(data).digest() == block.sha256 else None
+        digest = _BEGUN.copy()
+        digest.update(data)
+        return data if digest.digest() == block.sha256 else None
 
     async def _read_small(self, entry: Entry) -> bytes | None:
         """The quick way for small bodies without a problem, which are most. None: take the general way."""

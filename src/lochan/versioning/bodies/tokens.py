@@ -34,10 +34,13 @@ class AddressToken(msgspec.Struct, frozen=True, array_like=True):
     path: str
     address: str
     expires: int  # microseconds since 1970
+    presigned: bool = False  # whether a URL of the store was given out, which takes bytes again and again until it ends
 
 
 def issue(key: bytes, token: AddressToken) -> str:
-    text = urlsafe_b64encode(msgspec.msgpack.encode(token)).rstrip(b"=")
+    fields = msgspec.structs.astuple(token)
+    written = fields if token.presigned else fields[:-1]  # as it always was
+    text = urlsafe_b64encode(msgspec.msgpack.encode(written)).rstrip(b"=")
     return b".".join((text, _signature(key, text))).decode()
 
 

@@ -22,7 +22,7 @@ from lochan.formats.entry import Block, Entry
 from lochan.ids import Ids
 from lochan.store.capabilities import tagged
 from lochan.store.protocol import Store
-from lochan.versioning.bodies.address import Addresses, Style
+from lochan.versioning.bodies.address import Addresses, Style, no_plan
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX, Cutter, HashedBody, IncomingBody, ready
 from lochan.versioning.bodies.digests import Feed, Hashing
 
@@ -61,10 +61,11 @@ class Bodies:
         address_style: Style = "id",
         tag_paths: bool = False,
         block_bytes: int = BLOCK_BYTES,
+        last_plan: Callable[[], int] = no_plan,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._addresses = Addresses(prefix, writer, clock, ids, address_style)
+        self._addresses = Addresses(prefix, writer, clock, ids, address_style, last_plan)
         self._tag_paths = tag_paths
         self._block_bytes = block_bytes
         self._hashing = Hashing()
@@ -96,9 +97,9 @@ class Bodies:
             blocks = [await self._whole(body, mint, await cutter.take(whole_bytes_max), whole)]
         return body.entry(blocks, self._clock.wall())
 
-    def address(self, path: str, mint: int) -> str:
-        """A new address, for a client that puts the bytes there itself."""
-        return self._addresses.new(path, mint)
+    def address(self, path: str, mint: int, *, exact: bool = False) -> str:
+        """A new address, for a client that puts the bytes there itself; `exact` for one that only a table names."""
+        return self._addresses.new(path, mint, exact=exact)
 
     async def write_pack(self, bodies: Sequence[HashedBody], *, mint: int) -> list[Entry]:
         """Writes all of them or none, with one put. If files carry their logical path, each body still gets its own

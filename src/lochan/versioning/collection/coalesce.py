@@ -97,7 +97,7 @@ def _obstacle(entry: Entry, placed: Entry, aliases: Aliases) -> str:
 
 async def _written(repository: OpenRepository, placed: Entry, read_at: int) -> Sequence[AliasRow]:
     """Each block is compared with its SHA-256 as it is copied, whenever that was done last."""
-    address = repository.bodies.address(placed.path, read_at)
+    address = repository.bodies.address(placed.path, read_at, exact=True)
     digest = sha256()
     size = await repository.store.put_stream(address, _hashed(BodyReader(repository.store), placed, digest.update))
     rows, at = [], 0

@@ -47,12 +47,17 @@ class CollectedLake(Protocol):
     @property
     def store(self) -> Store: ...
     @property
+    def files(self) -> Store:
+        """Those of all repositories, wherever they lie."""
+
+    @property
     def clock(self) -> Clock: ...
 
     def journals(self) -> LakeJournals: ...
     def open_known(self, found: Repository) -> Awaitable[OpenRepository]: ...
     def repositories(self) -> Awaitable[list[Repository]]: ...
     def deleted_repositories(self) -> Awaitable[list[DeletedRepository]]: ...
+    def release_storage(self, repository: Repository) -> Awaitable[None]: ...
 
 
 class DeletedAge(NamedTuple):
@@ -84,7 +89,7 @@ async def ages(lake: CollectedLake, *, stamps: bool = True) -> list[DeletedAge]:
     if not deleted:
         return []
     now = await store_time(lake.store, _LAKE) if stamps else lake.clock.wall() / 1e6
-    return await map_concurrently(lambda each: _age(lake.store, each, now, stamps), deleted, _AT_ONCE)
+    return await map_concurrently(lambda each: _age(lake.files, each, now, stamps), deleted, _AT_ONCE)
 
 
 async def _age(store: Store, about: DeletedRepository, now: float, stamps: bool) -> DeletedAge:
@@ -119,7 +124,7 @@ class DeadFiles(NamedTuple):
 async def files_of(lake: CollectedLake, about: DeletedRepository) -> DeadFiles:
     """Everything that it has on the store, but for its journal and its lists. Sorted by path."""
     rows: list[tuple[str, str, int, int, int]] = []
-    async for stat in lake.store.list(f"{about.id}/"):
+    async for stat in lake.files.list(f"{about.id}/"):
         path = stat.path[len(about.id) + 1 :]
         if not path.startswith(_STAYS):
             kind, mint = _kind(path)
@@ -161,10 +166,10 @@ async def expire_deleted(lake: CollectedLake, age: DeletedAge, *, actor: Actor) 
         raise Refused(f"repository {shown_name(about)} can be restored for {left} more", hint="wait until then")
     await _check_closed(lake, about, about.closed)
     dead = await files_of(lake, about)
-    writer = PartWriter(lake.store, about.id, about.closed)
+    writer = PartWriter(lake.files, about.id, about.closed)
     await writer.add(dead.files)
     file, data = plan_list.encode_head(msgspec.structs.replace(dead.head, parts=await writer.finish()))
-    await lake.store.put(f"{about.id}/{file}", data)
+    await lake.files.put(f"{about.id}/{file}", data)
     fp("deleted.listed")
     await lake.journals().lake.submit(AppendRequest(actor, lambda _: [RepositoryExpired(about.id, file)]))
     fp("deleted.expired")
@@ -198,14 +203,15 @@ async def erase_deleted(
 async def _erase(lake: CollectedLake, about: DeletedRepository, actor: Actor) -> ErasedFiles:
     dead = await files_of(lake, about)
     paths = [f"{about.id}/{path}" for path in dead.files["path"].to_pylist()]
-    await map_concurrently(lake.store.delete, paths, _AT_ONCE)
+    await map_concurrently(lake.files.delete, paths, _AT_ONCE)
     fp("deleted.swept")
     made = ErasedFiles(about.id, about.repository.name, dead.head.files, dead.head.bytes)
-    await lake.store.put(f"{about.id}/{PLANS}/erased.json", json_file.seal(made))
+    await lake.files.put(f"{about.id}/{PLANS}/erased.json", json_file.seal(made))
     await lake.journals().lake.submit(
         AppendRequest(actor, lambda _: [RepositoryErased(about.id, made.files, made.bytes)])
     )
     fp("deleted.erased")
+    await lake.release_storage(about.repository)
     return made
 
 
@@ -216,10 +222,10 @@ async def erase_late_files(lake: CollectedLake) -> int:
     late = [
         stat.path
         for id in known.erased_ids()
-        async for stat in lake.store.list(f"{id}/")
+        async for stat in lake.files.list(f"{id}/")
         if not stat.path.startswith(tuple(f"{id}/{folder}" for folder in _STAYS))
     ]
-    await map_concurrently(lake.store.delete, late, _AT_ONCE)
+    await map_concurrently(lake.files.delete, late, _AT_ONCE)
     return len(late)
 
 
@@ -261,9 +267,9 @@ async def open_deleted(lake: CollectedLake, about: DeletedRepository) -> OpenRep
 
 
 async def _check_list(lake: CollectedLake, about: DeletedRepository) -> None:
-    head = await read_head(lake.store, about.id, about.list)
+    head = await read_head(lake.files, about.id, about.list)
     for part in head.parts:
-        await read_part(lake.store, about.id, part)
+        await read_part(lake.files, about.id, part)
     if (head.lake, head.repository) != (lake.id, about.id):
         raise Corrupt(f"the list {about.list} is that of another lake or repository", hint="nothing was deleted")
 

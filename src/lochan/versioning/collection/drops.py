@@ -121,7 +121,7 @@ async def drop(
         head = refs.commit(at.head)
         tree = await repository.trees.apply(await repository.tree(head), bulk.tombstones(found.paths), mint)
         fp("drop.computed")
-        commit = commit_record(tree, {at.head: head}, _message(found), actor, repository.clock.wall())
+        commit = commit_record(tree, {at.head: head}, _message(found), actor, repository.clock.wall(), traced=False)
         event = Moved(branch, at.incarnation, at.head, commit.id, WHY, (commit,), read_at=mint, turn=turn)
         test = PathTest(branch, found.paths)
         await test.look(await repository.view_of(head, at.layers), at.layers)

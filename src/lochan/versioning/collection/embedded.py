@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from lochan.formats.plan_list import PLAN_SCHEMA, ListPart
 from lochan.versioning.collection.engine import (
+    DELETED,
     CollectedFiles,
     SweptFiles,
     collect_span,
@@ -23,25 +24,32 @@ from lochan.versioning.collection.marks import (
     held_open,
     live_marks,
     live_paths,
+    moved_files,
 )
+from lochan.versioning.collection.progress import Listener, StageProgress
+from lochan.versioning.collection.reasons import Evidence
 from lochan.versioning.open_repository import OpenRepository
 
 
 class EmbeddedCollection:
     name = "duckdb"  # as everywhere: the embedded engine
 
-    def __init__(self, repository: OpenRepository) -> None:
+    def __init__(self, repository: OpenRepository, listener: Listener | None = None) -> None:
         self._repository = repository
+        self._progress = StageProgress(listener)
 
     async def collect(self, look: CollectionLook, *, write: bool) -> CollectedFiles:
-        marks = await live_marks(self._repository, look)
+        marks = await live_marks(self._repository, look, self._progress)
+        aliases = (await self._repository.places.load(look.aliases)).table
         expired = await expired_names(self._repository, look)
-        return await collect_span(self._repository.store, look, marks, expired, EVERYTHING, write=write)
+        evidence = Evidence(expired, moved_files(aliases, look.repository), look.journal)
+        store, progress = self._repository.store, self._progress
+        return await collect_span(store, look, marks, evidence, EVERYTHING, write=write, progress=progress)
 
     async def still_named(self, look: CollectionLook, parts: tuple[ListPart, ...]) -> int:
         if not parts:
             return 0
-        marks, hits = await live_marks(self._repository, look), []
+        marks, hits = await live_marks(self._repository, look, self._progress), []
         for part in parts:
             listed = await read_part(self._repository.store, look.repository, part)
             hits.append(listed["path"].filter(pa.array(marks.named(listed))))
@@ -58,9 +66,12 @@ class EmbeddedCollection:
 
     async def delete(self, repository: str, parts: tuple[ListPart, ...]) -> SweptFiles:
         done, after = SweptFiles(), ""
+        total = sum(part.files for part in parts)
         for part in parts:
+            self._progress.tell(DELETED, done.files, max(total, done.files))
             some = await delete_part(self._repository.store, repository, part, after)
             done, after = SweptFiles(done.files + some.files, done.bytes + some.bytes), part.last
+        self._progress.tell(DELETED, total, total)
         return done
 
 

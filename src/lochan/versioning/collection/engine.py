@@ -17,15 +17,18 @@ from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 from lochan.versioning.collection.listing import ListingSpan, list_files
 from lochan.versioning.collection.marks import CollectionLook, LiveMarks
+from lochan.versioning.collection.progress import SILENT, StageProgress
 from lochan.versioning.collection.reasons import (
     TOTALS_SCHEMA,
-    ExpiredNames,
+    Evidence,
     added_totals,
     explained,
     totals_of,
 )
 
 PART_ROWS = 200_000
+LISTED = "lists files"  # a stage
+DELETED = "deletes files"
 _DELETED_ROWS = 20 * BATCH  # of a part, between two failpoints
 
 
@@ -78,20 +81,30 @@ class CollectionEngine(Protocol):
 
 # --- what both engines do for a span of paths, or a part -------------------------------------------------------------
 async def collect_span(
-    store: Store, look: CollectionLook, marks: LiveMarks, expired: ExpiredNames, span: ListingSpan, *, write: bool
+    store: Store,
+    look: CollectionLook,
+    marks: LiveMarks,
+    evidence: Evidence,
+    span: ListingSpan,
+    *,
+    write: bool,
+    progress: StageProgress = SILENT,
 ) -> CollectedFiles:
     """Lists the span, and compares it with the marks of its files."""
     files = size = 0
-    totals: list[pa.Table] = []
+    totals = TOTALS_SCHEMA.empty_table()
     writer = PartWriter(store, look.repository, look.marked)
     async for table in list_files(store, look.repository, span):
         files += len(table)
+        progress.tell(LISTED, files, files + 1)  # nobody knows how many there are
         size += pc.sum(table["size"]).as_py() or 0
-        dead = explained(marks.dead(look.candidates(table)), expired)
-        totals = [added_totals([*totals, totals_of(dead)])]
+        dead = explained(marks.dead(look.candidates(table)), evidence)
+        if len(dead):
+            totals = added_totals([totals, totals_of(dead)])
         if write:
             await writer.add(dead)
-    return CollectedFiles(files, size, added_totals(totals), await writer.finish())
+    progress.tell(LISTED, files, files)
+    return CollectedFiles(files, size, totals, await writer.finish())
 
 
 class PartWriter:

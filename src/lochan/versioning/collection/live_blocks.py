@@ -3,6 +3,7 @@
 One look at one state. Whoever makes an event of it carries the number of that state (G4).
 """
 
+from collections.abc import Iterable
 from contextlib import aclosing
 from typing import NamedTuple
 
@@ -13,8 +14,10 @@ import pyarrow.compute as pc
 from lochan.formats.collection_events import AliasNames
 from lochan.formats.entry import ENTRY_SCHEMA, Block
 from lochan.versioning.bodies.aliases import SPAN_SCHEMA, Aliases, resolve
+from lochan.versioning.collection.engine import LISTED
 from lochan.versioning.collection.listing import list_all
 from lochan.versioning.collection.marks import entry_batches
+from lochan.versioning.collection.progress import SILENT, StageProgress
 from lochan.versioning.collection.roots import RootScan
 from lochan.versioning.open_repository import OpenRepository
 
@@ -32,24 +35,35 @@ class LiveBlocks(NamedTuple):
 
     def placed(self) -> pa.Table:
         """BLOCK_SCHEMA, distinct: where the bytes are."""
-        found = resolve(self.named, self.aliases.table)
-        columns = [*(found[name] for name in SPAN_SCHEMA.names), self.named["sha256"]]
-        return _distinct([pa.table(columns, BLOCK_SCHEMA)])
+        return distinct_blocks([placed_blocks(self.named, self.aliases.table)])
 
 
-async def live_blocks(repository: OpenRepository) -> LiveBlocks:
+async def live_blocks(repository: OpenRepository, progress: StageProgress = SILENT) -> LiveBlocks:
     """Raises Corrupt or NotFound for a tree, a run or an alias table that cannot be read."""
     refs, read_at = await repository.refs()
     names, roots = refs.collection.alias_names, RootScan(repository.repository.id).look(refs)
-    held = [block_table(pa.array(map(_record, roots.blocks), _BLOCK_TYPE))]
+    held = [table_of_blocks(roots.blocks)]
     seen: set[str] = set()
-    async with aclosing(entry_batches(repository, roots, seen)) as batches:
+    async with aclosing(entry_batches(repository, roots, seen, progress)) as batches:
         async for entries in batches:
             held.append(block_table(pc.list_flatten(entries.column("blocks"))))
             if sum(map(len, held)) > _TOGETHER:
-                held = [_distinct(held)]
+                held = [distinct_blocks(held)]
+    progress.tell(LISTED, 0, 1)
     files = await list_all(repository.store, repository.repository.id)
-    return LiveBlocks(read_at, names, await repository.places.load(names), _distinct(held), files)
+    progress.tell(LISTED, 1, 1)
+    return LiveBlocks(read_at, names, await repository.places.load(names), distinct_blocks(held), files)
+
+
+def placed_blocks(blocks: pa.Table, aliases: pa.Table) -> pa.Table:
+    """The same blocks (BLOCK_SCHEMA), where their bytes are."""
+    found = resolve(blocks, aliases)
+    return pa.table([*(found[name] for name in SPAN_SCHEMA.names), blocks["sha256"]], BLOCK_SCHEMA)
+
+
+def table_of_blocks(blocks: Iterable[Block]) -> pa.Table:
+    """BLOCK_SCHEMA"""
+    return block_table(pa.array(map(_record, blocks), _BLOCK_TYPE))
 
 
 def block_table(blocks: pa.StructArray) -> pa.Table:
@@ -61,7 +75,7 @@ def _record(block: Block) -> dict[str, str | int | bytes]:
     return {"address": block.address, "offset": block.offset, "size": block.size, "sha256": block.sha256}
 
 
-def _distinct(tables: list[pa.Table]) -> pa.Table:
+def distinct_blocks(tables: list[pa.Table]) -> pa.Table:
     rows = pl.from_arrow(pa.concat_tables([BLOCK_SCHEMA.empty_table(), *tables]))
     assert isinstance(rows, pl.DataFrame)
     return rows.unique().sort("address", "offset", "size").to_arrow().cast(BLOCK_SCHEMA)

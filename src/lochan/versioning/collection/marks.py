@@ -5,6 +5,7 @@ was (G7): a pack lives while a live span in it has no alias. The functions over 
 engines: the embedded one reads here, tasks of Spark read in their own processes.
 """
 
+import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import NamedTuple
@@ -18,15 +19,19 @@ import pyarrow.compute as pc
 from lochan.concurrency import map_ahead
 from lochan.errors import LochanError
 from lochan.formats.collection_events import AliasNames
-from lochan.formats.metarange import TreeRef
+from lochan.formats.metarange import TreeRef, with_bases
 from lochan.formats.range import RangeRef
 from lochan.versioning.bodies.aliases import SPAN_SCHEMA, resolve, spans_of, table_of_spans
+from lochan.versioning.collection.journal_names import NOT_READ, JournalNames
 from lochan.versioning.collection.mark_set import MarkSet, Mask
+from lochan.versioning.collection.progress import SILENT, StageProgress
 from lochan.versioning.collection.reasons import ExpiredNames, folders_of
 from lochan.versioning.collection.roots import Roots
 from lochan.versioning.open_repository import OpenRepository
 
+READ = "reads metadata"  # a stage
 _WIDTH = 8
+_JOB_FOLDER = re.compile(r"data/(\d{20})-")
 _TOGETHER = 500_000  # spans that are compared with the aliases at once
 
 
@@ -39,6 +44,7 @@ class CollectionLook(NamedTuple):
     roots: Roots
     aliases: AliasNames
     expired: tuple[TreeRef, ...] = ()  # the trees of expired commits, which only tell reasons
+    journal: JournalNames = NOT_READ  # what its newest records have named, which only tells reasons
     until: int | None = None  # microseconds by the store's clock: what was written later is no candidate
 
     @property
@@ -52,8 +58,16 @@ class CollectionLook(NamedTuple):
         prefix = f"{self.repository}/"
         return tuple(sorted(each.removeprefix(prefix) for each in self.roots.folders if each.startswith(prefix)))
 
+    @property
+    def held_mints(self) -> tuple[int, ...]:
+        """The mint numbers of open jobs: these hold all files with their number, whatever their names begin with."""
+        found = (_JOB_FOLDER.fullmatch(each) for each in self.folders)
+        return tuple(int(each[1]) for each in found if each)
+
     def candidates(self, files: pa.Table) -> pa.Table:
         mask = pc.less(files["mint"], self.cut)
+        if held := self.held_mints:
+            mask = pc.and_(mask, pc.invert(pc.is_in(files["mint"], value_set=pa.array(held, files["mint"].type))))
         if self.until is not None:
             mask = pc.and_(mask, pc.less_equal(files["modified"], pa.scalar(self.until, pa.timestamp("us", "UTC"))))
         return files.filter(mask)
@@ -78,6 +92,13 @@ def live_below(spans: pa.Table, aliases: pa.Table, repository: str) -> pa.Array:
     """The same files, as paths below the repository."""
     prefix = f"{repository}/"
     return pc.utf8_slice_codeunits(live_files(spans, aliases, prefix), len(prefix))
+
+
+def moved_files(aliases: pa.Table, repository: str) -> pa.Array:
+    """The files that aliases lead from, as paths below the repository."""
+    prefix = f"{repository}/"
+    addresses = pc.unique(aliases["address"])
+    return pc.utf8_slice_codeunits(addresses.filter(pc.starts_with(addresses, prefix)), len(prefix))
 
 
 def needed_aliases(spans: pa.Table, aliases: pa.Table) -> pa.Array:
@@ -123,21 +144,23 @@ class LiveMarks(NamedTuple):
 
 
 # --- reading, on the embedded engine ---------------------------------------------------------------------------------
-async def live_marks(repository: OpenRepository, look: CollectionLook) -> LiveMarks:
+async def live_marks(repository: OpenRepository, look: CollectionLook, progress: StageProgress = SILENT) -> LiveMarks:
     """Raises Corrupt or Gone for a file that cannot be read: then nothing may be deleted."""
     marks = LiveMarks(MarkSet(look.seed), look.folders)
-    async with aclosing(live_paths(repository, look)) as found:
+    async with aclosing(live_paths(repository, look, progress)) as found:
         async for paths in found:
             marks.files.add(paths)
     return marks
 
 
-async def live_paths(repository: OpenRepository, look: CollectionLook) -> AsyncGenerator[pa.Array, None]:
+async def live_paths(
+    repository: OpenRepository, look: CollectionLook, progress: StageProgress = SILENT
+) -> AsyncGenerator[pa.Array, None]:
     """Files that are named, as paths below the repository; some of them more than once."""
     roots, seen = look.roots, set[str](look.roots.files)
     aliases = (await repository.places.load(look.aliases)).table
     spans = [table_of_spans(roots.blocks)]
-    async with aclosing(entry_batches(repository, roots, seen)) as batches:
+    async with aclosing(entry_batches(repository, roots, seen, progress)) as batches:
         async for entries in batches:
             spans.append(block_spans(entries))
             if not len(aliases) or sum(map(len, spans)) > _TOGETHER:
@@ -148,19 +171,25 @@ async def live_paths(repository: OpenRepository, look: CollectionLook) -> AsyncG
 
 
 async def entry_batches(
-    repository: OpenRepository, roots: Roots, seen: set[str]
+    repository: OpenRepository, roots: Roots, seen: set[str], progress: StageProgress = SILENT
 ) -> AsyncGenerator[pa.RecordBatch, None]:
     """The entries of the trees and runs that roots name. Every file that is opened is added to `seen`, and a range that
     is there already is not read. Raises Corrupt or Gone."""
     ranges = await _ranges(repository, roots.trees)
     fresh = [each for each in ranges.values() if each.file not in seen]
     seen.update(tree.file for tree in roots.trees)
-    seen.update(ranges)
+    # The base of a patch is needed, but of its entries only those that the patch leaves are named.
+    seen.update(each.file for each in with_bases(ranges.values()))
+    total = len(fresh) + len(roots.runs)
     async with aclosing(map_ahead(repository.trees.ranges.load_all, fresh, _WIDTH)) as loaded:
+        number = 0
         async for rows in loaded:
+            number += 1
+            progress.tell(READ, number, total)
             yield rows.batch
-    for run in roots.runs:
+    for number, run in enumerate(roots.runs, len(fresh) + 1):
         seen.add(run.file)
+        progress.tell(READ, number, total)
         yield (await repository.runs.open(run)).batch
 
 
@@ -183,13 +212,15 @@ async def expired_names(repository: OpenRepository, look: CollectionLook) -> Exp
     names = ExpiredNames(look.seed)
     if not look.expired:
         return names
-    alive = await _ranges(repository, look.roots.trees)
+    ranges = await _ranges(repository, look.roots.trees)
+    alive = {each.file for each in with_bases(ranges.values())}
     seen: set[str] = set()
     for tree in look.expired:
         with suppress(LochanError):  # it was collected before
             opened = await repository.trees.open(tree)
-            own = [each for each in opened.ranges if each.file not in alive and each.file not in seen]
-            names.add(pa.array([tree.file, *(each.file for each in own)], pa.string()))
+            own = [each for each in opened.ranges if each.file not in ranges and each.file not in seen]
+            gone = [each.file for each in with_bases(own) if each.file not in alive]
+            names.add(pa.array([tree.file, *gone], pa.string()))
             for each in own:
                 seen.add(each.file)
                 names.add(*folders_named((await repository.trees.ranges.load_all(each)).batch, look.repository))

@@ -20,6 +20,7 @@ from lochan.formats.plan_list import PlanHead
 from lochan.formats.record import Actor
 from lochan.versioning.collection.embedded import EmbeddedCollection
 from lochan.versioning.collection.engine import CollectedFiles, CollectionEngine
+from lochan.versioning.collection.journal_names import RECORDS, journal_names, mint_of_tree
 from lochan.versioning.collection.marks import CollectionLook
 from lochan.versioning.collection.reasons import as_totals
 from lochan.versioning.collection.roots import Roots, RootScan
@@ -36,6 +37,7 @@ class CollectionLimits(NamedTuple):
     grace_s: float = _DAY_S  # between two plans, and between a plan and its sweep; measured by the store's clock
     share_max: float = 0.5  # of a repository's bytes; more is deleted only if it is confirmed
     confirmed: bool = False
+    records: int = RECORDS  # of the journal, the newest, that are read for reasons
 
 
 STANDARD = CollectionLimits()
@@ -56,7 +58,7 @@ async def preview(
 ) -> CollectionPlan:
     """What a plan would list if everything that is older than the grace had been written before its cut. Changes
     nothing."""
-    look = await preview_look(repository, limits)
+    look = await _with_journal(repository, await preview_look(repository, limits), limits)
     found = await (engine or EmbeddedCollection(repository)).collect(look, write=False)
     return CollectionPlan(0, "", _head(lake, look, found, 0))
 
@@ -81,7 +83,7 @@ async def plan(
     cut = await check_next(repository, limits)
     look = await _begin(repository, cut, actor)
     fp("plan.begun")
-    look = look._replace(until=await _until(repository))
+    look = await _with_journal(repository, look._replace(until=await _until(repository)), limits)
     found = await (engine or EmbeddedCollection(repository)).collect(look, write=True)
     head = _head(lake, look, found, look.marked)
     file, data = plan_list.encode_head(head)
@@ -90,6 +92,13 @@ async def plan(
     number = await repository.submit(actor, Planned(cut, look.marked, file, look.marked))
     fp("plan.landed")
     return CollectionPlan(number, file, head)
+
+
+async def _with_journal(repository: OpenRepository, look: CollectionLook, limits: CollectionLimits) -> CollectionLook:
+    known = set(look.expired)
+    unread = (mint_of_tree(each) for each in _expired_trees(repository.folded()) if each not in known)
+    journal = await journal_names(repository, look.seed, look.expired, max(unread, default=-1), limits.records)
+    return look._replace(journal=journal)
 
 
 async def _until(repository: OpenRepository) -> int | None:
@@ -106,7 +115,8 @@ async def check_next(repository: OpenRepository, limits: CollectionLimits) -> in
     refs, _ = await repository.refs()
     if refs.collection.running:
         raise Refused(
-            f"the plan {refs.collection.running} is neither swept nor abandoned", hint="sweep it, or abandon it, first"
+            f"the plan {refs.collection.running} is neither swept nor abandoned",
+            hint="`lochan gc sweep REPO` sweeps it, and `lochan gc abandon REPO` gives it up",
         )
     cut = refs.collection.plan
     await _check_cut(repository, refs, limits)
@@ -154,13 +164,16 @@ async def look_and_scan(repository: OpenRepository, cut: int) -> tuple[Collectio
     refs, number = await repository.refs()
     roots = scan.look(refs)
     names = refs.collection.alias_names
-    return CollectionLook(repository.repository.id, cut, number, roots, names, _expired(refs)), scan
+    return CollectionLook(
+        repository.repository.id, cut, number, roots, names, tuple(_expired_trees(refs)[:_EXPIRED_MAX])
+    ), scan
 
 
-def _expired(refs: Refs) -> tuple[TreeRef, ...]:
+def _expired_trees(refs: Refs) -> list[TreeRef]:
+    """Of expired commits, the newest first."""
     expired = [refs.recorded(id) for id in refs.collection.expired() if id in refs.commit_table]
-    newest = sorted(expired, key=lambda commit: -commit.date)[:_EXPIRED_MAX]
-    return tuple(TreeRef(commit.tree, commit.tree_file) for commit in newest if commit.tree_file)
+    newest = sorted(expired, key=lambda commit: -commit.date)
+    return [TreeRef(commit.tree, commit.tree_file) for commit in newest if commit.tree_file]
 
 
 def _head(lake: str, look: CollectionLook, found: CollectedFiles, begun: int) -> PlanHead:

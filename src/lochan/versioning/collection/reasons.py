@@ -1,10 +1,8 @@
-"""Why nothing names a file any more, and where it was: as far as its name and the trees of expired commits tell.
-
-Only what is certain is said. A file that no commit had may have been overwritten before a commit, or its writer may
-have died before it named it: a plan does not tell these apart.
-"""
+"""Why nothing names a file any more, and where it was: as far as its name, the trees of expired commits, the aliases
+and the newest records of the journal tell. Only what is certain is said."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.plan_list import LIST_SCHEMA, DeadTotal
+from lochan.versioning.collection.journal_names import NOT_READ, JournalNames
 from lochan.versioning.collection.mark_set import Hashes, hashes
 
 EXPIRED = "expired"  # only commits that have expired name it
-UNCOMMITTED = "uncommitted"  # no commit had it: it was overwritten or deleted while staged, or nothing ever named it
+MOVED = "moved"  # aliases lead from its bytes to another file: it was deduped, rewritten or coalesced
+STAGED = "staged"  # an event named it and no commit had it: it was overwritten or deleted while staged, or aborted
+UNNAMED = "unnamed"  # no event ever named it: its writer has died, or was refused
+UNCOMMITTED = "uncommitted"  # no commit had it, and the records that may have named it were not read
 WORKSPACE = "workspace"  # a file of a workspace that is closed, and that no commit names
 METADATA = "metadata"  # a run, range or metarange that others have replaced, or whose commit did not land
 DELETED = "deleted"  # a file of a repository that was deleted
 UNKNOWN = ""  # in old lists
 MEANINGS = {
     EXPIRED: "only expired commits name it",
+    MOVED: "kept elsewhere: deduped, rewritten or coalesced",
+    STAGED: "overwritten, deleted or aborted before a commit",
+    UNNAMED: "never named: its writer has died, or was refused",
     UNCOMMITTED: "no commit had it: overwritten or deleted while staged, or never named",
     WORKSPACE: "left by a closed workspace",
     METADATA: "replaced metadata",
@@ -30,12 +35,14 @@ MEANINGS = {
     UNKNOWN: "unknown",
 }
 
+_NOTHING = pa.array([], pa.string())
 DEPTH = 2  # folders of a logical path
 OTHERS = "…"  # stands for all prefixes that are not told
 TOTALS_MAX = 10_000
+_ALONE = 10_000  # rows, up to which starting threads takes longer than the work
 _FOLDER = rf"^((?:[^/]*/){{1,{DEPTH}}})"
-_IN_ADDRESS = r"^(?:data/[^/]+/[^/]+|workspaces/[^/]+)/(.+)$"
-_BY_KIND = {"data": UNCOMMITTED, "workspace": WORKSPACE}
+_FIRST = rf"^(?P<folder>(?:[^/]*/){{1,{DEPTH}}})"
+_IN_ADDRESS = r"^(?:data/[^/]+/[^/]+|workspaces/[^/]+)/(?P<path>(?s:.+))$"
 
 
 def folders_of(paths: pa.Array | pa.ChunkedArray) -> pl.Series:
@@ -90,24 +97,48 @@ class ExpiredNames:
         return self._sorted
 
 
-def explained(dead: pa.Table, expired: ExpiredNames) -> pa.Table:
-    """LIST_SCHEMA."""
-    found, folders = expired.find(dead["path"])
-    kinds = pl.Series(dead["kind"])
-    why = kinds.replace_strict(_BY_KIND, default=METADATA, return_dtype=pl.String)
-    why = pl.select(pl.when(pl.Series(found)).then(pl.lit(EXPIRED)).otherwise(why)).to_series()
-    inside = pl.Series(dead["path"]).str.extract(_IN_ADDRESS)
-    own = pl.select(
-        pl.when(inside.is_not_null()).then(inside.str.extract(_FOLDER).fill_null("")).otherwise(None)
-    ).to_series()
-    prefix = pc.coalesce(folders, own.cast(pl.String).to_arrow().cast(pa.string()))
-    columns = [*dead.columns, why.to_arrow().cast(pa.string()), prefix]
-    return pa.table(columns, LIST_SCHEMA)
+class Evidence(NamedTuple):
+    expired: ExpiredNames
+    moved: pa.Array = _NOTHING  # files that aliases lead from, below the repository
+    journal: JournalNames = NOT_READ
+
+
+def explained(dead: pa.Table, evidence: Evidence) -> pa.Table:
+    """LIST_SCHEMA. By Arrow alone: Polars starts its threads for each column, which took half the time of a whole
+    collection where there are few files."""
+    if not len(dead):
+        return LIST_SCHEMA.empty_table()
+    paths, kinds = dead["path"].combine_chunks(), dead["kind"].combine_chunks()
+    found, folders = evidence.expired.find(paths)
+    by_kind = pc.if_else(pc.equal(kinds, "workspace"), WORKSPACE, METADATA)
+    by_kind = pc.if_else(pc.equal(kinds, "data"), _uncommitted(dead, evidence.journal), by_kind)
+    why = pc.if_else(pa.array(found), EXPIRED, by_kind)
+    # Whatever else names it: an alias stays while something does.
+    why = pc.if_else(pc.is_in(paths, value_set=evidence.moved), MOVED, why)
+    return pa.table([*dead.columns, why, pc.coalesce(folders, _own_folders(paths))], LIST_SCHEMA)
+
+
+def _uncommitted(dead: pa.Table, journal: JournalNames) -> pa.Array:
+    named, never = journal.look_up(dead)
+    return pc.if_else(pa.array(named), STAGED, pc.if_else(pa.array(never), UNNAMED, UNCOMMITTED))
+
+
+def _own_folders(paths: pa.Array) -> pa.Array:
+    """The first folders of the logical paths that addresses hold; null where they hold none."""
+    inside = pc.struct_field(pc.extract_regex(paths, _IN_ADDRESS), "path")
+    if inside.null_count == len(inside):
+        return pa.nulls(len(inside), pa.string())
+    first = pc.fill_null(pc.struct_field(pc.extract_regex(inside, _FIRST), "folder"), "")
+    return pc.if_else(pc.is_valid(inside), first, pa.scalar(None, pa.string()))
 
 
 def totals_of(listed: pa.Table) -> pa.Table:
     """Files and bytes for each kind, reason and prefix."""
-    grouped = listed.group_by(["kind", "why", "prefix"]).aggregate([("size", "count"), ("size", "sum")])
+    if not len(listed):
+        return TOTALS_SCHEMA.empty_table()
+    grouped = listed.group_by(["kind", "why", "prefix"], use_threads=len(listed) > _ALONE).aggregate(
+        [("size", "count"), ("size", "sum")]
+    )
     return grouped.rename_columns(TOTALS_SCHEMA.names).cast(TOTALS_SCHEMA)
 
 
@@ -136,7 +167,9 @@ TOTALS_SCHEMA = pa.schema(
 
 
 def _summed(table: pa.Table) -> pa.Table:
-    grouped = table.group_by(["kind", "why", "prefix"]).aggregate([("files", "sum"), ("bytes", "sum")])
+    grouped = table.group_by(["kind", "why", "prefix"], use_threads=len(table) > _ALONE).aggregate(
+        [("files", "sum"), ("bytes", "sum")]
+    )
     named = grouped.rename_columns(TOTALS_SCHEMA.names).cast(TOTALS_SCHEMA)
     return named.sort_by([("bytes", "descending"), ("files", "descending"), ("kind", "ascending")])
 

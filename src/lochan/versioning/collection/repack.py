@@ -159,7 +159,7 @@ class _Repack:
     async def _write(self) -> None:
         """The mint number is that of the state before the first byte (G1)."""
         repository = self._repository
-        address = repository.bodies.address("", self._live.read_at)
+        address = repository.bodies.address("", self._live.read_at, exact=True)
         await repository.store.put(address, bytes(self._pack))
         at = 0
         for block in self._waiting:

@@ -21,6 +21,7 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import StashDropped, UploadAborted
 from lochan.formats.workspace_events import WorkspaceDropped
 from lochan.journal.keys import CarriedOut
+from lochan.versioning.collection.rule_checks import DAYS_MAX
 from lochan.versioning.collection.store_clock import store_time
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
@@ -101,7 +102,7 @@ async def find_expirable(repository: OpenRepository, retention: RetentionSet | N
     found = expirable(refs, now, rules)
     if not rules.workspace_days:
         return found
-    before = now - round(rules.workspace_days * _DAY_US)
+    before = _ago(now, rules.workspace_days)
     old = [each for each in refs.workspaces.all() if each.time < before]
     idle = [each.id for each in old if await _touched(repository, each) < before]
     return found._replace(workspaces=tuple(idle))
@@ -121,7 +122,7 @@ async def _touched(repository: OpenRepository, workspace: WorkspaceState) -> int
 def expirable(refs: RefsState, now: int, retention: RetentionSet | None = None) -> Expirable:
     """By these rules, or those of the repository. `now` is in microseconds since 1970."""
     retention = retention or refs.collection.retention
-    undo = now - round(retention.undo_days * _DAY_US)
+    undo = _ago(now, retention.undo_days)
     branches = tuple(key for key, branch in refs.deleted_table.items() if _deleted_at(refs, branch) < undo)
     heads = _heads(refs, set(branches))
     left = _reachable(refs, refs.reflog.left_since(undo)) - _reachable(refs, heads)
@@ -141,13 +142,13 @@ def _idle_uploads(refs: RefsState, now: int, days: float) -> tuple[str, ...]:
     """Since they were begun, or since their last part."""
     if not days:
         return ()
-    before = now - round(days * _DAY_US)
+    before = _ago(now, days)
     old = [each for each in refs.uploads.all() if each.time < before]
     return tuple(each.id for each in old if all(part.time < before for part in refs.uploads.parts(each.id)))
 
 
 def _old_stashes(refs: RefsState, now: int, days: float) -> tuple[str, ...]:
-    before = now - round(days * _DAY_US)
+    before = _ago(now, days)
     return tuple(each.id for each in refs.stashes.all() if days and each.time < before)
 
 
@@ -179,7 +180,7 @@ def _kept_by_rules(refs: RefsState, retention: RetentionSet, now: int) -> Iterat
         if rule.forever:
             yield from _reachable(refs, heads)
         if rule.days:
-            yield from _shown_since(refs, heads, now - round(rule.days * _DAY_US))
+            yield from _shown_since(refs, heads, _ago(now, rule.days))
         for head in heads:
             yield from _newest(refs, head, rule.commits)
 
@@ -234,3 +235,8 @@ def _bases(refs: RefsState, kept: set[str], heads: set[str]) -> Iterator[str]:
             colours[parent] = colours.get(parent, 0) | own
             if own.bit_count() > best.get(parent, 0).bit_count():
                 best[parent] = own
+
+
+def _ago(now: int, days: float) -> int:
+    """Rules that were set by older versions may hold any number."""
+    return now - round(min(days, DAYS_MAX) * _DAY_US)

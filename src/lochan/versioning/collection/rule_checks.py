@@ -8,12 +8,14 @@ from lochan.versioning.repositories import POOL
 from lochan.versioning.state.refs_state import RefsState
 from lochan.versioning.state.retention_checks import WILD, check_retention
 
+DAYS_MAX = 1_000_000  # some 2,700 years: as microseconds, a number of 64 bits
+COMMITS_MAX = 1_000_000_000
+
 
 def check_for(refs: RefsState, event: RetentionSet) -> None:
     """Raises Invalid, and NotFound for a branch that is named without a wildcard and is not there."""
     check_retention(event)
-    if not all(map(isfinite, (event.undo_days, *(rule.days for rule in event.rules)))):
-        raise Invalid("a number of days has no end, or is no number", hint="say forever, or a number")
+    check_numbers(event)
     named = [*(each.pattern for each in event.rules), *(each.pattern for each in event.drops), *event.holds]
     for pattern in named:
         if not set(pattern) & WILD and refs.find_branch(pattern) is None:
@@ -28,3 +30,17 @@ def check_for(refs: RefsState, event: RetentionSet) -> None:
                 f"the rule {rule.name!r} is about the key of rows, and this repository has files",
                 hint="such as main:tmp/=unwritten 30d",
             )
+
+
+def check_numbers(event: RetentionSet) -> None:
+    """That each can be stored, and reckoned with as a time. Raises Invalid."""
+    ages = (event.upload_days, event.workspace_days, event.stash_days, event.block_days)
+    drops = (days for rule in event.drops for days in (rule.unwritten_days, rule.unread_days, rule.older_days))
+    for days in (event.undo_days, *ages, *(rule.days for rule in event.rules), *drops):
+        if not isfinite(days):
+            raise Invalid("a number of days has no end, or is no number", hint="say forever, or a number")
+        if days > DAYS_MAX:
+            raise Invalid(f"{days:g} days is too long", hint=f"say at most {DAYS_MAX:,} days, or forever")
+    for rule in event.rules:
+        if rule.commits > COMMITS_MAX:
+            raise Invalid(f"{rule.commits} commits are too many", hint=f"say at most {COMMITS_MAX:,}, or forever")

@@ -66,11 +66,17 @@ async def check_next(repository: OpenRepository, lake: str, limits: CollectionLi
 
 
 async def planned(repository: OpenRepository, refs: Refs, lake: str) -> PlanHead:
-    """What the plan that is under way lists. Raises Refused, Corrupt, and NotFound for a list that is gone."""
+    """What the plan that is under way lists. Raises Refused, and Corrupt for a list that is damaged or gone."""
     file = refs.collection.list_of(refs.collection.running)  # before the next await: refs go on
     if not file:
         raise Refused("no plan is under way", hint="`lochan gc plan REPO` makes one")
-    head = await read_head(repository.store, repository.repository.id, file)
+    try:
+        head = await read_head(repository.store, repository.repository.id, file)
+    except NotFound as error:
+        raise Corrupt(
+            f"the list {file} of the plan {refs.collection.running} is gone",
+            hint="nothing was deleted; restore the file, or give the plan up with `lochan gc abandon REPO`",
+        ) from error
     if (head.lake, head.repository) != (lake, repository.repository.id):
         raise Corrupt(f"the list {file} is that of another lake or repository", hint="nothing was deleted")
     return head
@@ -100,7 +106,7 @@ def _check_share(head: PlanHead, limits: CollectionLimits) -> None:
     share = head.dead_bytes / head.bytes if head.bytes else 0.0
     if share > limits.share_max and not limits.confirmed:
         raise Refused(
-            f"{share:.0%} of the repository's bytes would be deleted, and more than {limits.share_max:.0%} is unusual",
+            f"{share:.1%} of the repository's bytes would be deleted, and more than {limits.share_max:.0%} is unusual",
             hint="look at the plan, and confirm the sweep with --confirm",
         )
 

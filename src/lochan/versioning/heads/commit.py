@@ -21,8 +21,10 @@ from lochan.staging import covering_tree
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.tree import Tree
+from lochan.versioning.heads.joins import NamedTree
 from lochan.versioning.heads.land import PreparedMove, land
 from lochan.versioning.idempotency import once
+from lochan.versioning.lineage import lineage_metadata
 from lochan.versioning.names import regex
 from lochan.versioning.open_repository import OpenRepository
 
@@ -52,15 +54,18 @@ class CommitText(Protocol):
     def date(self) -> int | None: ...
 
 
-def commit_record(tree: Tree, parents: Mapping[str, Commit], text: CommitText, actor: Actor, now: int) -> Commit:
-    """A new commit of this tree. `parents` are in order, by id."""
+def commit_record(
+    tree: NamedTree, parents: Mapping[str, Commit], text: CommitText, actor: Actor, now: int, *, traced: bool = True
+) -> Commit:
+    """A new commit of this tree. `parents` are in order, by id. `traced`: with where its data came from, unless its
+    text says that itself; commits that are copied, and those of upkeep, come from no program of a user."""
     return Commit(
         parents=tuple(parents),
         author=text.author or actor.name,
         committer=actor.user,
         message=text.message,
         date=now if text.date is None else text.date,
-        metadata=dict(text.metadata),
+        metadata={**(lineage_metadata() if traced else {}), **text.metadata},
         tree=tree.ref.id,
         tree_file=tree.ref.file,
         generation=1 + max(parent.generation for parent in parents.values()),

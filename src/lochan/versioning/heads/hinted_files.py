@@ -29,6 +29,10 @@ class HintPlan(NamedTuple):
     why: str
     sources: Sequence[ImportFolder]
     found: dict[str, Entry | None]  # by path; None: there is no file
+    closes: tuple[str, ...] = ()
+
+    def ranges_for(self, base: Tree) -> None:
+        """A few files have to be compared."""
 
     async def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
         changes, kinds, before = list[Entry | Tombstone](), list[str](), list[int | None]()

@@ -20,23 +20,26 @@ import pyarrow.compute as pc
 
 from lochan.errors import Invalid, NotFound, NothingToDo
 from lochan.failpoints import fp
+from lochan.formats.range import RangeRef
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
 from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
-from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
+from lochan.tree.diff import count
+from lochan.tree.rows import PathSpan, encoded, span
 from lochan.tree.tree import Tree
-from lochan.versioning.bodies.file_list import FileList, FileSpool, MappedTables, SortedFiles
-from lochan.versioning.bodies.inventory import InventoryTarget, check_listed, inventory_parts, read_part
-from lochan.versioning.bodies.outside_files import OutsideFiles
+from lochan.versioning.bodies.file_list import FileList, FileSpool, ListedBatch, MappedTables, SortedFiles
+from lochan.versioning.bodies.inventory import check_listed, inventory_parts, read_part
+from lochan.versioning.bodies.outside_files import OutsideFiles, OutsideFolder
 from lochan.versioning.heads.commit import commit_record
-from lochan.versioning.heads.land import PathTest, PreparedMove, land
+from lochan.versioning.heads.land import LookAgain, PathTest, PreparedMove, land
 from lochan.versioning.heads.moves import NOTHING, CommitMessage
 from lochan.versioning.heads.subtree import SubtreeChanges, SubtreeRequest, common_prefix, compare, same_file
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
+NOWHERE = PathSpan(b"\xff", b"")
 Seen = Callable[[int], None]  # called with the number of files that were found
 
 
@@ -51,42 +54,37 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: S
     """All files of the sources. Raises NotFound for an empty source, Refused for files of a lake, and Invalid for names
     that cannot be stored, and for an inventory that is not true. That two files have one path shows when the list is
     read."""
-    batches: list[pa.RecordBatch] = []
+    batches: list[ListedBatch] = []
     for source in sources:
-        with FileSpool() as spool:
-            tables = _inventoried(outside, source) if source.inventory else _listed_files(outside, source)
-            async for table in tables:
+        at = await outside.place(source.url)
+        with FileSpool(at.addresses(source.to)) as spool:
+            async for table in _inventoried(outside, source, at) if source.inventory else at.files(source.to):
                 spool.add_files(table)
                 seen(len(table))
-            found = spool.batches()
-        if source.inventory:
-            await _check(outside, source, SortedFiles(found))
+            found = spool.listed()
+        await _check(source, at, SortedFiles(found))
         batches += found
     return SortedFiles(batches)
 
 
-async def _listed_files(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
-    try:
-        async for table in outside.files(source.url, source.to):
-            yield table
-    except NotFound as error:
-        raise NotFound(error.message, hint="is it a folder? `lochan fs link URL REPO/PATH` links one file") from error
-
-
-async def _inventoried(outside: OutsideFiles, source: ImportFolder) -> AsyncIterator[pa.Table]:
-    at = await outside.place(source.url)
-    target = InventoryTarget(at.root, at.prefix, source.to)
+async def _inventoried(outside: OutsideFiles, source: ImportFolder, at: OutsideFolder) -> AsyncIterator[pa.Table]:
+    target = at.addresses(source.to)
     for part in await inventory_parts(outside, source.inventory, target):
         async for table in read_part(outside.find(part.root)[0], part, target):
             yield table
 
 
-async def _check(outside: OutsideFiles, source: ImportFolder, files: SortedFiles) -> None:
-    """Raises Invalid for an inventory that is not true, NotFound for one that lists nothing."""
-    if not files.count:
-        raise NotFound(f"{source.inventory} lists nothing under {source.url}", hint="is it of another prefix?")
-    at = await outside.place(source.url)
-    await check_listed(at.store, at.root, files, every=source.verify)
+async def _check(source: ImportFolder, at: OutsideFolder, files: SortedFiles) -> None:
+    """Raises NotFound if there are none, and Invalid for an inventory that is not true."""
+    if source.inventory:
+        if not files.count:
+            raise NotFound(f"{source.inventory} lists nothing under {source.url}", hint="is it of another prefix?")
+        await check_listed(at.store, at.addresses(source.to), files, every=source.verify)
+    elif not files.count:
+        raise NotFound(
+            f"there is nothing to import under {source.url}",
+            hint="is it a folder? `lochan fs link URL REPO/PATH` links one file",
+        )
 
 
 class ImportCounts(NamedTuple):
@@ -96,13 +94,30 @@ class ImportCounts(NamedTuple):
     bytes: int = 0  # of the objects that are added or changed
 
     def plus(self, part: SubtreeChanges) -> "ImportCounts":
-        kinds = {each["values"]: each["counts"] for each in pc.value_counts(part.kinds).to_pylist()}
+        added, removed = part.before.null_count, pc.sum(part.changes["deleted"]).as_py() or 0
         return ImportCounts(
-            self.added + kinds.get(ADDED, 0),
-            self.changed + kinds.get(CHANGED, 0),
-            self.removed + kinds.get(REMOVED, 0),
+            self.added + added,
+            self.changed + len(part.before) - added - removed,
+            self.removed + removed,
             self.bytes + (pc.sum(part.changes["size"]).as_py() or 0),
         )
+
+
+class ListedRanges(NamedTuple):
+    """All files of a list as ranges that are on the store already, though no event names them yet."""
+
+    ranges: tuple[RangeRef, ...]
+    mint: int  # of their files
+
+    @property
+    def counts(self) -> ImportCounts:
+        return ImportCounts(added=sum(ref.count for ref in self.ranges), bytes=sum(ref.bytes for ref in self.ranges))
+
+    def fit(self, base: Tree, within: PathSpan) -> bool:
+        """Whether the tree has no object between theirs, nor in that span."""
+        low = min(encoded(self.ranges[0].min_path), within.low)
+        high = max(encoded(self.ranges[-1].max_path) + b"\0", within.high)
+        return not any(encoded(ref.max_path) >= low and encoded(ref.min_path) < high for ref in base.ranges)
 
 
 class BringInPlan(Protocol):
@@ -112,6 +127,13 @@ class BringInPlan(Protocol):
     def why(self) -> str: ...
     @property
     def sources(self) -> Sequence[ImportFolder]: ...
+    @property
+    def closes(self) -> tuple[str, ...]:
+        """Jobs that hold files open until the commit names them."""
+
+    def ranges_for(self, base: Tree) -> ListedRanges | None:
+        """What comes in, if it is a matter of ranges alone; else it has to be compared."""
+
     def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
         """What would have to change in a tree, in path order. No part is empty. May be called again."""
 
@@ -123,6 +145,13 @@ class ImportPlan(NamedTuple):
     sources: Sequence[ImportFolder]
     files: FileList
     request: SubtreeRequest
+    closes: tuple[str, ...] = ()
+    ranges: ListedRanges | None = None
+
+    def ranges_for(self, base: Tree) -> ListedRanges | None:
+        """An ingest removes whatever else is under its prefix, so nothing may be there either."""
+        within = span(self.request.prefix) if self.request.remove else NOWHERE
+        return self.ranges if self.ranges is not None and self.ranges.fit(base, within) else None
 
     def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
         return compare(base, self.files, self.request)
@@ -191,14 +220,29 @@ async def bring_in(
                 paths.add_paths(part.changes["path"])
                 yield part.changes
 
-        tree = await repository.trees.apply(base, changes(), mint)
+        ready = gathered.ranges_for(base) if found.layers.empty else None
+        if ready is None:
+            tree = await repository.trees.apply(base, changes(), mint)
+        else:
+            tree, counts = await repository.trees.insert(base, ready.ranges, mint), ready.counts
         if tree.ref.id == base.ref.id:
             raise NothingToDo(f"branch {branch!r} has all of it already", hint="there is nothing to commit")
         fp("import.computed")
         commit = commit_record(tree, {found.head: head}, _message(gathered, message), actor, repository.clock.wall())
         event = Moved(
-            branch, found.incarnation, found.head, commit.id, gathered.why, (commit,), read_at=mint, turn=turn
+            branch,
+            found.incarnation,
+            found.head,
+            commit.id,
+            gathered.why,
+            (commit,),
+            read_at=mint,
+            turn=turn,
+            mint=0 if ready is None else ready.mint,
+            closes=gathered.closes,
         )
+        if ready is not None:
+            return PreparedMove(event, _NothingStaged(branch, found.layers))
         return PreparedMove(event, await _test(repository, branch, paths))
 
     with ExitStack() as opened:
@@ -248,6 +292,18 @@ class _ManyPathsTest(PathTest):
 
     def changes(self, path: str) -> bool:
         return any(part.changes(path) for part in self._parts)
+
+
+class _NothingStaged(PathTest):
+    """S5 where the paths are not known here: nothing was staged, and nothing is staged meanwhile; else the import is
+    computed again, path by path."""
+
+    def __init__(self, branch: str, layers: Layers) -> None:
+        super().__init__(branch, pa.nulls(0, pa.string()))
+        self._looked = layers
+
+    def changes(self, path: str) -> bool:
+        raise LookAgain("something was staged meanwhile", hint="try again")
 
 
 async def _test(repository: OpenRepository, branch: str, changed: _ChangedPaths) -> PathTest:

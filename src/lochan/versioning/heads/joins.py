@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from lochan.errors import Invalid
 from lochan.formats.commit import Commit
-from lochan.formats.metarange import EMPTY
+from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.tree.merge import BASE, Strategy, merge
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
@@ -46,8 +46,19 @@ class NewObjects(NamedTuple):
     closes: tuple[str, ...] = ()  # jobs that hold them open
 
 
+class NamedTree(Protocol):
+    """A tree that a commit can name, open or not."""
+
+    @property
+    def ref(self) -> TreeRef: ...
+
+
+class UnopenedTree(NamedTuple):
+    ref: TreeRef
+
+
 class JoinResult(NamedTuple):
-    tree: Tree
+    tree: NamedTree
     new: NewObjects | None = None
 
 
@@ -70,10 +81,27 @@ class HistoryJoins(Protocol):
 async def base_tree(trees: Trees, tree_of: TreeOf, look_up: LookUp, ours_id: str, theirs_id: str, mint: int) -> Tree:
     """The tree that a merge compares both sides with. Raises Invalid if the two have no history in common, Gone if that
     has expired."""
+    return await tree_of_bases(trees, tree_of, look_up, base_ids(look_up, ours_id, theirs_id), mint)
+
+
+def base_ids(look_up: LookUp, ours_id: str, theirs_id: str) -> list[str]:
+    """At least one. Raises Invalid if the two have no history in common."""
     bases = merge_bases(look_up, ours_id, theirs_id)
     if not bases:
         raise Invalid(f"commits {ours_id[:12]} and {theirs_id[:12]} have no history in common")
+    return bases
+
+
+async def tree_of_bases(trees: Trees, tree_of: TreeOf, look_up: LookUp, bases: list[str], mint: int) -> Tree:
     return await _MergedBases(trees, tree_of, look_up, mint).tree(bases)
+
+
+def unmerged(base: Commit, ours: Commit, theirs: Commit) -> UnopenedTree | None:
+    """The result of a merge in which one side has changed nothing, or both have come to the same: commits name their
+    trees by content, so no file is read. None: both have changed something."""
+    if theirs.tree in (base.tree, ours.tree):
+        return UnopenedTree(TreeRef(ours.tree, ours.tree_file))
+    return UnopenedTree(TreeRef(theirs.tree, theirs.tree_file)) if ours.tree == base.tree else None
 
 
 class _MergedBases:

@@ -17,9 +17,11 @@ from lochan.errors import ConcurrentCommit, PathsInTheWay
 from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
+from lochan.formats.repository_events import Moved
 from lochan.formats.run import ascends
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
+from lochan.versioning.gate import UNJUDGED, Judged, move_of
 from lochan.versioning.heads.branch_queue import BranchQueue
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
@@ -121,8 +123,10 @@ async def land(
             try:
                 prepared = await prepare(queue.turn)
                 if prepared is not None:
+                    judged = await _judge(repository, prepared, actor)
                     result = await _append(repository, branch, prepared, actor, key, fingerprint)
                     queue.landed()
+                    await judged.landed()
                     return result
             except (ConcurrentCommit, Busy) as error:
                 if isinstance(error, FinalConflict):
@@ -131,6 +135,17 @@ async def land(
         raise FinalConflict(f"branch {branch!r} was moved {_TRIES_MAX} times meanwhile", hint="try again")
     finally:
         await queue.leave()
+
+
+async def _judge(repository: OpenRepository, prepared: PreparedMove, actor: Actor) -> Judged:
+    """By the hooks of the repository, after every computation: what lands is what they have seen. Raises
+    HookRefused."""
+    if repository.gate is None:
+        return UNJUDGED
+    event = prepared.event
+    known = repository.folded().recorded(event.target) if isinstance(event, Moved) and not event.commits else None
+    move = move_of(event, known)
+    return UNJUDGED if move is None else await repository.gate.judge_move(move, actor)
 
 
 async def _append(

@@ -26,7 +26,7 @@ from lochan.tree.merge import MergeResult, Strategy
 from lochan.tree.tree import Tree
 from lochan.versioning.heads.commit import CommitRequest, commit_record
 from lochan.versioning.heads.commit import prepare as prepare_commit
-from lochan.versioning.heads.joins import JoinResult, NewObjects, base_tree
+from lochan.versioning.heads.joins import JoinResult, NamedTree, NewObjects, base_ids, tree_of_bases, unmerged
 from lochan.versioning.heads.joins import MoveBase as On
 from lochan.versioning.heads.land import LookAgain, PathTest, PreparedMove, land
 from lochan.versioning.idempotency import once, same
@@ -77,7 +77,7 @@ NOTHING = CommitMessage()
 
 
 class MovePlan(NamedTuple):
-    tree: Tree
+    tree: NamedTree
     parents: tuple[str, ...]
     message: str
     author: str = ""
@@ -87,6 +87,13 @@ class MovePlan(NamedTuple):
 
 
 Compute = Callable[[On], Awaitable[MovePlan]]
+
+
+class PullMerge(NamedTuple):
+    """The pull request that a merge ends."""
+
+    id: str
+    inactive: Callable[[], Awaitable[tuple[str, ...]]]  # its reviewers who are disabled or gone, at that moment
 
 
 @once(same)
@@ -101,32 +108,39 @@ async def merge(
     squash: bool = False,
     staged_source: bool = False,
     commit_first: CommitRequest | None = None,
+    pull: PullMerge | None = None,
 ) -> str:
     """Returns the new head. Raises PathConflicts, NothingToDo, SameRef, and Dirty for uncommitted changes on the branch
     (unless `commit_first`) or on the source (unless `staged_source`)."""
-    theirs = await _source(repository, source, branch, staged_source)
+    theirs = await merge_source(repository, source, branch, staged_source)
 
     async def compute(on: On) -> MovePlan:
-        joined = await _merged(repository, on, theirs, source, strategy)
+        joined = await join_source(repository, on, theirs, source, strategy)
         parents = (on.id,) if squash else (on.id, theirs.commit_id)
         origin = MoveOrigin(theirs.commit_id, "", strategy.otherwise, dict(strategy.prefixes))
         return MovePlan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new, origin=origin)
 
-    return await move(repository, branch, "merge", compute, message, actor=actor, commit_first=commit_first)
+    return await move(repository, branch, "merge", compute, message, actor=actor, commit_first=commit_first, pull=pull)
 
 
 async def rehearse_merge(
-    repository: OpenRepository, source: str, branch: str, *, strategy: Strategy = ASK, staged_source: bool = False
+    repository: OpenRepository,
+    source: str,
+    branch: str,
+    *,
+    strategy: Strategy = ASK,
+    staged_source: bool = False,
+    staged_target: bool = False,
 ) -> tuple[Tree, Tree]:
     """The head's tree and the merged one, without moving anything. Raises what `merge` raises."""
-    theirs = await _source(repository, source, branch, staged_source)
+    theirs = await merge_source(repository, source, branch, staged_source)
     refs, mint = await repository.refs()
     found = refs.branch(branch)
-    if not found.layers.empty:
+    if not found.layers.empty and not staged_target:
         raise dirty(branch)
     head = refs.commit(found.head)
-    joined = await _merged(repository, On(found.head, head, refs.recorded, mint), theirs, source, strategy)
-    return await repository.tree(head), joined.tree
+    joined = await join_source(repository, On(found.head, head, refs.recorded, mint), theirs, source, strategy)
+    return await repository.tree(head), await repository.trees.open(joined.tree.ref)
 
 
 @once(same)
@@ -196,6 +210,7 @@ async def move(
     *,
     actor: Actor,
     commit_first: CommitRequest | None = None,
+    pull: PullMerge | None = None,
 ) -> str:
     """Lands what `compute` makes of the head, as one new commit on a branch with nothing staged."""
 
@@ -212,6 +227,8 @@ async def move(
         event = Moved(
             name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn, origins=origins
         )
+        if pull is not None:
+            event = msgspec.structs.replace(event, pull=pull.id, inactive=await pull.inactive())
         return PreparedMove(
             event if new is None else msgspec.structs.replace(event, mint=new.mint, closes=new.closes),
             None if commit_first is None else _StillClean(name, pa.array([], pa.string())),
@@ -257,7 +274,7 @@ async def _after_commit(
     test = await _test(repository, refs.branch(name).layers, committed, then)
     if test is None:
         return None
-    event = msgspec.structs.replace(committed, then=then, origin=plan.origin)
+    event = msgspec.structs.replace(committed, then=then, origin=plan.origin, why=why)
     return PreparedMove(event, test, above=committed.seal)
 
 
@@ -299,7 +316,7 @@ async def _computed(
     return commit, plan
 
 
-async def _source(repository: OpenRepository, source: str, branch: str, staged_source: bool) -> ResolvedRef:
+async def merge_source(repository: OpenRepository, source: str, branch: str, staged_source: bool) -> ResolvedRef:
     refs, _ = await repository.refs()
     theirs = resolve(refs, source, now=repository.clock.wall())
     if theirs.branch is not None and theirs.branch.name == branch:
@@ -309,14 +326,22 @@ async def _source(repository: OpenRepository, source: str, branch: str, staged_s
     return theirs
 
 
-async def _merged(
+async def join_source(
     repository: OpenRepository, on: On, theirs: ResolvedRef, source: str, strategy: Strategy
 ) -> JoinResult:
     if is_ancestor(on.look_up, theirs.commit_id, on.id):
         raise NothingToDo(f"everything in {source!r} is there already", hint="there is nothing to merge")
     if repository.joins is not None:
         return await repository.joins.merge(on, theirs.commit_id, strategy)
-    base = await base_tree(repository.trees, repository.tree, on.look_up, on.id, theirs.commit_id, on.mint)
+    bases = base_ids(on.look_up, on.id, theirs.commit_id)
+    if len(bases) == 1:
+        sides = on.look_up(bases[0]), on.head, theirs.commit
+        for side in sides:
+            repository.folded().check_live(side)
+        taken = unmerged(*sides)
+        if taken is not None:
+            return JoinResult(taken)
+    base = await tree_of_bases(repository.trees, repository.tree, on.look_up, bases, on.mint)
     return JoinResult(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
 
 

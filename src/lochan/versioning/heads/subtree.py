@@ -4,7 +4,7 @@ Both are in path order, so they are read side by side, one range of the tree at 
 holds exactly the files of the listing is not opened: so a listing of millions in which little has changed costs little.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from os.path import commonprefix
 from typing import NamedTuple
@@ -62,16 +62,9 @@ async def compare(tree: Tree, files: FileList, request: SubtreeRequest) -> Async
         if encoded(ref.min_path) >= within.high:
             break
         range = _OpenRange(tree, number, within)
-        ahead: pa.Table | None = None
-        async for piece in files.between(done, ref.max_path):
-            if ahead is not None:
-                part = await range.part(ahead, request)
-                if len(part.changes):
-                    yield part
-            ahead = piece
-        last = await range.rest(ahead, request)
-        if last is not None and len(last.changes):
-            yield last
+        async with aclosing(range.changes(files.between(done, ref.max_path), request)) as parts:
+            async for part in parts:
+                yield part
         done = ref.max_path
     async for rest in files.between(done, None):
         yield _added(rest)
@@ -88,7 +81,33 @@ class _OpenRange:
         self._rows: EntryRows | None = None
         self._at = self._stop = 0  # rows that are compared, and where the prefix ends
 
-    async def part(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges:
+    async def changes(
+        self, pieces: AsyncIterator[pa.Table], request: SubtreeRequest
+    ) -> AsyncGenerator[SubtreeChanges, None]:
+        """What these files, all that are up to the end of the range, change in it. They are held while they may be just
+        what the range holds; that is a range at most."""
+        held, count = list[pa.Table](), 0
+        async for piece in pieces:
+            held.append(piece)
+            count += len(piece)
+            while len(held) > 1 and (count > self._ref.count or self._rows is not None):
+                part = await self._part(held[0], request)
+                count -= len(held.pop(0))
+                if len(part.changes):
+                    yield part
+        if not held and not request.remove:
+            return
+        if held and self._rows is None and self._is_same(pa.concat_tables(held)):
+            return
+        for files in held[:-1]:
+            part = await self._part(files, request)
+            if len(part.changes):
+                yield part
+        last = await self._rest(held[-1] if held else ENTRY_SCHEMA.empty_table(), request)
+        if last is not None and len(last.changes):
+            yield last
+
+    async def _part(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges:
         """Files that others in the range follow."""
         rows = await self._opened()
         stop = min(rows.seek(encoded(files["path"][-1].as_py()) + b"\0", self._at), self._stop)
@@ -96,22 +115,20 @@ class _OpenRange:
         self._at = stop
         return _part(here, as_batch(files), request)
 
-    async def rest(self, files: pa.Table | None, request: SubtreeRequest) -> SubtreeChanges | None:
-        """The last files of the range, or none of them; and all its rows that are left."""
-        if files is None and not request.remove:
-            return None
-        if files is not None and self._rows is None and self._is_same(files):
-            return None
+    async def _rest(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges | None:
+        """The last files of the range; and all its rows that are left."""
         rows = await self._opened()
         here = rows.batch.slice(self._at, self._stop - self._at)
-        there = as_batch(ENTRY_SCHEMA.empty_table() if files is None else files)
+        there = as_batch(files)
         return _part(here, there, request) if here.num_rows or there.num_rows else None
 
     def _is_same(self, files: pa.Table) -> bool:
         """Whether the range holds exactly these files: its id tells that, without its file."""
         ref = self._ref
         inside = self._within.low <= encoded(ref.min_path) and encoded(ref.max_path) < self._within.high
-        return inside and len(files) == ref.count and content_id(files) == ref.id
+        if not inside or len(files) != ref.count or pc.sum(files["size"]).as_py() != ref.bytes:
+            return False
+        return content_id(files) == ref.id
 
     async def _opened(self) -> EntryRows:
         if self._rows is None:

@@ -36,6 +36,16 @@ async def diff(
                 yield difference
 
 
+async def diff_tables(
+    repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
+) -> AsyncGenerator[pa.Table, None]:
+    """The same as tables of path, kind, and the sizes on the left and on the right, null where there is none."""
+    trees = await _trees(repository, left, right, three_dot)
+    async with aclosing(trees_diff.diff_sizes(repository.trees, *trees, prefix)) as found:
+        async for table in found:
+            yield table
+
+
 async def count(
     repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
 ) -> DiffCounts:

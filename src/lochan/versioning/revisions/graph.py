@@ -126,6 +126,12 @@ def only_left(look_up: LookUp, left: str, right: str) -> list[str]:
     return [id for id, colours in _painted(look_up, left, right) if colours == _LEFT]
 
 
+def divergence(look_up: LookUp, left: str, right: str) -> tuple[int, int]:
+    """How many commits only the left has, and how many only the right has."""
+    sides = [colours for _, colours in _painted(look_up, left, right)]
+    return sides.count(_LEFT), sides.count(_RIGHT)
+
+
 _LEFT, _RIGHT, _BOTH = 1, 2, 3
 _STALE = 4  # below a common ancestor: nothing better can be found there
 

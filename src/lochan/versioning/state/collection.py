@@ -120,6 +120,11 @@ class Collection(FoldTables):
     def retention(self) -> RetentionSet:
         return self._retention.get(_ON) or RetentionSet()
 
+    @property
+    def rules_set(self) -> RetentionSet | None:
+        """None: nobody has ever set any here."""
+        return self._retention.get(_ON)
+
     def aliases(self) -> dict[str, str]:
         """Of whole files, from before there were tables."""
         return dict(self._aliases.items())
@@ -260,6 +265,9 @@ class Collection(FoldTables):
 
     def set_retention(self, event: RetentionSet) -> None:
         check_retention(event)
+        before = self.rules_set
+        if event.default and not event.replaces_own and before is not None and not before.default:
+            raise Refused("this repository has retention rules of its own", hint="set them, or take the lake's")
         self._retention.put(_ON, event)
 
     def add_alias(self, rules: RefsRules, event: Aliased) -> None:

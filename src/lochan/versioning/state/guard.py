@@ -1,20 +1,16 @@
 """What is forbidden in a repository: protected branches, read-only repositories, and deleted ones."""
 
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
-
 import msgspec
 
-from lochan.errors import Conflict, Invalid, Protected, ReadOnly, Refused
+from lochan.errors import Conflict, ReadOnly, Refused
 from lochan.formats.repository_events import Protection, ProtectionSet, ReadOnlySet, RepositoryReopened
 from lochan.journal.table import FoldTable, FoldTables
-
-STAGE = "stage"  # put, delete
-COMMIT = "commit"  # of what is staged
-REWRITE = "rewrite"  # reset to another commit, rebase, rename, delete
-ACTIONS = (STAGE, COMMIT, REWRITE)  # merging is not among them: that is how a protected branch changes
+from lochan.versioning.state.protection import BranchRules, check_rules
 
 _ON = "on"
+RULES_2 = "protection-2"  # in checkpoints: some rules are of version 2
+RULES_3 = "protection-3"  # in checkpoints: some rules are of version 3
+_FEATURES = ((2, RULES_2), (3, RULES_3))
 
 
 class DumpedGuard(msgspec.Struct, frozen=True, array_like=True):
@@ -55,12 +51,12 @@ class Guard(FoldTables):
             )
 
     def check(self, branch: str, action: str) -> None:
-        for rule in self.rules:
-            if action in rule.blocked and fnmatchcase(branch, rule.pattern):
-                raise Protected(
-                    f"branch {branch!r} is protected: {_WHAT[action]} is blocked (rule {rule.pattern!r})",
-                    hint="work on a branch of your own, and merge it",
-                )
+        """Raises Protected."""
+        if self.rules:  # hardly ever, and every write asks
+            self.of(branch).check(action)
+
+    def of(self, branch: str) -> BranchRules:
+        return BranchRules(branch, self.rules)
 
     def set_rules(self, event: ProtectionSet) -> None:
         check_rules(event.rules)
@@ -81,6 +77,11 @@ class Guard(FoldTables):
             raise Conflict("this repository is not closed by that record", hint="it was reopened already")
         self._closed.drop(_ON)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        versions = {rule.version for rule in self.rules}
+        return tuple(name for version, name in _FEATURES if any(each >= version for each in versions))
+
     # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedGuard:
         return DumpedGuard(self.rules, self.read_only, self.closed)
@@ -90,20 +91,3 @@ class Guard(FoldTables):
         self.set_read_only(ReadOnlySet(dumped.read_only))
         if dumped.closed:
             self.close(dumped.closed)
-
-
-def check_rules(rules: Iterable[Protection]) -> None:
-    seen: set[str] = set()
-    for rule in rules:
-        if not rule.pattern or rule.pattern in seen:
-            raise Invalid(f"the pattern {rule.pattern!r} is empty or appears twice")
-        seen.add(rule.pattern)
-        unknown = [action for action in rule.blocked if action not in ACTIONS]
-        if unknown or not rule.blocked:
-            raise Invalid(
-                f"unknown actions to block on {rule.pattern!r}: {', '.join(unknown) or 'nothing was given'}",
-                hint=f"choose from {', '.join(ACTIONS)}",
-            )
-
-
-_WHAT = {STAGE: "writing to it", COMMIT: "committing to it", REWRITE: "changing its history"}

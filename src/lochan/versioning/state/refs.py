@@ -42,7 +42,9 @@ from lochan.versioning.repositories import FILES, POOL
 from lochan.versioning.state.branch import DumpedBranch, DumpedStash, loaded
 from lochan.versioning.state.collection import LINK, DumpedCollection
 from lochan.versioning.state.commits import CommitColumns
-from lochan.versioning.state.guard import DumpedGuard
+from lochan.versioning.state.guard import RULES_2, RULES_3, DumpedGuard
+from lochan.versioning.state.pulls import PULLS_1, DumpedPulls
+from lochan.versioning.state.pulls_fold import PULL_HANDLERS
 from lochan.versioning.state.reflog import Moves
 from lochan.versioning.state.refs_fold import HEAD_HANDLERS
 from lochan.versioning.state.refs_state import RefsState
@@ -68,6 +70,7 @@ class DumpedRefs(msgspec.Struct, frozen=True, array_like=True):
     brought: list[str] = []  # ids of commits
     expired: bytes = b""  # a bit for each row of the commits
     inputs: dict[str, tuple[RunRef, ...]] = {}  # by the commit that was made from them
+    pulls: DumpedPulls = DumpedPulls()
 
 
 def dump_refs(refs: RefsState) -> "DumpedRefs":
@@ -87,6 +90,7 @@ def dump_refs(refs: RefsState) -> "DumpedRefs":
         sorted(id for id, _ in refs.brought_table.items()),
         refs.collection.expired_commits.dump(commits),
         dict(sorted(refs.input_table.items())),
+        refs.pulls.dump(),
     )
 
 
@@ -106,6 +110,7 @@ def load_refs(refs: RefsState, dumped: msgspec.Raw) -> None:
     refs.stashes.load(state.stashes)
     refs.workspaces.load(state.workspaces)
     refs.uploads.load(state.uploads)
+    refs.pulls.load(state.pulls)
     refs.reflog.load(state.reflog)
     refs.kind_table.put("", state.kind)
     for id, runs in state.inputs.items():
@@ -117,7 +122,7 @@ def load_refs(refs: RefsState, dumped: msgspec.Raw) -> None:
 _decoder = msgspec.msgpack.Decoder(DumpedRefs)
 
 
-_HANDLERS = HEAD_HANDLERS | STAGING_HANDLERS
+_HANDLERS = HEAD_HANDLERS | STAGING_HANDLERS | PULL_HANDLERS
 # Events that no reader sees, and those that end the state.
 _WHILE_READ_ONLY = {
     *(ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, PlanBegun, Planned, PlanEnded, Expired, Aliased),
@@ -130,6 +135,7 @@ _STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, W
 class Refs(RefsState, StatePart):
     name: ClassVar[str] = "refs"
     events = tuple(_HANDLERS)
+    features: ClassVar[tuple[str, ...]] = (RULES_2, RULES_3, PULLS_1)
 
     def apply(self, event: Any, at: EventPosition) -> Any:
         kind = type(event)
@@ -142,6 +148,9 @@ class Refs(RefsState, StatePart):
         result = _HANDLERS[kind](self, event, at)
         self.collection.saw(at.number)
         return result
+
+    def needs(self) -> tuple[str, ...]:
+        return (*self.guard.needs, *((PULLS_1,) if self.pulls.in_use else ()))
 
     def dump(self) -> DumpedRefs:
         return dump_refs(self)

@@ -37,14 +37,13 @@ from lochan.journal.state import EventPosition
 from lochan.staging.layers import Layers, primary_runs
 from lochan.versioning.repositories import POOL
 from lochan.versioning.state.branch import BranchState, Stash, Turn, dirty, moved_underneath, stash_id
-from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE
+from lochan.versioning.state.merge_gate import check_merge, merged
+from lochan.versioning.state.protection import COMMIT, REWRITE, STAGE
 from lochan.versioning.state.refs_state import Busy, RefsState
 
 SEALS_MAX = 8  # a ninth commit of one branch waits: if it evicted the oldest, they could evict each other for ever
 CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with staged changes (S5)
-_COMMITS = ("import", "ingest", "workspace", "load", "delete", "retention")  # a compaction changes no row
 _STASH = "stash"  # a name for `RecordNames`
-_BLOCKED = {"reset": REWRITE, "rebase": REWRITE} | dict.fromkeys(_COMMITS, COMMIT)
 
 
 def _opened(refs: RefsState, event: RepositoryOpened, at: EventPosition) -> str:
@@ -83,8 +82,11 @@ def _committed(refs: RefsState, event: Committed, at: EventPosition) -> str:
     refs.collection.check_runs(refs.rules, event.leftovers)
     if event.then is not None and event.then.parents[:1] != (event.commit.id,):
         raise Invalid("the second commit does not follow the first")
+    new = (event.commit, event.then) if event.then else (event.commit,)
+    if event.then is not None:
+        refs.guard.of(branch.name).check_second(event.why, at.user, lambda: all(len(c.parents) < 2 for c in new))
     last = event.then or event.commit
-    refs.add_commits((event.commit, event.then) if event.then else (event.commit,))
+    refs.add_commits(new)
     layers = _without(refs, branch.layers, event) if sealed else branch.layers
     if sealed:
         refs.keep_inputs(event.commit.id, branch.layers.below(event.seal))
@@ -112,7 +114,12 @@ def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
         raise Invalid("the last of the new commits is not the target of the move")
     if event.target != event.source:
         refs.check_turn(branch, event.turn)
-        refs.guard.check(branch.name, _BLOCKED.get(event.why, ""))
+        if event.pull:
+            check_merge(refs, event, at.user, lambda: _is_linear(refs, event))
+        else:
+            refs.guard.of(branch.name).check_move(event, at.user, lambda: _is_linear(refs, event))
+    elif event.pull:
+        raise Invalid("a merge of a pull request moves its target")
     if event.commits:
         refs.collection.check_derived(refs.rules, event.read_at, event.checked)
     refs.collection.check_closes(event.closes)
@@ -130,7 +137,27 @@ def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
     refs.collection.close(event.closes)
     layers = branch.layers.cleared() if event.discard else branch.layers
     refs.move(branch.without_turn(event.turn), event.target, layers, at)
+    if event.pull:
+        merged(refs, event, at)
     return event.target
+
+
+def _is_linear(refs: RefsState, event: Moved) -> bool:
+    """Whether every commit between the histories of the head before and of the head after has one parent. Behind the
+    head before, only first parents are followed: what lies on a side there counts as new."""
+    new = {commit.id: commit for commit in event.commits}
+    before, after = refs.recorded(event.source), new.get(event.target) or refs.recorded(event.target)
+    at, behind = event.target, event.source
+    while at != behind:
+        if after.generation > before.generation or not before.parents:
+            if len(after.parents) != 1:
+                return not after.parents
+            at = after.parents[0]
+            after = new.get(at) or refs.recorded(at)
+        else:
+            behind = before.parents[0]
+            before = refs.recorded(behind)
+    return True
 
 
 def _check_workspace(refs: RefsState, event: Moved, branch: BranchState) -> None:
@@ -202,10 +229,13 @@ def _branch_renamed(refs: RefsState, event: BranchRenamed, at: EventPosition) ->
     branch = refs.branch_of(event.name, event.incarnation)
     refs.guard.check(branch.name, REWRITE)
     refs.check_free(event.to)
+    if not branch.layers.empty:
+        refs.guard.of(event.to).check_staged()
     refs.branch_table.drop(branch.name)
     refs.reflog.moved(branch.name, at.time, "")
     incarnation = refs.next_incarnation(event.to, at)
     again = msgspec.structs.replace(branch, name=event.to, incarnation=incarnation, turns=())
+    refs.pulls.source_renamed(branch.name, event.to)
     refs.move(again, branch.head, branch.layers, at)
     return branch.head
 

@@ -17,6 +17,7 @@ from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, Stas
 from lochan.versioning.state.collection import Collection
 from lochan.versioning.state.commits import Commits
 from lochan.versioning.state.guard import Guard
+from lochan.versioning.state.pulls import Pulls
 from lochan.versioning.state.reflog import RefLog
 from lochan.versioning.state.rules import RULES, RefsRules
 from lochan.versioning.state.uploads import Uploads
@@ -47,6 +48,7 @@ class RefsState(FoldTables):
         self.stashes = Stashes()
         self.workspaces = Workspaces()
         self.uploads = Uploads()
+        self.pulls = Pulls()
         self.record_names = RecordNames()
         self.kind_table: FoldTable[str, str] = FoldTable()  # of the repository, under no name
         self.brought_table: FoldTable[str, bool] = (
@@ -59,8 +61,7 @@ class RefsState(FoldTables):
     def commit(self, id: str) -> Commit:
         """Raises NotFound, and Gone if the commit has expired."""
         found = self.recorded(id)
-        if self.collection.has_expired(id):
-            raise Gone(f"commit {id[:12]} has expired", hint="its objects are no longer kept")
+        self.check_live(found)
         return found
 
     def recorded(self, id: str) -> Commit:
@@ -86,9 +87,10 @@ class RefsState(FoldTables):
         return list(found.values())
 
     def check_live(self, commit: Commit) -> None:
-        """Raises Gone if the commit has expired, and its files may be gone."""
-        if self.collection.any_expired:
-            self.commit(commit.id)
+        """Raises Gone if the commit has expired, and its files may be gone. One that no event has recorded yet, such as
+        that of what is staged, has not."""
+        if self.collection.any_expired and self.collection.has_expired(commit.id):
+            raise Gone(f"commit {commit.id[:12]} has expired", hint="its objects are no longer kept")
 
     def branch(self, name: str) -> BranchState:
         found = self.branch_table.get(name)
@@ -103,11 +105,14 @@ class RefsState(FoldTables):
     def find_tag(self, name: str) -> str | None:
         return self.tag_table.get(name)
 
-    def branches(self) -> list[BranchState]:
-        return sorted((branch for _, branch in self.branch_table.items()), key=lambda b: b.name.encode())
+    def branches(self, prefix: str = "", after: str = "") -> list[BranchState]:
+        """Those whose names begin with the prefix and come after that name, in order."""
+        found = (each for name, each in self.branch_table.items() if name > after and name.startswith(prefix))
+        return sorted(found, key=lambda each: each.name.encode())
 
-    def tags(self) -> list[tuple[str, str]]:
-        return sorted(self.tag_table.items())
+    def tags(self, prefix: str = "", after: str = "") -> list[tuple[str, str]]:
+        """Likewise."""
+        return sorted(each for each in self.tag_table.items() if each[0] > after and each[0].startswith(prefix))
 
     def names(self) -> list[str]:
         """The names of all branches and tags."""

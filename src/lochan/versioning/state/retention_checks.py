@@ -44,8 +44,10 @@ def _ages(event: RetentionSet) -> Iterator[tuple[str, float]]:
 def _check_keeps(rules: Iterable[RetentionRule]) -> None:
     seen: set[str] = set()
     for rule in rules:
-        if not rule.pattern or rule.pattern in seen:
-            raise Invalid(f"the pattern {rule.pattern!r} is empty or appears twice", hint="one rule for each pattern")
+        if not rule.pattern:
+            raise Invalid("a rule has no pattern of branches", hint="such as main, 'tmp-*' or '*'")
+        if rule.pattern in seen:
+            raise Invalid(f"two rules are about {rule.pattern!r}", hint="one rule for each pattern")
         if any(fnmatchcase(rule.pattern, before) for before in seen):
             raise Invalid(
                 f"the rule for {rule.pattern!r} is never used: a rule before it matches every such branch",

@@ -34,7 +34,7 @@ from lochan.formats.workspace_events import (
 from lochan.journal.state import EventPosition
 from lochan.staging.layers import Inputs, primary_runs
 from lochan.versioning.state.collection import mint_of
-from lochan.versioning.state.guard import STAGE
+from lochan.versioning.state.protection import STAGE
 from lochan.versioning.state.refs_state import RefsState
 from lochan.versioning.state.workspaces import DROPPED, WorkspaceState
 

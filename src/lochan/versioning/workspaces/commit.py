@@ -72,10 +72,11 @@ async def commit(
     request: CommitRequest,
     *,
     actor: Actor,
-    everything: bool = False,
+    everything: bool | None = False,
     key: str = "",
 ) -> tuple[str, Commit]:
-    """Commits what the request's paths name, or, without any, what was added, or everything. Raises BothChanged,
+    """Commits what the request's paths name, or, without any, what was added, or everything; if `everything` is None,
+    what was added if anything was. Raises BothChanged,
     PathsInTheWay for changes that are staged on the branch, NothingToDo, and Refused for a workspace that is closed. A
     request that is sent again with the same idempotency key gets the first one's commit."""
     if request.paths:
@@ -117,7 +118,7 @@ async def _lock(repository: OpenRepository, workspace: str, commit: str) -> None
     fp("workspace.locked")
 
 
-def _fingerprint(workspace: str, request: CommitRequest, everything: bool) -> bytes:
+def _fingerprint(workspace: str, request: CommitRequest, everything: bool | None) -> bytes:
     metadata = sorted(request.metadata.items())
     fields = "workspace-commit", workspace, request.message, metadata, request.author, everything, *request.paths
     return hashlib.sha256(msgspec.msgpack.encode(fields)).digest()
@@ -125,7 +126,7 @@ def _fingerprint(workspace: str, request: CommitRequest, everything: bool) -> by
 
 class _Commit:
     def __init__(
-        self, repository: OpenRepository, workspace: str, request: CommitRequest, everything: bool, actor: Actor
+        self, repository: OpenRepository, workspace: str, request: CommitRequest, everything: bool | None, actor: Actor
     ) -> None:
         self._repository = repository
         self._id = workspace
@@ -197,7 +198,7 @@ class _Commit:
             await self._repository.trees.threads.run(check_names, self._folder.place().strip("/"))
         folder = self._repository.shown_folder(workspace)
         found = [stat async for stats in folder.stats() for stat in stats]
-        if self._everything or not found:
+        if self._takes_all(workspace) or not found:
             return found
         paths = pa.array([stat.path[len(self._folder.root) :] for stat in found], pa.string())
         fitting = fits(paths, self._patterns(workspace)).to_pylist()
@@ -206,7 +207,7 @@ class _Commit:
     async def _theirs(self, workspace: WorkspaceState, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
         """The fork with all changes. A file that is not hidden wins over a staged change."""
         staged = await (await self._repository.view_of(fork, workspace.layers)).changes()
-        if not self._everything:
+        if not self._takes_all(workspace):
             staged = staged.filter(fits(staged["path"], self._patterns(workspace)))
         if not files and not len(staged):
             raise self._nothing(workspace)
@@ -217,6 +218,9 @@ class _Commit:
             raise NothingToDo(f"what is in workspace {workspace.id!r} changes nothing", hint="it can be dropped")
         return tree
 
+    def _takes_all(self, workspace: WorkspaceState) -> bool:
+        return not self._patterns(workspace) if self._everything is None else self._everything
+
     def _patterns(self, workspace: WorkspaceState) -> Sequence[str]:
         """What is to be committed, if not everything: what the request names, or what was added."""
         return self._request.paths or workspace.added
@@ -225,7 +229,7 @@ class _Commit:
         if self._request.paths:
             patterns = ", ".join(self._request.paths)
             return NothingToDo(f"nothing in workspace {workspace.id!r} matches {patterns}")
-        if self._everything:
+        if self._takes_all(workspace):
             return NothingToDo(f"nothing was written to workspace {workspace.id!r}", hint="there is nothing to commit")
         what = "nothing fits what was added" if workspace.added else "nothing was added"
         return NothingToDo(

@@ -24,9 +24,10 @@ from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.formats.entry_table import as_batch
 from lochan.store.disk import translated
 from lochan.store.protocol import Stat, Store, check_path
+from lochan.store.stat_tables import table_of_stats
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.digests import Feed, Hashing
-from lochan.versioning.bodies.outside_files import entries_table, entry_of, plain_etag, without_markers
+from lochan.versioning.bodies.outside_files import entries_table, entry_of, markers, plain_etag
 from lochan.versioning.names import check_key
 from lochan.versioning.state.workspaces import NO_FILES, HiddenFiles, file_stamp
 
@@ -110,7 +111,7 @@ class WorkspaceFolder:
     async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
         """Lists from `after` on, one request at a time. Raises Invalid for a name that cannot be stored."""
         async for stats in self.stats(prefix, after):
-            yield as_batch(entries_table(stats, "", self.root, ""))
+            yield as_batch(entries_table(table_of_stats(stats), "", self.root, ""))
 
     async def stats(self, prefix: str = "", after: str = "") -> AsyncIterator[list[Stat]]:
         """In path order. No list is empty. The paths are those on the store."""
@@ -131,7 +132,11 @@ class WorkspaceFolder:
         if len(self._hidden):
             at = len(self.root)
             batch = [stat for stat in batch if not self._hidden.hides(stat.path[at:], file_stamp(stat))]
-        return batch if self.is_local else await without_markers(self._store, batch)
+        empty = [stat.path for stat in batch if stat.size == 0]
+        if self.is_local or not empty:
+            return batch
+        found = await markers(self._store, empty)
+        return [stat for stat in batch if stat.path not in found]
 
 
 def _shortened(after: str) -> str:

@@ -9,6 +9,8 @@ from lochan.pools.json_row import Faults
 from lochan.pools.settings import parse
 from tests.unit.engines.load.load_text import load_bytes, load_rows
 
+pytestmark = pytest.mark.thorough
+
 POOL = parse(["a"])
 GOOD = [b'{"a":%d,"b":"x"}' % number for number in range(50)]
 BAD = {

@@ -86,12 +86,37 @@ def test_lines() -> None:
             'id,b\n1,\n2,""\n3,x\n', [{"id": 1, "b": None}, {"id": 2, "b": ""}, {"id": 3, "b": "x"}], id="null"
         ),
         pytest.param('id,b\n1,"a\nb,""c"""\n', [{"id": 1, "b": 'a\nb,"c"'}], id="quotes and newlines"),
+        pytest.param(
+            "id,b\n1,9007199254740993\n2,0.5\n",
+            [{"id": 1, "b": "9007199254740993"}, {"id": 2, "b": "0.5"}],
+            id="an int that no float represents, beside floats",
+        ),
+        pytest.param(
+            "id,b\n1,2.5e-324\n2,1.0\n", [{"id": 1, "b": "2.5e-324"}, {"id": 2, "b": "1.0"}], id="too close to zero"
+        ),
+        pytest.param("id,b\n1,0e9\n2,1.50\n", [{"id": 1, "b": 0.0}, {"id": 2, "b": 1.5}], id="written otherwise"),
         pytest.param("id,b\n", [], id="no rows"),
         pytest.param("id,a.b,é\n1,2,3\n", [{"id": 1, "a.b": 2, "é": 3}], id="names of any letters"),
     ],
 )
 def test_columns_of_csv_are_typed_by_all_of_their_values(text: str, expected: list[dict[str, Any]]) -> None:
     assert rows_of("a.csv", text.encode()) == expected
+
+
+@pytest.mark.parametrize(
+    "last, first_again",
+    [
+        pytest.param("x", "1", id="a text"),
+        pytest.param("2.5", 1.0, id="a float"),
+        pytest.param("true", "1", id="a bool"),
+        pytest.param("", 1, id="nothing"),
+    ],
+)
+def test_the_last_line_of_csv_may_change_the_kind(last: str, first_again: object) -> None:
+    text = "id,b\n" + "".join(f"{id},1\n" for id in range(2_500)) + f"2500,{last}\n"
+    rows = rows_of("a.csv", text.encode())
+    assert len(rows) == 2_501
+    assert next(row for row in rows if row["id"] == 0) == {"id": 0, "b": first_again}
 
 
 def test_columns_of_csv_may_lack_a_name_or_differ_in_case_alone() -> None:

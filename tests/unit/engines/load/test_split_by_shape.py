@@ -18,6 +18,8 @@ from lochan.ingest.tabular import rows_of, shape_batch
 from tests.run import run
 from tests.unit.engines.lake import ANN, BY_K, query_lake
 
+pytestmark = pytest.mark.thorough
+
 MAPS: list[Any] = [
     *(None, [], [("", 1)], [("a", 1)], [("a", None)], [("a", 1), ("b", 2)], [("b", 2), ("a", 1)], [("a.b", 3)]),
     *([("ä", -1)], [("A", 1)]),

@@ -30,6 +30,8 @@ from lochan.store.open import StoreLocation
 from tests.unit.jobs.load.local_load import records_in, run_here
 from tests.unit.jobs.load.test_load import avro_file, orc_file, parquet
 
+pytestmark = pytest.mark.thorough
+
 ROWS, PARTS = 8_000, 8
 ROW_BYTES = 36  # of a row in most formats, about
 Numbers = npt.NDArray[np.int64]

@@ -8,10 +8,12 @@ from typing import Any, cast
 import pytest
 from starlette.requests import Request
 
+from lochan.clock import SystemClock
 from lochan.errors import Transient
 from lochan.server.api.authentication import authenticate
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
+from lochan.server.api.failed_logins import ATTEMPTS, REFILL_S, FailedLogins
 from lochan.server.api.routes import ready
 from tests.run import run
 
@@ -53,7 +55,7 @@ def test_it_is_refused_in_the_clear_before_the_secret_is_looked_at(client: str, 
     "client, scheme", [("192.0.2.1", "https"), ("127.0.0.1", "http"), ("::1", "http"), ("::ffff:127.0.0.1", "http")]
 )
 def test_it_is_taken_over_tls_and_from_this_machine(client: str, scheme: str) -> None:
-    api = cast(Api, SimpleNamespace(access=Access()))
+    api = cast(Api, SimpleNamespace(access=Access(), clock=SystemClock(), failed_logins=FailedLogins()))
     asked = request(client, scheme)
     run(authenticate(api, asked))
     assert asked.scope[CONTEXT].user == "ada"
@@ -70,3 +72,44 @@ def test_a_server_that_is_not_ready_names_no_place() -> None:
     answer = run(ready(cast(Api, SimpleNamespace(lake=SimpleNamespace(repositories=fail))), request("::1", "http")))
     assert answer.status_code == 503
     assert b"/" not in bytes(answer.body) and b"log says why" in bytes(answer.body)
+
+
+def test_nobody_tries_very_many_secrets() -> None:
+    """And a stranger locks nobody out but who has that key at their address."""
+    access = Access()
+    api = cast(Api, SimpleNamespace(access=access, clock=SystemClock(), failed_logins=FailedLogins()))
+    wrong = b64encode(b"KEY:wrong").decode()
+    codes = []
+    for _ in range(ATTEMPTS + 3):
+        with pytest.raises(HttpError) as caught:
+            run(authenticate(api, request("192.0.2.1", "https", wrong)))
+        codes.append(caught.value.status)
+    assert codes == [401] * ATTEMPTS + [429] * 3
+    asked = access.asked
+    with pytest.raises(HttpError):  # not even the right one is looked at, or the answer would tell
+        run(authenticate(api, request("192.0.2.1", "https")))
+    assert access.asked == asked
+    run(authenticate(api, request("192.0.2.2", "https")))
+
+
+def test_attempts_come_back_one_by_one() -> None:
+    known = FailedLogins()
+    for _ in range(ATTEMPTS):
+        assert known.wait_s("there", "KEY", "guess", 100.0) == 0
+        known.failed("there", "KEY", 100.0)
+    assert known.wait_s("there", "KEY", "guess", 100.0) == REFILL_S
+    assert known.wait_s("elsewhere", "KEY", "guess", 100.0) == known.wait_s("there", "ANOTHER", "guess", 100.0) == 0
+    assert known.wait_s("there", "KEY", "guess", 100.0 + REFILL_S) == 0
+    known.failed("there", "KEY", 100.0 + REFILL_S)
+    assert known.wait_s("there", "KEY", "guess", 100.0 + REFILL_S) == REFILL_S
+    assert known.wait_s("there", "KEY", "guess", 1_000.0) == 0
+
+
+def test_who_was_let_in_from_there_does_not_wait_for_others() -> None:
+    known = FailedLogins()
+    known.succeeded("there", "KEY", "right")
+    for _ in range(ATTEMPTS):
+        known.failed("there", "KEY", 100.0)
+    assert known.wait_s("there", "KEY", "guess", 100.0) == REFILL_S
+    assert known.wait_s("there", "KEY", "right", 100.0) == 0
+    assert known.wait_s("elsewhere", "KEY", "guess", 100.0) == 0

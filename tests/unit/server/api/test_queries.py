@@ -9,11 +9,12 @@ from itertools import count
 import pytest
 
 from lochan.api.lake import Lake
+from lochan.api.wrappers.records import Caller
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.api.errors import HttpError
 from lochan.server.api.queries import Queries
-from lochan.server.api.query_request import accepted, parse_request
+from lochan.server.api.query_request import QueryBody, accepted, check_request
 from lochan.server.api.query_run import CANCELLED, WAITING, QueryRun
 from lochan.server.settings import QuerySettings
 from tests.run import run
@@ -57,9 +58,8 @@ async def until(test: Callable[[], bool]) -> None:
 
 async def playing(queries: Queries) -> None:
     def begin(user: str) -> QueryRun:
-        return queries.begin(
-            user, "", SystemClock().boot(), parse_request(b'{"query": "from pool"}', SETTINGS), accepted("")
-        )
+        caller = Caller(user, "api", "", SystemClock().boot())
+        return queries.begin(caller, check_request(QueryBody(query="from pool"), SETTINGS), accepted(""))
 
     first, second = begin("ann"), begin("ann")
     with pytest.raises(HttpError, match="1 waiting queries per user is the most"):

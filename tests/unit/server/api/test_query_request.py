@@ -1,16 +1,21 @@
 """Requests for a query, within the limits of the server."""
 
+import msgspec
 import pytest
 
 from lochan.server.api.errors import HttpError
-from lochan.server.api.query_request import QueryRequest, parse_request
+from lochan.server.api.query_request import QueryBody, QueryRequest, check_request
 from lochan.server.settings import QuerySettings
 
 SETTINGS = QuerySettings(memory_bytes=300_000_000, seconds=60.0)
 
 
+def parsed(data: bytes) -> QueryRequest:
+    return check_request(msgspec.json.decode(data, type=QueryBody), SETTINGS)
+
+
 def test_missing_fields_get_the_limits_of_the_server() -> None:
-    assert parse_request(b'{"query": "from logs"}', SETTINGS) == QueryRequest(
+    assert parsed(b'{"query": "from logs"}') == QueryRequest(
         "from logs", "auto", None, 60.0, 300_000_000, "", "", False
     )  # fmt: skip
 
@@ -18,7 +23,7 @@ def test_missing_fields_get_the_limits_of_the_server() -> None:
 def test_all_fields() -> None:
     said = b"""{"query": " with a as (select 1) select * from a", "language": "sql", "engine": "duckdb", "limit": 0,
         "timeout": 1.5, "memory": "10MiB", "at": "{2 hours ago}", "pool": "logs@dev", "go_on": true}"""
-    assert parse_request(said, SETTINGS)[1:] == ("duckdb", 0, 1.5, 10 << 20, "{2 hours ago}", "logs@dev", True)
+    assert parsed(said)[1:] == ("duckdb", 0, 1.5, 10 << 20, "{2 hours ago}", "logs@dev", True)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +35,6 @@ def test_all_fields() -> None:
         ('"memory": 300000001', "memory: 300000001 is not between 0 and 286 MiB, the most this server allows"),
         ('"memory": "0"', "memory: 0 is not between 0 and 286 MiB, the most this server allows"),
         ('"memory": -1', "memory: '-1' is not a size, such as 256MB, 10GB or 1.5GiB"),
-        ('"memory": 1.5', "$.memory"),
-        ('"limit": "3"', "$.limit"),
         ('"at": "a b"', "at: 'a b' is not a ref"),
         ('"at": "{never}"', "is not a time"),
         ('"language": "sql"', "query: this is not SQL: it must begin with select or with"),
@@ -39,5 +42,10 @@ def test_all_fields() -> None:
 )
 def test_each_mistake_names_its_field(fields: str, message: str) -> None:
     with pytest.raises(HttpError) as refused:
-        parse_request(f'{{"query": "from logs", {fields}}}'.encode(), SETTINGS)
+        parsed(f'{{"query": "from logs", {fields}}}'.encode())
     assert refused.value.status == 400 and message in refused.value.message
+
+
+def test_a_query_that_is_too_long() -> None:
+    with pytest.raises(HttpError, match="at most 1,000,000 characters"):
+        check_request(QueryBody(query="a" * (1 << 20) + "b"), SETTINGS)

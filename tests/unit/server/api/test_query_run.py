@@ -5,13 +5,14 @@ import threading
 
 import pytest
 
+from lochan.api.wrappers.records import Caller
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import Cancelled, cancelled
 from lochan.errors import Invalid, NotFound
 from lochan.query.ast import Span
 from lochan.query.errors import QueryError
 from lochan.server.api.errors import status_of
-from lochan.server.api.query_request import accepted, parse_request
+from lochan.server.api.query_request import QueryBody, accepted, check_request
 from lochan.server.api.query_run import QueryRun
 from lochan.server.settings import QuerySettings
 from tests.run import run
@@ -19,8 +20,8 @@ from tests.run import run
 
 def running() -> QueryRun:
     clock = SystemClock()
-    request = parse_request(b'{"query": "from logs"}', QuerySettings())
-    return QueryRun("id", "ada", "here:1", clock.boot(), request, accepted(""), clock)
+    request = check_request(QueryBody(query="from logs"), QuerySettings())
+    return QueryRun("id", Caller("ada", "api", "here:1", clock.boot()), request, accepted(""), clock)
 
 
 def test_cancelling_does_not_cut_short_an_ended_query() -> None:

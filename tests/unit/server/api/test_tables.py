@@ -11,7 +11,34 @@ from lochan.server.api.middleware import routes
 from lochan.server.api.routes import OPEN, ROUTES, VERBS
 
 DOCUMENT = {"/openapi.json", "/api/v1/openapi.json"}
-FOR_EVERYBODY = {"/_health/alive", "/_health/ready", "/api/v1/healthcheck", "/api/v1/config/version", *DOCUMENT}
+# Who logs in has no session yet; who logs out needs none; the first administrator comes with a token of the server.
+SESSIONS = {f"/api/v1/{each}" for each in ("auth/login", "auth/logout", "auth/capabilities", "setup_lakefs", "setup")}
+# The page itself holds nothing of the lake: it asks the API, as whoever has signed in.
+PAGE = {
+    "/",
+    "/repositories/{view:path}",
+    "/pools/{view:path}",
+    "/query",
+    "/events",
+    "/jobs",
+    "/operations",
+    "/docs",
+    "/docs/{view:path}",
+    "/setup",
+    "/access",
+    "/page/{name:path}",
+}
+FOR_EVERYBODY = (
+    {
+        "/_health/alive",
+        "/_health/ready",
+        "/api/v1/healthcheck",
+        "/api/v1/config/version",
+        *DOCUMENT,
+    }
+    | SESSIONS
+    | PAGE
+)
 
 
 def test_every_route_names_an_action_that_there_is() -> None:

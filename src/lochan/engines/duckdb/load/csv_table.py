@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from lochan.ingest.streams import UnpackedStream
 from lochan.ingest.tabular import BATCH_ROWS
 from lochan.ingest.text_kinds import NONE, as_kind, column_kind, common_kind
 from lochan.pools.json_row import Fault, Faults, Row
+from lochan.pools.kinds import BOOL, FLOAT, INT
 
 _BLOCK_BYTES = 8 << 20
 _HEADER_BYTES_MAX = 4 << 20
@@ -33,8 +34,11 @@ _COLUMNS_MAX = 1_000
 _TABLE = "texts"
 _INT = "-?(?:0|[1-9][0-9]*)"
 _FLOAT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-_DIGITS = 15  # a float represents any decimal of so many digits
+_DIGITS = 15  # a float represents any decimal of so many digits,
+_LEAST = 1e-300  # unless it is so close to zero that it has fewer bits
 _EXACT_INT = 1 << 53
+_KINDS = (BOOL, INT, FLOAT)
+_FIRST_ROWS = 2_000
 
 
 class CsvTable:
@@ -168,39 +172,60 @@ class CsvTable:
         return error
 
     def _selected(self, columns: int) -> str:
-        tests = []
-        for column in map(_column, range(columns)):
-            tests += [
-                f"count({column})",
-                f"count(*) FILTER ({column} IN ('true', 'false'))",
-                f"count(*) FILTER (regexp_full_match({column}, {text_sql(_INT)}) "
-                f"AND TRY_CAST({column} AS BIGINT)::VARCHAR = {column})",
-                f"count(*) FILTER ({_is_float(column)})",
-                f"max(abs(TRY_CAST({column} AS BIGINT)::HUGEINT)) "
-                f"FILTER (regexp_full_match({column}, {text_sql(_INT)}))",
-            ]
-        (found,) = self._session.execute(f"SELECT {', '.join(tests)} FROM {_TABLE}")
-        counts = [found[at : at + 5] for at in range(0, len(found), 5)]
-        return ", ".join(_typed(_column(at), *each) for at, each in enumerate(counts))
+        """All values of a column have one kind. So the first rows rule out most kinds, which need not be looked for in
+        all the others; and ints are floats too, so that floats are looked for only where there is more than ints."""
+        names = [_column(at) for at in range(columns)]
+        first = self._kinds(dict.fromkeys(names, _KINDS), f"(SELECT * FROM {_TABLE} LIMIT {_FIRST_ROWS})")
+        empty = {name for name in names if len(first[name]) == len(_KINDS)}
+        found = self._kinds({name: first[name] if name in empty else first[name][:1] for name in names}, _TABLE)
+        left = {name: first[name][1:] for name in names if not found[name]}
+        found |= {name: kinds for name, kinds in self._kinds(left, _TABLE).items() if kinds}
+        return ", ".join(_typed(name, found[name]) for name in names)
+
+    def _kinds(self, possible: Mapping[str, Sequence[str]], rows: str) -> dict[str, list[str]]:
+        """Which of the possible kinds all of these rows have. A column without values has any of them."""
+        tests = [f"count({name}) = {_count(kind, name)}" for name, kinds in possible.items() for kind in kinds]
+        answers = iter(self._session.execute(f"SELECT {', '.join(tests)} FROM {rows}")[0] if tests else ())
+        return {name: [kind for kind in kinds if next(answers)] for name, kinds in possible.items()}
 
 
 def _column(at: int) -> str:
     return f"c{at}"
 
 
+def _count(kind: str, column: str) -> str:
+    """The number of values that have the kind; for floats NULL if there is an int that no float represents."""
+    if kind == BOOL:
+        return f"count(*) FILTER ({column} IN ('true', 'false'))"
+    if kind == INT:
+        return f"count(*) FILTER (TRY_CAST({column} AS BIGINT)::VARCHAR = {column})"
+    large = f"bool_or(CASE WHEN {_comes_back(column)} THEN false ELSE {_is_large_int(column)} END)"
+    return f"CASE WHEN {large} THEN NULL ELSE count(*) FILTER ({_is_float(column)}) END"
+
+
+def _comes_back(column: str) -> str:
+    """The engine writes the number in the same way. It writes no float as an int, so this tests most floats at once."""
+    return f"TRY_CAST({column} AS DOUBLE)::VARCHAR = {column}"
+
+
 def _is_float(column: str) -> str:
-    """A number that a float represents: it has few digits, or is written as the engine writes it."""
+    """A number that a float represents: it is written as the engine writes it, or has few digits."""
     digits = f"length(ltrim(regexp_replace(regexp_replace({column}, '[eE].*', ''), '[^0-9]', '', 'g'), '0'))"
-    near = f"isfinite(TRY_CAST({column} AS DOUBLE))"
-    comes_back = f"({digits} <= {_DIGITS} OR TRY_CAST({column} AS DOUBLE)::VARCHAR = {column})"
-    return f"regexp_full_match({column}, {text_sql(_FLOAT)}) AND {near} AND {comes_back}"
+    number = f"TRY_CAST({column} AS DOUBLE)"
+    is_finite = f"isfinite({number})"
+    is_near = f"({digits} = 0 OR (abs({number}) >= {_LEAST} AND {digits} <= {_DIGITS}))"
+    few = f"regexp_full_match({column}, {text_sql(_FLOAT)}) AND {is_finite} AND {is_near}"
+    return f"CASE WHEN {_comes_back(column)} THEN {is_finite} ELSE {few} END"
 
 
-def _typed(column: str, values: int, bools: int, ints: int, floats: int, greatest: int | None) -> str:
-    if not values or values not in (bools, ints, floats):
+def _is_large_int(column: str) -> str:
+    whole = f"CASE WHEN regexp_full_match({column}, {text_sql(_INT)}) THEN TRY_CAST({column} AS BIGINT) END"
+    return f"abs(({whole})::HUGEINT) > {_EXACT_INT}"
+
+
+def _typed(column: str, kinds: Sequence[str]) -> str:
+    if not kinds or len(kinds) == len(_KINDS):  # a text, or no value at all
         return column
-    if values == bools:
+    if kinds[0] == BOOL:
         return f"{column} = 'true' AS {column}"
-    if values == ints:
-        return f"{column}::BIGINT AS {column}"
-    return f"{column}::DOUBLE AS {column}" if (greatest or 0) <= _EXACT_INT else column
+    return f"{column}::{'BIGINT' if kinds[0] == INT else 'DOUBLE'} AS {column}"

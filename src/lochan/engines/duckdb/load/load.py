@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import pyarrow as pa
+
 from lochan.engines.duckdb.data_objects import store_objects
+from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.read_input import read_input
+from lochan.engines.duckdb.load.read_input import impossible_as_invalid, read_input
+from lochan.engines.duckdb.load.small_inputs import SmallInput, read_small_inputs
 from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
@@ -120,9 +124,11 @@ def _files(rows: Any) -> list[Input]:
 
 
 @contextmanager
-def staged_load(settings: PoolSettings, options: LoaderOptions = STANDARD) -> Iterator[StagedLoad]:
-    """For callers that create the pool after the rows were read."""
-    with DuckSession(options.limits, temp=options.temp, ordered=False) as session:
+def staged_load(
+    settings: PoolSettings, options: LoaderOptions = STANDARD, instances: Instances | None = None
+) -> Iterator[StagedLoad]:
+    """For callers that create the pool after the rows were read, or that load often and keep `instances`."""
+    with DuckSession(options.limits, temp=options.temp, ordered=False, instances=instances) as session:
         yield StagedLoad(session, settings, options)
 
 
@@ -139,8 +145,20 @@ class StagedLoad:
         for input in inputs:
             await self._on_thread(partial(read_input, self._loader, input, self._options))
 
+    async def take_small(self, inputs: Sequence[SmallInput]) -> list[int]:
+        """Returns how many rows each one has. Raises Invalid: then it is not known whose fault it is."""
+        return await self._on_thread(lambda: read_small_inputs(self._loader, inputs, self._options))
+
     async def take_rows(self, rows: Any) -> None:
-        await self._on_thread(lambda: self._loader.take_rows(rows))
+        def take() -> None:
+            with (
+                impossible_as_invalid("the table")
+                if isinstance(rows, pa.Table | pa.RecordBatchReader)
+                else nullcontext()
+            ):
+                self._loader.take_rows(rows)
+
+        await self._on_thread(take)
 
     async def land(
         self, repository: OpenRepository, branch: str, message: CommitMessage = NOTHING, *, actor: Actor

@@ -19,14 +19,14 @@ from lochan.engines.duckdb.load.staging import Misses, Staging
 from lochan.engines.duckdb.load.text_rows import text_layout, text_table
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolSettings
-from lochan.ingest.arrow_batches import split_by_shape
+from lochan.ingest.arrow_batches import expand_batch, split_by_shape
 from lochan.ingest.lines import Lines
 from lochan.ingest.tabular import batches_of, check_batch, rows_of, shape_batch
 from lochan.pools.json_row import Faults, Row
 from lochan.pools.layout import Layout
 
 _SAMPLE = 1_000  # rows of a chunk that are inspected before the first is inserted
-_FEW = 500  # misses that are not worth another search for common shapes
+_FEW = 500  # rows that are not worth a search for common shapes
 _ROUNDS = 6
 _MANY = 64  # shapes
 _BATCH = 20_000  # rows that are inferred at a time
@@ -51,6 +51,9 @@ class Loader:
         lines = self.readable(lines)
         every = np.arange(len(lines.texts), dtype=np.int64)
         if not self._known.columns:
+            if len(every) <= _FEW:  # the sample would be all of them
+                self._infer(lines, every)
+                return
             self._inference.learn(self._inference.peek(lines, _spread(every, _SAMPLE)))
         if len(self._known.counts) > _MANY and len(every) > 2 * _SAMPLE:
             # If hardly two rows are alike, proving their shapes is a waste of time.
@@ -82,16 +85,20 @@ class Loader:
     def take_rows(self, rows: Any) -> None:
         """Takes dicts, an Arrow table, or record batches."""
         if isinstance(rows, pa.Table | pa.RecordBatchReader | pa.RecordBatch):
-            for each in batches_of(rows):
-                self.take_batch(check_batch("the table", each))
+            for batch in batches_of(rows):
+                for part in expand_batch(check_batch("the table", batch)):
+                    if isinstance(part, list):
+                        self.take_rows(part)
+                    else:
+                        self.take_batch(part)
             return
-        batch: list[Row] = []
+        some: list[Row] = []
         for row in rows:
-            batch.append(row)
-            if len(batch) == _BATCH:
-                self._text_bytes += self._settle(self._inference.infer_rows(batch))
-                batch = []
-        self._text_bytes += self._settle(self._inference.infer_rows(batch))
+            some.append(row)
+            if len(some) == _BATCH:
+                self._text_bytes += self._settle(self._inference.infer_rows(some))
+                some = []
+        self._text_bytes += self._settle(self._inference.infer_rows(some))
 
     def take_batch(self, batch: pa.RecordBatch) -> None:
         """Raises Invalid if no row can have these columns."""

@@ -101,6 +101,26 @@ def _leaves(members: Sequence[Member], above: Path, of: str) -> Iterator[tuple[P
             yield path, value
 
 
+class WrittenValue(NamedTuple):
+    """A value as JSON, from its parsed column, and what must hold beside that its text is that of the row."""
+
+    sql: str
+    tests: tuple[str, ...]
+
+
+def written_value(
+    type: Type, member: Member, value: str, path: Path, style: Style, times: Collection[Path]
+) -> WrittenValue | None:
+    """Returns None if no text of such a value can be proven this way."""
+    check = _Check(style, times)
+    return WrittenValue(check._written(), tuple(check._tests)) if check._field(type, member, value, path) else None
+
+
+def concat_sql(pieces: Sequence[str]) -> str:
+    """NULL counts as an empty text."""
+    return f"concat({', '.join(pieces)})"
+
+
 class _Check:
     def __init__(self, style: Style, times: Collection[Path]) -> None:
         self._style = style
@@ -116,7 +136,7 @@ class _Check:
 
     def _written(self) -> str:
         pieces = [text_sql(each) if number % 2 == 0 else each for number, each in enumerate(self._pieces)]
-        return f"concat({', '.join(each for each in pieces if each != chr(39) * 2)})"
+        return concat_sql([each for each in pieces if each != chr(39) * 2])
 
     def _text(self, text: str) -> None:
         self._pieces[-1] += text

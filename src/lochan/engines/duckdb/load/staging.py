@@ -9,8 +9,8 @@ combines the tables. A table that has grown large is spilled to files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path as File
 
 import duckdb
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.columns import ROW, SHAPE, LayoutColumns, kind_at, structure
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
+from lochan.engines.duckdb.load.proven_families import NO_FAMILIES, ProvenFamilies
 from lochan.engines.duckdb.load.relation import StagingTable, cast_columns, columnless_objects
 from lochan.engines.duckdb.load.shape_proof import pattern, proof
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
@@ -50,6 +51,7 @@ class Staging:
         self._spilled = SpilledTables(session)
         self._tables: list[StagingTable] = []
         self._text_table: str | None = None  # the table of rows that are text
+        self._families: tuple[tuple[tuple[Object, ...], Layout], ProvenFamilies] | None = None  # the last ones
 
     def tables(self) -> list[StagingTable]:
         """To be called when all rows are in."""
@@ -68,18 +70,26 @@ class Staging:
         table = self._table()
         arms = " ".join(f"WHEN regexp_full_match(line, {text_sql(text)}) THEN {id}" for id, text in patterns)
         matched = f"CASE {arms} END" if arms else "NULL::INTEGER"
-        numbers = {shape: self._known.columns[shape] for shape in shapes}
+        together = self._families_of(shapes, table.layout)
+        numbers = {shape: self._known.columns[shape] for shape in shapes if shape not in together.masks}
         shown = proof(numbers, self._known.styles, table.layout, self._times)
         try:
-            if shown:
-                self._insert(table, lines, f"coalesce({shown}, {matched})", read_all=True)
+            if shown or together.masks:
+                self._insert(table, lines, f"coalesce({shown or 'NULL'}, {matched})", read_all=True, together=together)
+                matched = ""
         except duckdb.InvalidInputException:  # one of them is not JSON, so the engine rejects all
-            shown = ""
-        if not shown:
+            pass
+        if matched:
             self._insert(table, lines, matched)
         misses = self._misses(table)
         self._added(table, lines.nbytes)
         return misses
+
+    def _families_of(self, shapes: Sequence[Object], layout: Layout) -> ProvenFamilies:
+        key = tuple(shapes), layout
+        if self._families is None or self._families[0] != key:
+            self._families = key, ProvenFamilies.of(shapes, self._known.styles, layout, self._times)
+        return self._families[1]
 
     def insert_inferred(self, lines: pa.Array, ids: pa.Array) -> None:
         """Inserts lines as `shape_inference` wrote them, with the numbers of their shapes."""
@@ -116,21 +126,34 @@ class Staging:
         self._spilled.add(table.name, size, lambda: self._order(table.layout))
 
     def _insert(
-        self, table: StagingTable, lines: pa.Array, shape: str, ids: pa.Array | None = None, *, read_all: bool = False
+        self,
+        table: StagingTable,
+        lines: pa.Array,
+        shape: str,
+        ids: pa.Array | None = None,
+        *,
+        read_all: bool = False,
+        together: ProvenFamilies = NO_FAMILIES,
     ) -> None:
-        """With `read_all`, all rows are parsed before their shape is known, and `shape` may use the result."""
+        """With `read_all`, all rows are parsed before their shape is known, and `shape` may use the result. `together`
+        comes first."""
         numbers = pa.array(np.arange(len(lines), dtype=np.int64))
         chunk = {"n": numbers, "line": lines} if ids is None else {"n": numbers, "line": lines, "id": ids}
         columns = LayoutColumns(table.layout, self._known.columns, texts=ids is not None).all()
         read = structure(table.layout)
         row = f"json_transform(line, {text_sql(read)})" if read else "NULL"
-        if read_all:
+        if together.masks:
+            rows = together.rows(f"SELECT *, {row} AS {ROW} FROM chunk", shape)
+        elif read_all:
             rows = f"SELECT n, {shape} AS {SHAPE}, {ROW} FROM (SELECT *, {row} AS {ROW} FROM chunk)"
         else:
             row = f"CASE WHEN {SHAPE} IS NOT NULL THEN {row} END"
             rows = f"SELECT n, {SHAPE}, {row} AS {ROW} FROM (SELECT *, {shape} AS {SHAPE} FROM chunk)"
         values = "".join(f", {each.sql}" for each in columns)
-        with self._chunk(pa.table(chunk)):
+        masks = (
+            self._session.registered("masks", together.table(self._known.columns)) if together.masks else nullcontext()
+        )
+        with self._chunk(pa.table(chunk)), masks:
             self._session.execute(
                 f"INSERT INTO {table.name} SELECT {SHAPE}, CASE WHEN {SHAPE} IS NULL THEN n END{values} FROM ({rows})"
             )

@@ -63,7 +63,7 @@ class MetadataTable(NamedTuple):
 
 
 async def entry_scan(at: QueryContext, uri: Uri, where: str, columns: Sequence[str]) -> EntryScan | None:
-    """None: Spark cannot read the files of this store by itself. Raises NotFound."""
+    """None: Spark cannot read the files of this tree, or of this store, by itself. Raises NotFound."""
     try:
         files = hadoop_files(at.place)
     except Refused:
@@ -72,6 +72,8 @@ async def entry_scan(at: QueryContext, uri: Uri, where: str, columns: Sequence[s
     try:
         resolved = await repository.resolve(uri.ref or repository.repository.default_branch)
         tree = await repository.tree(resolved.commit)
+        if any(each.base is not None for each in tree.ranges):  # Spark does not apply patches
+            return None
         names = [f"{repository.repository.id}/{each.file}" for each in tree.ranges]
         return EntryScan(files, names, resolved.commit_id, columns, where)
     finally:

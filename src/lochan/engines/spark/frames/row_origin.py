@@ -23,7 +23,7 @@ def origin_sql(name: str, place: StoreLocation, origin: Origin) -> str:
     if name == COMMIT:
         return f"'{origin.commit}'"
     address = f"regexp_extract(input_file_name(), '{origin.repository}/data/.*$', 0)"
-    return f"concat({quoted(_root(place))}, {address})"
+    return f"concat({quoted(_root(place.of(origin.repository)))}, {address})"
 
 
 def origin_list(names: Sequence[str], place: StoreLocation, origin: Origin) -> list[str]:
@@ -34,7 +34,7 @@ def with_origin(
     batch: pa.RecordBatch, names: Sequence[str], place: StoreLocation, commit: str, address: str
 ) -> pa.RecordBatch:
     """Rows of one object."""
-    values = {COMMIT: commit, PATH: f"{_root(place)}{address}"}
+    values = {COMMIT: commit, PATH: f"{_root(place.of(address))}{address}"}
     for name in names:
         batch = batch.append_column(name, pa.repeat(pa.scalar(values[name]), batch.num_rows))
     return batch

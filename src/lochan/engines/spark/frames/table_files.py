@@ -25,6 +25,7 @@ from lochan.ingest.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ingest.tabular import check_batch
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
+from lochan.versioning import lineage
 from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.open_repository import OpenRepository
@@ -59,6 +60,7 @@ async def table_files(
     such file, Invalid for files that do not make one table."""
     resolved = await repository.resolve(uri.ref or repository.repository.default_branch, workspaces=True)
     entries = await table_entries(repository, resolved, uri)
+    await lineage.note(repository, uri.ref, uri.path, resolved)
     schemas = await schemas_of(entries, partial(file_schema, repository.reader), spark, place, _schema_reader)
     folder = uri.path if uri.path.endswith("/") or not uri.path else f"{uri.path.rpartition('/')[0]}/"
     columns = path_columns((entry.path for entry in entries), folder)

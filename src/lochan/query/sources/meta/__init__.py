@@ -1,9 +1,10 @@
 """Metadata as sources: what a lake, a pool or a repository knows of itself, in rows.
 
 open         which of them a source names
-lake         pools, repositories, branches, tags, users, jobs, joblog, plans, usage
+lake         pools, repositories, branches, tags, users, jobs, joblog, plans, usage, lineage
 history      branches, tags, branchlog, journal; log, rawlog, changes
 sizes        sizes, growth
+lineage      lineage
 collection   plans, planned, unreferenced
 contents     objects, partitions; entries, ranges, staged
 

@@ -1,4 +1,4 @@
-"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`, `:joblog`, `:plans`, `:usage`."""
+"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`, `:joblog`, `:plans`, `:usage`, `:lineage`."""
 
 from __future__ import annotations
 
@@ -36,9 +36,13 @@ async def of_lake(catalog: Catalog, meta: str, time: int | None, permits: Permit
     found = await permits.shown(meta, await _repositories(catalog, time))
     if meta == "usage":
         return await _usage(catalog, found, time, permits)
-    if meta in ("joblog", "plans") and time is not None:
+    if meta in ("joblog", "plans", "lineage") and time is not None:
         raise Invalid(f":{meta} is read as it is now", hint="leave out the time, and filter by the times in its rows")
     match meta:
+        case "lineage":
+            from lochan.query.sources.meta.lineage import lake_lineage_rows
+
+            return await lake_lineage_rows(catalog, found)
         case "joblog":
             return await _joblog(catalog, found, permits)
         case "plans":

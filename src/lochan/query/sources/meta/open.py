@@ -61,11 +61,16 @@ async def rows_of(
             return await of_history.raw_log_rows(repository, ref, _readable(repository, ref, permits))
         case "changes":
             return await of_history.change_rows(repository, ref, _readable(repository, ref, permits))
+        case "lineage":
+            from lochan.query.sources.meta.lineage import lineage_rows
+
+            return await lineage_rows(repository, ref)
         case "sizes" | "growth":
             from lochan.query.sources.meta import sizes
 
             rows_over_time = sizes.size_rows if source.meta == "sizes" else sizes.growth_rows
-            return await rows_over_time(repository, ref, _readable(repository, ref, permits))
+            all_read = await permits.reads_all(repository, ref)
+            return await rows_over_time(repository, ref, None if all_read else _readable(repository, ref, permits))
         case "staged":
             return await _shown(await of_files.staged_rows(repository, ref), repository, ref, permits)
         case "indexes":

@@ -30,6 +30,7 @@ from lochan.server.gateway.fastpath.engine import (
     OpenRepository,
     hashed,
     holds_rows,
+    lies_elsewhere,
     stage,
 )
 from lochan.server.gateway.fastpath.reads import FastLog
@@ -104,7 +105,7 @@ class WriteTargets:
     def _looked_up(self, number: int, bucket: str, ref: str) -> _Branch | None:
         """None: it is no bucket that is open here, or one of rows."""
         repository = self._gateway.session.known(bucket)
-        if repository is None or holds_rows(repository):
+        if repository is None or holds_rows(repository) or lies_elsewhere(repository):
             return None
         name = repository.repository.default_branch if self._flat else ref
         resource = resources.object_at(resources.branch(repository.repository.name, name), "")
@@ -117,7 +118,10 @@ class WriteTargets:
             access, key = self._gateway.access.folded(), verifier.key
             if key is None or access.key(key.id) != key:
                 return False
-            rights = access.rights(key.user)
+            lasting = access.lasting_rights(key)
+            if lasting is None:  # they depend on when and from where it is asked
+                return False
+            rights = lasting
             self._rights.put(verifier, (number, rights))
         return rights.allow(ACTION, resource)
 
@@ -149,13 +153,15 @@ class FastWrites:
     async def answered(self, scope: Any, protocol: Any, arrived: float) -> Any:
         """None if it was answered; else the protocol to take the general path with. Nothing has been done then, except
         that the body may have been read."""
-        write = self._plain_write(scope)
+        boot, write = self._gateway.clock.boot, self._plain_write(scope)
+        signed = boot()
         if write is None or not await self._is_fresh(arrived):
             return protocol
         target = self._targets.find(write.verifier, write.path)
         if target is None:
             return protocol
         self._gateway.guard.authenticated(scope.client)  # before the body, which may be slow
+        looked = boot()
         try:
             data = await self._body_timeout.body(protocol)
         except (TimeoutError, ProtocolClosed) as error:
@@ -163,7 +169,7 @@ class FastWrites:
         small = _checked(write, target.path, data)
         if small is None:
             return ReplayedBody(protocol, data)
-        user, source = write.verifier.user, scope.client
+        user, source, hashed_at = write.verifier.user, scope.client, boot()
         repository, branch = target.repository, target.branch
         try:
             entry = await stage(repository, branch, small, user, CLIENT, source)
@@ -172,6 +178,8 @@ class FastWrites:
             return None
         id = self._answer(protocol, entry)
         bucket, path = target.bucket, target.path
+        waited = looked - signed + boot() - hashed_at  # for the look, and for the pack and its record
+        self._gateway.phases.add(OPERATION, signed - arrived, waited, hashed_at - looked)
         self._log(OPERATION, "PUT", write.path, bucket, branch, path, 0, arrived, source, user, id, write.length)
         return None
 
@@ -203,6 +211,8 @@ class FastWrites:
         verifier = gateway.verifiers.find(authorization)
         signature, signed_path = authorization[-SIGNATURE_DIGITS:], canonical_path(path.replace("%", "%25"))
         if not verifier.verifies(signature, "PUT", signed_path, "", headers, payload, now(gateway)) or path[:1] != "/":
+            return None
+        if verifier.key is not None and verifier.key.has_expired(gateway.clock.wall()):
             return None
         return None if gateway.domains and host_bucket(headers["host"], gateway.domains) else verifier
 

@@ -10,7 +10,6 @@ from lochan.errors import AlreadyExists, Invalid
 from lochan.server.gateway.find_object import bucket_repository, object_address, open_object, require, rights
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import RequestBody
-from lochan.server.gateway.operations.get_object import ACTION
 from lochan.server.gateway.request import Response, S3Request, number, xml
 from lochan.server.gateway.wire import xml_listings
 from lochan.server.gateway.wire.addressing import checked_bucket
@@ -33,7 +32,7 @@ async def list_buckets(gateway: Gateway, request: S3Request) -> Response:
         for each in repositories
         if each.name.startswith(prefix or "")
         and each.name > after
-        and allowed.allow("fs:ListRepositories", resources.repository(each.name))
+        and allowed.allow(request.action, resources.repository(each.name))
     ]
     limit = number(request, "max-buckets", _PAGE_MAX, 1, _PAGE_MAX)
     page = shown[:limit]
@@ -48,7 +47,7 @@ async def create_bucket(gateway: Gateway, request: S3Request) -> Response:
     name = checked_bucket(request.bucket)
     if name.endswith(("-", ".")):  # repositories may be called so, buckets of S3 may not
         raise S3Error("InvalidBucketName", BucketName=name)
-    await require(gateway, request, "fs:CreateRepository", resources.repository(name))
+    await require(gateway, request, request.action, resources.repository(name))
     if "content-length" in request.headers and (body := await RequestBody(request, _BODY_BYTES_MAX).whole()):
         parse_create_bucket(body)
     try:
@@ -62,22 +61,22 @@ async def create_bucket(gateway: Gateway, request: S3Request) -> Response:
 
 
 async def head_bucket(gateway: Gateway, request: S3Request) -> Response:
-    await bucket_repository(gateway, request, "fs:ReadRepository")
+    await bucket_repository(gateway, request, request.action)
     return Response(200, [("x-amz-bucket-region", gateway.settings.region)])
 
 
 async def get_bucket_location(gateway: Gateway, request: S3Request) -> Response:
-    await bucket_repository(gateway, request, "fs:ReadRepository")
+    await bucket_repository(gateway, request, request.action)
     return xml(location(gateway.settings.region))
 
 
 async def get_bucket_versioning(gateway: Gateway, request: S3Request) -> Response:
-    await bucket_repository(gateway, request, "fs:ReadRepository")
+    await bucket_repository(gateway, request, request.action)
     return xml(versioning())
 
 
 async def delete_bucket(gateway: Gateway, request: S3Request) -> Response:
-    repository = await bucket_repository(gateway, request, "fs:DeleteRepository")
+    repository = await bucket_repository(gateway, request, request.action)
     if not await repository.is_empty():
         raise S3Error("BucketNotEmpty", BucketName=request.bucket)
     await repository.delete()
@@ -127,12 +126,12 @@ OF_OBJECTS: dict[str, Absent] = {
 
 
 async def get_bucket_configuration(gateway: Gateway, request: S3Request) -> Response:
-    await bucket_repository(gateway, request, "fs:ReadRepository")
+    await bucket_repository(gateway, request, request.action)
     return _answer(request, OF_BUCKETS, BucketName=request.bucket)
 
 
 async def get_object_configuration(gateway: Gateway, request: S3Request) -> Response:
-    await open_object(await object_address(gateway, request, ACTION), NO_CONDITIONS)
+    await open_object(await object_address(gateway, request, request.action), NO_CONDITIONS)
     return _answer(request, OF_OBJECTS)
 
 

@@ -20,7 +20,7 @@ RENAME_SOURCE = "x-amz-rename-source"
 
 
 async def copy_object(gateway: Gateway, request: S3Request) -> Response:
-    target = await object_address(gateway, request, "fs:WriteObject")
+    target = await object_address(gateway, request, request.action)
     branch = target.writable()
     source = await found_source(gateway, request)
     options = _options(request, source, target)
@@ -82,7 +82,7 @@ def _checksum(request: S3Request) -> str:
 
 async def rename_object(gateway: Gateway, request: S3Request) -> Response:
     """The source must be allowed to be read and deleted. Raises NoSuchKey, PreconditionFailed."""
-    target = await object_address(gateway, request, "fs:WriteObject")
+    target = await object_address(gateway, request, request.action)
     branch = target.writable()
     if RENAME_SOURCE not in request.headers:
         raise S3Error("InvalidArgument", "A rename must name its source.", ArgumentName=RENAME_SOURCE)

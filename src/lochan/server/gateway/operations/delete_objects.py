@@ -19,12 +19,11 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import Deletion, parse_delete
 from lochan.server.gateway.wire.xml_out import DeletedKey, UndeletedKey, deleted
 
-ACTION = "fs:DeleteObject"
 _BODY_BYTES_MAX = 8 << 20
 
 
 async def delete_object(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, ACTION, root=True, blind=True)
+    address = await object_address(gateway, request, request.action, root=True, blind=True)
     branch = address.writable()
     headers = request.headers
     conditions = delete_conditions(headers.get("if-match"), headers.get(MATCH_MODIFIED), headers.get(MATCH_SIZE))
@@ -90,7 +89,7 @@ async def _check_bucket(gateway: Gateway, request: S3Request) -> None:
 async def _address(gateway: Gateway, request: S3Request, deletion: Deletion) -> ObjectAddress:
     if deletion.version not in (None, "null"):
         raise S3Error("NoSuchVersion")
-    address = await object_address(gateway, request, ACTION, key=checked_key(deletion.key), root=True)
+    address = await object_address(gateway, request, request.action, key=checked_key(deletion.key), root=True)
     address.writable()
     return address
 

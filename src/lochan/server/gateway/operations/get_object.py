@@ -9,7 +9,6 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.header_values import ByteSpan, http_date, if_range_holds, requested_span
 from lochan.server.gateway.wire.xml_uploads import ObjectParts, UploadedPart, attributes
 
-ACTION = "fs:ReadObject"
 _WHOLE_BYTES_MAX = 1 << 20  # answered as one piece; more is streamed
 _SECOND = 1_000_000
 _KNOWN = {"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
@@ -29,7 +28,7 @@ async def head_object(gateway: Gateway, request: S3Request) -> Response:
 
 async def _requested(gateway: Gateway, request: S3Request) -> tuple[ServedObject, ByteSpan, int, Headers]:
     """The object, which bytes of it, and how it is answered."""
-    address = await object_address(gateway, request, ACTION, root=True)
+    address = await object_address(gateway, request, request.action, root=True)
     found = await open_object(address, read_conditions(request.headers))
     part, extra = _span(found, request)
     span = part or ByteSpan(0, found.size)
@@ -68,7 +67,7 @@ def _part_span(found: ServedObject, text: str) -> tuple[ByteSpan | None, Headers
 
 
 async def get_object_attributes(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, ACTION)
+    address = await object_address(gateway, request, request.action)
     found = await open_object(address, read_conditions(request.headers))
     given = request.headers.get("x-amz-object-attributes", "").split(",")
     names = {name.strip() for name in given if name.strip()}

@@ -29,7 +29,6 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Listing, S3Owner
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+={0,2}")
-ACTION = "fs:ListObjects"
 
 
 async def list_objects(gateway: Gateway, request: S3Request) -> Response:
@@ -134,7 +133,7 @@ async def _address(gateway: Gateway, request: S3Request, prefix: str) -> ObjectA
         return None
     await require(gateway, request, "fs:ListRepositories", resources.repository(request.bucket))
     address = await resolve_address(gateway, request, request.bucket, prefix)
-    await require_at(gateway, request, ACTION, address)
+    await require_at(gateway, request, request.action, address)
     return address
 
 
@@ -155,7 +154,7 @@ async def _bucket(
 
     def visible(branch: str) -> VisibleObjects | None:
         resource = resources.branch(request.bucket, branch)
-        may_list = allowed.allow(ACTION, resources.object_at(resource, ""))
+        may_list = allowed.allow(request.action, resources.object_at(resource, ""))
         return VisibleObjects(allowed, resource) if may_list else None
 
     return await page_of_bucket(await repository.snapshots(), prefix, after, delimiter, limit, visible)

@@ -27,12 +27,11 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.post_policy import PostForm, post_claimed
 from lochan.server.gateway.wire.xml_uploads import posted as posted_xml
 
-ACTION = "fs:WriteObject"
 _SCHEMES = ("http", "https")
 
 
 async def put_object(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, ACTION, root=True, blind=True)
+    address = await object_address(gateway, request, request.action, root=True, blind=True)
     address.writable()
     incoming = RequestBody(request)
     if address.path:
@@ -76,7 +75,7 @@ async def post_object(gateway: Gateway, request: S3Request) -> Response:
     await identify(gateway, request, claim)
     posted.allowed = claim.length
     request.key = checked_key(form.key)  # from here on it is a request like others
-    address = await object_address(gateway, request, ACTION, blind=True)
+    address = await object_address(gateway, request, request.action, blind=True)
     address.writable()
     return _answer(request, form, await put(request, address, kept_headers(form.fields), posted))
 

@@ -24,7 +24,6 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import RequestBody
 from lochan.server.gateway.object_headers import COPY_PREFIX, kept_headers, read_conditions, write_conditions
 from lochan.server.gateway.operations.copy_object import found_source, source_ref
-from lochan.server.gateway.operations.list_objects import ACTION as LIST
 from lochan.server.gateway.request import Response, S3Request, number, page_size, part_number, xml
 from lochan.server.gateway.wire import xml_uploads
 from lochan.server.gateway.wire.checksums import declared_checksum, declared_type, type_of
@@ -34,12 +33,11 @@ from lochan.server.gateway.wire.xml_in import CompletedPart, parse_complete
 from lochan.server.gateway.wire.xml_listings import S3Owner
 from lochan.server.gateway.wire.xml_uploads import ListedUpload, PartListing, UploadedPart, UploadListing
 
-_ACTION = "fs:WriteObject"
 _BODY_BYTES_MAX = 4 << 20
 
 
 async def create_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, _ACTION)
+    address = await object_address(gateway, request, request.action)
     checksum = declared_checksum(request.headers)
     algorithm = checksum.algorithm if checksum else ""
     kind = declared_type(request.headers, algorithm or None) or ""
@@ -77,7 +75,7 @@ def _no_upload(request: S3Request) -> S3Error:
 
 
 async def upload_part(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, _ACTION, blind=True)
+    address = await object_address(gateway, request, request.action, blind=True)
     which = part_number(request)
     upload = _upload(address, request)
     with _still_open(request):
@@ -88,7 +86,7 @@ async def upload_part(gateway: Gateway, request: S3Request) -> Response:
 
 
 async def upload_part_copy(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, _ACTION, blind=True)
+    address = await object_address(gateway, request, request.action, blind=True)
     which = part_number(request)
     upload = _upload(address, request)
     with _still_open(request):
@@ -104,7 +102,7 @@ async def upload_part_copy(gateway: Gateway, request: S3Request) -> Response:
 
 
 async def list_parts(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, "fs:ReadObject")
+    address = await object_address(gateway, request, request.action)
     upload = _upload(address, request)
     with _still_open(request):
         shown = await upload.show()
@@ -143,7 +141,7 @@ async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Respon
     query = request.query
     if gateway.settings.flat or "/" in query.get("prefix", ""):  # else it is of all branches
         address = await resolve_address(gateway, request, request.bucket, query.get("prefix", ""))
-        await require_at(gateway, request, LIST, address)
+        await require_at(gateway, request, request.action, address)
     allowed = await rights(gateway, request)
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     key_marker, id_marker = query.get("key-marker", ""), query.get("upload-id-marker", "")
@@ -155,7 +153,7 @@ async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Respon
         if (key := _key(each, default)) is not None
         and key.startswith(prefix)
         and _is_behind(key, each.id, key_marker, id_marker)
-        and allowed.allow(LIST, _resource(request, each))
+        and allowed.allow(request.action, _resource(request, each))
     ]
     found.sort(key=lambda pair: (pair[0].encode(), pair[1].id))  # as markers count; ids go by the second
     items: list[tuple[str, str | None, ListedUpload | None]] = []  # key or prefix, id, upload
@@ -213,7 +211,7 @@ def _common(key: str, prefix: str, delimiter: str) -> str | None:
 
 async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
     """The parts become one object; asked again it answers the same."""
-    address = await object_address(gateway, request, _ACTION)
+    address = await object_address(gateway, request, request.action)
     upload = _upload(address, request)
     address.writable()
     parts = parse_complete(await RequestBody(request, _BODY_BYTES_MAX, is_object=False).whole())
@@ -258,7 +256,7 @@ def _checksum(upload: UploadInfo, request: S3Request) -> str:
 
 
 async def abort_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
-    address = await object_address(gateway, request, _ACTION, blind=True)
+    address = await object_address(gateway, request, request.action, blind=True)
     with _still_open(request):
         await _any_upload(address, request).abort()
     return Response(204, [])

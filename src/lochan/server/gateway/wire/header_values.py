@@ -33,11 +33,20 @@ _ISO_BASIC = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0
 _ISO_EXTENDED = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]{1,9})?Z")
 
 
-@lru_cache(maxsize=1024)
+_MINUTES = [f" {minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60)]  # of a day
+_SECONDS = [f"{second:02} GMT" for second in range(60)]
+
+
 def http_date(seconds: int) -> str:
-    """As Last-Modified and Date write it."""
-    year, month, day, hour, minute, second, weekday = gmtime(seconds)[:7]
-    return f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year:04} {hour:02}:{minute:02}:{second:02} GMT"
+    """As Last-Modified and Date write it. Every object has another, so it is put together from parts that are known."""
+    day, rest = divmod(seconds, 86_400)
+    return _http_day(day) + _MINUTES[rest // 60] + _SECONDS[rest % 60]
+
+
+@lru_cache(maxsize=1024)
+def _http_day(day: int) -> str:
+    year, month, day, _, _, _, weekday = gmtime(day * 86_400)[:7]
+    return f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year:04}"
 
 
 @lru_cache(maxsize=4096)

@@ -70,6 +70,9 @@ class Claim(Protocol):
     @property
     def access_key_id(self) -> str: ...
 
+    @property
+    def session_token(self) -> str | None: ...
+
     def verify(self, secret: str | None) -> Identity:
         """Raises SignatureDoesNotMatch, or InvalidAccessKeyId where there is no secret, after the same work."""
 

@@ -79,6 +79,7 @@ class PostClaim:
     def __init__(self, form: PostForm, realm: Realm, now: float) -> None:
         self._fields = form.fields
         self._policy = form.fields.get("policy", "")
+        self.session_token = form.fields.get("x-amz-security-token")
         self._is_v4 = "x-amz-algorithm" in form.fields or "x-amz-signature" in form.fields
         if self._is_v4:
             self._read_v4(realm, now)
@@ -95,8 +96,7 @@ class PostClaim:
         if not same(self._computed(NOBODY if secret is None else secret), self._signature) or secret is None:
             raise self._refusal(known=secret is not None)
         form, region = (SignatureForm.V4_POST, self._scope[1]) if self._is_v4 else (SignatureForm.V2_POST, None)
-        token = self._fields.get("x-amz-security-token")
-        return Identity(self.access_key_id, form, Payload.UNSIGNED, None, region, token)
+        return Identity(self.access_key_id, form, Payload.UNSIGNED, None, region, self.session_token)
 
     def _read_v4(self, realm: Realm, now: float) -> None:
         fields = self._fields

@@ -1,11 +1,13 @@
 """Signatures in the query: links that work without a key for as long as they say, and not a second longer."""
 
 from collections.abc import Collection, Mapping
+from urllib.parse import quote
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.header_values import iso_extended, parse_iso_basic
+from lochan.server.gateway.wire.header_values import iso_basic, iso_extended, parse_iso_basic
 from lochan.server.gateway.wire.identity import (
     SKEW_SECONDS_MAX,
+    Credential,
     Identity,
     Realm,
     SignatureForm,
@@ -49,7 +51,7 @@ class QueryV4:
         refuse_unsigned(request.headers, names)
         hash = found.get("X-Amz-Content-Sha256") or request.headers.get("x-amz-content-sha256", "UNSIGNED-PAYLOAD")
         self._payload = seedless(*declared_payload(hash))
-        self._token = found.get("X-Amz-Security-Token") or request.headers.get("x-amz-security-token")
+        self.session_token = found.get("X-Amz-Security-Token") or request.headers.get("x-amz-security-token")
         self._request = request
         self._signed = Signed(credential, timestamp, names, found["X-Amz-Signature"], hash)
 
@@ -60,7 +62,30 @@ class QueryV4:
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret, without="X-Amz-Signature")
         region = self._signed.credential.region
-        return Identity(self.access_key_id, SignatureForm.V4_QUERY, *self._payload, region, self._token)
+        return Identity(self.access_key_id, SignatureForm.V4_QUERY, *self._payload, region, self.session_token)
+
+
+def presigned_query(
+    request: SignedRequest, id: str, secret: str, region: str, now: int, expires_s: int, token: str = ""
+) -> str:
+    """The query of a link for this request, whose headers are what its user will send: the host. `token` is that of a
+    session, whose id and secret these are."""
+    timestamp = iso_basic(now)
+    credential = Credential(id, timestamp[:8], region, "s3", "aws4_request")
+    names = ";".join(sorted(request.headers))
+    added = {
+        "X-Amz-Algorithm": ALGORITHM,
+        "X-Amz-Credential": f"{id}/{credential.scope}",
+        "X-Amz-Date": timestamp,
+        "X-Amz-Expires": str(expires_s),
+        "X-Amz-SignedHeaders": names,
+        **({"X-Amz-Security-Token": token} if token else {}),
+    }
+    pairs = [*request.pairs, *((name, quote(value, safe="-_.~")) for name, value in added.items())]
+    signed = SignedRequest(request.method, request.path, "&".join(f"{name}={value}" for name, value in pairs), [])
+    signed.headers = request.headers
+    signature = Signed(credential, timestamp, names, "", "UNSIGNED-PAYLOAD").made(signed, secret)
+    return f"{signed.query}&X-Amz-Signature={signature}"
 
 
 class QueryV2:
@@ -78,14 +103,14 @@ class QueryV2:
         _refuse_open(request.names)
         token = {name: value for name, value in found.items() if name == _V2_TOKEN}
         self._payload = undeclared_payload(request.headers)
-        self._token = found.get(_V2_TOKEN) or request.headers.get("x-amz-security-token")
+        self.session_token = found.get(_V2_TOKEN) or request.headers.get("x-amz-security-token")
         self._request = request
         self._signed = SignedV2(found["AWSAccessKeyId"], found["Signature"], expires, token)
         self.access_key_id = found["AWSAccessKeyId"]
 
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret)
-        return Identity(self.access_key_id, SignatureForm.V2_QUERY, *self._payload, session_token=self._token)
+        return Identity(self.access_key_id, SignatureForm.V2_QUERY, *self._payload, session_token=self.session_token)
 
 
 def _refuse_open(names: frozenset[str]) -> None:

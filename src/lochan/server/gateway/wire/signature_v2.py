@@ -54,11 +54,12 @@ class HeaderV2:
         self._request = request
         self._signed = SignedV2(id, signature, date)
         self.access_key_id = id
+        self.session_token = request.headers.get("x-amz-security-token")
 
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret)
-        token = self._request.headers.get("x-amz-security-token")
-        return Identity(self.access_key_id, SignatureForm.V2_HEADER, *self._payload, session_token=token)
+        form = SignatureForm.V2_HEADER
+        return Identity(self.access_key_id, form, *self._payload, session_token=self.session_token)
 
 
 class SignedV2(NamedTuple):

@@ -65,6 +65,12 @@ class Signed(NamedTuple):
             first = first or canonical
         raise self._refusal(first, known=secret is not None)
 
+    def made(self, request: SignedRequest, secret: str) -> str:
+        """The signature that the request should have."""
+        credential = self.credential
+        key = signing_key(secret, credential.day, credential.region, credential.service)
+        return sign(key, wire_bytes(self._string_to_sign(next(self._canonical(request, "")))))
+
     def _canonical(self, request: SignedRequest, without: str) -> Iterator[str]:
         """Encoded as AWS does; then as the client did, for some sign what they send. Both mean the same bytes."""
         headers = canonical_headers(request.headers, self.names.split(";"))
@@ -142,6 +148,10 @@ class HeaderV4:
     def access_key_id(self) -> str:
         return self.signed.credential.access_key_id
 
+    @property
+    def session_token(self) -> str | None:
+        return self._request.headers.get("x-amz-security-token")
+
     def verify(self, secret: str | None) -> Identity:
         signed = self.signed
         key = signed.check(self._request, secret)
@@ -151,7 +161,7 @@ class HeaderV4:
             self._payload,
             self._sha256,
             signed.credential.region,
-            self._request.headers.get("x-amz-security-token"),
+            self.session_token,
             ChunkSeed(key, signed.signature, signed.timestamp, signed.credential.scope),
         )
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lochan.cli.output.commit_graph import CommitGraph
 from lochan.formats.commit import Commit
+from lochan.notebook.commit_graph import CommitGraph
 from lochan.versioning.revisions.graph import log, topological
 from tests.unit.versioning.history import graph
 

@@ -1,0 +1,233 @@
+"""What events do to users, groups, access keys and policies. An event is checked here against the state that it is
+added to, before anything changes."""
+
+from collections.abc import Callable
+from shlex import quote
+from typing import Any
+
+import msgspec
+
+from lochan.access.policy import ADMIN, BUILT_IN
+from lochan.access.state import GROUP, USER, AccessKey, AccessPolicy, AccessState, User, UserGroup, principal
+from lochan.errors import AlreadyExists, NotFound, Refused
+from lochan.formats.events import Event
+from lochan.formats.lake_events import (
+    AdminCreated,
+    GroupCreated,
+    GroupDeleted,
+    KeyCreated,
+    KeyExpirySet,
+    KeyRevoked,
+    MemberAdded,
+    MemberRemoved,
+    PolicyAttached,
+    PolicyDeleted,
+    PolicyDetached,
+    PolicyPut,
+    UserCreated,
+    UserDeleted,
+    UserDisabled,
+)
+from lochan.journal.state import EventPosition
+
+_replace = msgspec.structs.replace
+
+
+def check_administrators(access: AccessState, event: Any, at: EventPosition) -> None:
+    """Raises Refused for an event that would leave nobody who can grant access."""
+    leaving = _LEAVING.get(type(event))
+    if leaving is None or not access.administrators():
+        return
+    after = access.fork()
+    HANDLERS[type(event)](after, event, at)
+    if not after.administrators():
+        raise Refused(
+            f"{leaving(event)} is the last one with the policy {ADMIN}: without it, nobody could grant access any more",
+            hint=f"attach {ADMIN} to another user first",
+        )
+
+
+_LEAVING: dict[type[Event], Callable[[Any], str]] = {
+    UserDeleted: lambda event: principal(event.name),
+    UserDisabled: lambda event: principal(event.name),
+    PolicyDetached: lambda event: str(event.principal),
+    GroupDeleted: lambda event: f"{GROUP}{event.name}",
+    MemberRemoved: lambda event: principal(event.user),
+}
+
+
+# --- users and groups ------------------------------------------------------------------------------------------------
+def _admin_created(access: AccessState, event: AdminCreated, at: EventPosition) -> str:
+    if not access.is_empty():
+        raise AlreadyExists("there are users in this lake already", hint="`lochan auth users list` shows them")
+    access.policy(event.policy)
+    access.user_table.put(event.user, User(event.user, at.time, at.user))
+    access.attached_table.put(principal(event.user), (event.policy,))
+    access.key_table.put(event.key, AccessKey(event.key, event.user, event.sealed, at.time, at.user))
+    return event.key
+
+
+def _user_created(access: AccessState, event: UserCreated, at: EventPosition) -> str:
+    if event.name in access.user_table:
+        raise AlreadyExists(f"there is a user {event.name!r} already", hint="take another name")
+    access.user_table.put(event.name, User(event.name, at.time, at.user))
+    return event.name
+
+
+def _user_deleted(access: AccessState, event: UserDeleted, at: EventPosition) -> str:
+    access.user(event.name)
+    for key in access.keys_of(event.name):
+        access.key_table.drop(key.id)
+    for group in access.groups():
+        if event.name in group.members:
+            access.group_table.put(group.name, _without(group, event.name))
+    access.attached_table.drop(principal(event.name))
+    access.user_table.drop(event.name)
+    return event.name
+
+
+def _user_disabled(access: AccessState, event: UserDisabled, at: EventPosition) -> str:
+    access.user_table.put(event.name, _replace(access.user(event.name), disabled=event.on))
+    return event.name
+
+
+def _group_created(access: AccessState, event: GroupCreated, at: EventPosition) -> str:
+    if event.name in access.group_table:
+        raise AlreadyExists(f"there is a group {event.name!r} already", hint="take another name")
+    access.group_table.put(event.name, UserGroup(event.name, at.time, at.user))
+    return event.name
+
+
+def _group_deleted(access: AccessState, event: GroupDeleted, at: EventPosition) -> str:
+    access.group(event.name)
+    access.attached_table.drop(f"{GROUP}{event.name}")
+    access.group_table.drop(event.name)
+    return event.name
+
+
+def _member_added(access: AccessState, event: MemberAdded, at: EventPosition) -> str:
+    group = access.group(event.group)
+    access.user(event.user)
+    if event.user in group.members:
+        raise AlreadyExists(f"user {event.user!r} is in group {event.group!r} already")
+    access.group_table.put(group.name, _replace(group, members=(*group.members, event.user)))
+    return event.user
+
+
+def _member_removed(access: AccessState, event: MemberRemoved, at: EventPosition) -> str:
+    group = access.group(event.group)
+    if event.user not in group.members:
+        hint = f"`lochan auth groups show {quote(event.group)}` tells who is"
+        raise NotFound(f"user {event.user!r} is not in group {event.group!r}", hint=hint).named(
+            event.user, lambda: group.members
+        )
+    access.group_table.put(group.name, _without(group, event.user))
+    return event.user
+
+
+def _without(group: UserGroup, user: str) -> UserGroup:
+    return _replace(group, members=tuple(each for each in group.members if each != user))
+
+
+# --- access keys -----------------------------------------------------------------------------------------------------
+def _key_created(access: AccessState, event: KeyCreated, at: EventPosition) -> str:
+    access.user(event.user)
+    if event.id in access.key_table:
+        raise AlreadyExists(f"there is an access key {event.id!r} already", hint="take another id")
+    key = AccessKey(event.id, event.user, event.sealed, at.time, at.user, event.limits, event.expires)
+    access.key_table.put(event.id, key)
+    return event.id
+
+
+def _key_revoked(access: AccessState, event: KeyRevoked, at: EventPosition) -> str:
+    access.need_key(event.id)
+    access.key_table.drop(event.id)
+    return event.id
+
+
+def _key_expiry_set(access: AccessState, event: KeyExpirySet, at: EventPosition) -> str:
+    access.key_table.put(event.id, _replace(access.need_key(event.id), expires=event.expires))
+    return event.id
+
+
+# --- policies --------------------------------------------------------------------------------------------------------
+def _policy_put(access: AccessState, event: PolicyPut, at: EventPosition) -> str:
+    _own(event.name, "changed")
+    access.policy_table.put(event.name, AccessPolicy(event.name, event.statements, at.time, at.user))
+    return event.name
+
+
+def _policy_deleted(access: AccessState, event: PolicyDeleted, at: EventPosition) -> str:
+    _own(event.name, "deleted")
+    access.policy(event.name)
+    if holders := access.holders(event.name):
+        others = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
+        raise Refused(
+            f"policy {event.name!r} is attached to {holders[0]}{others}", hint="detach it first, or change it"
+        )
+    access.policy_table.drop(event.name)
+    return event.name
+
+
+def _policy_attached(access: AccessState, event: PolicyAttached, at: EventPosition) -> str:
+    _check_principal(access, event.principal)
+    access.policy(event.policy)
+    attached = access.attached_to(event.principal)
+    if event.policy in attached:
+        raise AlreadyExists(f"policy {event.policy!r} is attached to {event.principal} already")
+    access.attached_table.put(event.principal, (*attached, event.policy))
+    return event.policy
+
+
+def _policy_detached(access: AccessState, event: PolicyDetached, at: EventPosition) -> str:
+    _check_principal(access, event.principal)
+    attached = access.attached_to(event.principal)
+    if event.policy not in attached:
+        raise NotFound(
+            f"policy {event.policy!r} is not attached to {event.principal}", hint=_shown_by(event.principal)
+        ).named(event.policy, lambda: attached)
+    if left := tuple(name for name in attached if name != event.policy):
+        access.attached_table.put(event.principal, left)
+    else:
+        access.attached_table.drop(event.principal)
+    return event.policy
+
+
+def _shown_by(holder: str) -> str:
+    if holder.startswith(GROUP):
+        return f"`lochan auth groups show {quote(holder.removeprefix(GROUP))}` tells which are"
+    return f"`lochan auth users show {quote(holder.removeprefix(USER))}` tells which are"
+
+
+def _check_principal(access: AccessState, text: str) -> None:
+    """Raises NotFound."""
+    if text.startswith(USER):
+        access.user(text.removeprefix(USER))
+    elif text.startswith(GROUP):
+        access.group(text.removeprefix(GROUP))
+    else:
+        raise NotFound(f"there is no {text!r} in this lake", hint="policies are attached to user/NAME or group/NAME")
+
+
+def _own(policy: str, done: str) -> None:
+    if policy in BUILT_IN:
+        raise Refused(f"every lake has the policy {policy}: it cannot be {done}", hint="put one of another name")
+
+
+HANDLERS: dict[type[Event], Callable[[AccessState, Any, EventPosition], Any]] = {
+    AdminCreated: _admin_created,
+    UserCreated: _user_created,
+    UserDeleted: _user_deleted,
+    UserDisabled: _user_disabled,
+    GroupCreated: _group_created,
+    GroupDeleted: _group_deleted,
+    MemberAdded: _member_added,
+    MemberRemoved: _member_removed,
+    KeyCreated: _key_created,
+    KeyRevoked: _key_revoked,
+    KeyExpirySet: _key_expiry_set,
+    PolicyPut: _policy_put,
+    PolicyDeleted: _policy_deleted,
+    PolicyAttached: _policy_attached,
+    PolicyDetached: _policy_detached,
+}

@@ -1,0 +1,35 @@
+"""Groups of users: created and deleted, and who is in them. A member has the policies of the group."""
+
+from lochan.access.open_access import OpenAccess
+from lochan.access.state import UserGroup
+from lochan.access.users import check_name
+from lochan.formats.events import Event
+from lochan.formats.lake_events import GroupCreated, GroupDeleted, MemberAdded, MemberRemoved
+from lochan.formats.record import Actor
+
+
+async def create_group(access: OpenAccess, name: str, *, actor: Actor, key: str = "") -> UserGroup:
+    """Raises Invalid, AlreadyExists."""
+    check_name("group", name)
+    await access.submit(actor, lambda state: [GroupCreated(name)], "create-group", name, key=key)
+    return access.folded().group(name)
+
+
+async def delete_group(access: OpenAccess, name: str, *, actor: Actor, key: str = "") -> None:
+    """Its members stay, without its policies. Raises NotFound, or Refused where nobody would have the policy Admin."""
+    await access.submit(actor, lambda state: [GroupDeleted(name)], "delete-group", name, key=key, takes_away=True)
+
+
+async def add_member(access: OpenAccess, group: str, user: str, *, actor: Actor, key: str = "") -> UserGroup:
+    """A policy of the group may deny something, so this waits as a revocation does. Raises NotFound, AlreadyExists."""
+    return await _changed(access, MemberAdded(group, user), group, actor, key)
+
+
+async def remove_member(access: OpenAccess, group: str, user: str, *, actor: Actor, key: str = "") -> UserGroup:
+    """Raises NotFound, or Refused where nobody would have the policy Admin."""
+    return await _changed(access, MemberRemoved(group, user), group, actor, key)
+
+
+async def _changed(access: OpenAccess, event: Event, group: str, actor: Actor, key: str) -> UserGroup:
+    await access.submit(actor, lambda state: [event], event.type, event, key=key, takes_away=True)
+    return access.folded().group(group)

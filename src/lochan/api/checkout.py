@@ -1,0 +1,369 @@
+"""A checkout: a folder of this machine with the files of a ref. It is pulled into and committed from.
+
+Only verbs of refs and branches are used, so a checkout is the same for every kind of lake. For a lake that this process
+has open itself, small objects are read without a verb for each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from mimetypes import guess_type
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from lochan.api.checkout_source import files_of
+from lochan.api.local_files import Report, ignored
+from lochan.api.options import DEFAULT_COMMIT, CommitOptions
+from lochan.api.results import Commit, Result
+from lochan.checkout import state as states
+from lochan.checkout.state import CheckoutState, FileState
+from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, NothingToDo, PathsInTheWay, Refused
+
+if TYPE_CHECKING:
+    from lochan.api.branch import Branch
+    from lochan.api.lake import Lake
+    from lochan.api.ref import Ref
+    from lochan.api.session import Session
+    from lochan.api.workspace import Workspace
+    from lochan.checkout.cache import ContentCache
+    from lochan.checkout.changes import FileChange
+
+_WIDTH = 8  # files at a time, on their way to the lake
+_SHOWN_MAX = 5
+
+Advance = Callable[[int], None]
+Progress = Callable[[int], AbstractContextManager[Advance]]  # from the total of bytes to what is called with each piece
+
+
+class CheckoutChange(Result, frozen=True, kw_only=True):
+    path: str  # in the folder
+    kind: str  # added, removed, changed
+    size: int
+
+
+class CheckoutStatus(Result, frozen=True, kw_only=True):
+    folder: str
+    repository: str
+    ref: str
+    prefix: str
+    commit: str  # that the files are of
+    behind: bool  # the ref names another commit by now
+    interrupted: bool  # a pull has not come to its end
+    changes: tuple[CheckoutChange, ...]
+
+
+class PullResult(Result, frozen=True, kw_only=True):
+    folder: str
+    commit: str
+    written: int  # files
+    removed: int
+    bytes: int
+
+
+class Checkout:
+    """`Lake.checkout` gives it. The folder is the one named, or the nearest above it that is a checkout."""
+
+    def __init__(self, lake: Lake, place: str | os.PathLike[str]) -> None:
+        self._lake = lake
+        self._place = Path(place).absolute()
+
+    def __repr__(self) -> str:
+        return f"<Checkout {self._place}>"
+
+    @property
+    def _session(self) -> Session:
+        """For the wrappers of verbs."""
+        return self._lake._session
+
+    async def status(self, *, report: Report = ignored) -> CheckoutStatus:
+        """What was changed in the folder since it was checked out, pulled or committed. `report` gets what is left out:
+        links, and names that are not text. Raises NotFound, Invalid for an ignore file without meaning."""
+        folder = self._folder()
+        state = self._load(folder)
+        found = _changes(folder, state, report)
+        head = (await self._ref(state).resolve()).id
+        return CheckoutStatus(
+            folder=str(folder),
+            repository=state.repository,
+            ref=state.ref,
+            prefix=state.prefix,
+            commit=state.commit,
+            behind=head != state.commit,
+            interrupted=bool(state.target),
+            changes=tuple(CheckoutChange(path=each.path, kind=each.kind, size=each.size) for each in found),
+        )
+
+    async def pull(self, *, progress: Progress | None = None, report: Report = ignored) -> PullResult:
+        """Makes the files those of the commit that the ref names now. What was changed here and not there stays. Goes
+        on where it was interrupted. Raises PathsInTheWay with the paths that were changed on both sides, and then
+        nothing is changed; Refused for paths that cannot be files."""
+        folder = self._folder()
+        with states.alone(folder) as parts:
+            state = self._load(folder)
+            commit = (await self._ref(state).resolve()).id
+            if commit == state.commit and not state.target:
+                return PullResult(folder=str(folder), commit=commit, written=0, removed=0, bytes=0)
+            return await self._become(folder, state, commit, parts, progress or _silent, report)
+
+    async def commit(
+        self, message: str = "", options: CommitOptions = DEFAULT_COMMIT, *, report: Report = ignored
+    ) -> Commit:
+        """One commit of everything that was changed in the folder, onto its branch. Raises NothingToDo, PathsInTheWay
+        with the paths that the branch has changed too, Refused for a tag or a commit, Protected, Invalid without a
+        message."""
+        options = replace(options, message=message) if message else options
+        if not options.message:
+            raise Invalid("the commit has no message", hint="give one with -m")
+        folder = self._folder()
+        with states.alone(folder):
+            state = self._load(folder)
+            if not state.is_branch:
+                what = f"{state.repository}@{state.ref} is not a branch, and takes no commits"
+                raise Refused(what, hint="check out a branch, into another folder")
+            if state.target:
+                raise Refused("a pull was interrupted here", hint="`lochan pull` goes on with it")
+            changes = _changes(folder, state, report)
+            if not changes:
+                raise NothingToDo(f"nothing was changed in {folder}")
+            _check_files(folder, changes)
+            made, stored = await self._committed(folder, state, changes, options)
+            gone = {each.path for each in changes if each.path not in stored}
+            state.files = {path: each for path, each in (state.files | stored).items() if path not in gone}
+            if made.parents[:1] == (state.commit,):
+                state.commit = made.id
+            states.save(folder, state)
+            return made
+
+    # --- pull --------------------------------------------------------------------------------------------------------
+    async def _become(
+        self, folder: Path, state: CheckoutState, commit: str, parts: Path, progress: Progress, report: Report
+    ) -> PullResult:
+        """Makes the folder that of a commit."""
+        from lochan.checkout.names import check_folders, check_names, folds_names
+        from lochan.checkout.plan import plan_pull
+        from lochan.checkout.transfer import Transfer, remove_files
+
+        async with files_of(self._lake.repository(state.repository).ref(commit), state.prefix) as (source, remote):
+            check_names(remote, folds=folds_names(parts))
+            plan = plan_pull(folder, state.files, _changes(folder, state, report), remote)
+            check_folders(folder, sorted({each.path.rpartition("/")[0] for each in plan.write}))
+            if plan.conflicts:
+                raise _in_the_way(
+                    plan.conflicts, "nothing was pulled; move your files away, pull, and put back what is to stay"
+                )
+            total = sum(each.size for each in plan.write)
+            state.target = commit
+            states.save(folder, state)
+            remove_files(folder, plan.remove, state.files)
+            with progress(total) as advance:
+                work = Transfer(folder, parts, source, _cache_of(state), advance)
+                written = await work.all(plan.write, state.files)
+        kept = {path: each for path, each in state.files.items() if path in remote}
+        state.files = kept | plan.adopt | written
+        state.commit, state.target = commit, ""
+        states.save(folder, state)
+        return PullResult(
+            folder=str(folder), commit=commit, written=len(plan.write), removed=len(plan.remove), bytes=total
+        )
+
+    # --- commit ------------------------------------------------------------------------------------------------------
+    async def _committed(
+        self, folder: Path, state: CheckoutState, changes: list[FileChange], options: CommitOptions
+    ) -> tuple[Commit, dict[str, FileState]]:
+        """Everything or nothing, through a workspace. Gives the files that were stored, too."""
+        from lochan.concurrency import map_concurrently
+
+        branch = self._lake.repository(state.repository).branch(state.ref)
+        await self._check_theirs(state, branch, changes)
+        stored: dict[str, FileState] = {}
+        new_key = self._lake.new_key  # the commit decides the request; the steps before it have keys of their own
+        workspace = await branch.workspace(options.message, key=new_key())
+
+        async def one(change: FileChange) -> None:
+            stored[change.path] = await _put(workspace, folder / change.path, state.prefix + change.path, new_key())
+
+        try:
+            await map_concurrently(one, [each for each in changes if each.now is not None], _WIDTH)
+            removed = [state.prefix + each.path for each in changes if each.now is None]
+            if removed:
+                await workspace.delete(*removed, key=new_key())
+            await self._check_theirs(state, branch, changes)
+            return await workspace.commit(options=options), stored
+        except BaseException:
+            with suppress(LochanError):  # what went wrong first is what counts
+                await workspace.drop(key=new_key())
+            raise
+
+    async def _check_theirs(self, state: CheckoutState, branch: Branch, changes: list[FileChange]) -> None:
+        """Raises PathsInTheWay if the branch has changed one of the paths since they were checked out. What it changes
+        after that, the commit itself notices."""
+        head = (await branch.resolve()).id
+        if head == state.commit:
+            return
+        ours = {state.prefix + each.path: each for each in changes}
+        base = self._lake.repository(state.repository).ref(state.commit)
+        both = []
+        async for change in base.diff(head, prefix=state.prefix):
+            mine = ours.get(change.path)
+            if mine is None:
+                continue
+            now, theirs = mine.now, change.right
+            if (now is None) != (theirs is None) or (now and theirs and now.md5 != theirs.checksum):
+                both.append(mine.path)
+        if both:
+            raise _in_the_way(
+                both, "nothing was committed; move your files away, `lochan pull`, and put back what is to stay"
+            )
+
+    def _ref(self, state: CheckoutState) -> Ref:
+        """A branch without what is staged there."""
+        return self._lake.repository(state.repository).ref(state.ref)
+
+    def _folder(self) -> Path:
+        found = states.find(self._place)
+        if found is None:
+            hint = "`lochan checkout demo@main DIR` makes one"
+            raise NotFound(f"{self._place} is not in a checkout", hint=hint)
+        return found
+
+    def _load(self, folder: Path) -> CheckoutState:
+        state = states.load(folder)
+        if state.lake_id != self._lake.id:
+            raise Invalid(
+                f"{folder} was checked out of another lake, {state.lake}",
+                hint="give the place where that lake is now with --lake",
+            )
+        return state
+
+
+def _check_files(folder: Path, changes: list[FileChange]) -> None:
+    """Raises Refused for what cannot be an object."""
+    from lochan.checkout.names import check_names
+
+    other = next((each for each in changes if not each.is_file), None)
+    if other is not None:
+        raise Refused(
+            f"{folder / other.path} is not a file any more, and only files are committed",
+            hint="remove it, or put the file back",
+        )
+    check_names((each.path for each in changes if each.now is not None), folds=False)
+
+
+async def check_out(
+    lake: Lake,
+    ref: Ref,
+    to: str | os.PathLike[str],
+    *,
+    prefix: str,
+    cache: str,
+    progress: Progress | None,
+    report: Report,
+) -> PullResult:
+    """Makes a checkout in a new or empty folder, or goes on with one that was interrupted. Raises AlreadyExists."""
+    folder = Path(os.path.abspath(to))  # noqa: ASYNC240, PTH100
+    name, is_branch = await _name_of(lake, ref)
+    prefix = prefix if not prefix or prefix.endswith("/") else f"{prefix}/"
+    new = CheckoutState(
+        lake=lake.url,
+        lake_id=lake.id,
+        repository=ref.repository_name,
+        ref=name,
+        is_branch=is_branch,
+        prefix=prefix,
+        cache=cache,
+    )
+    _cache_of(new)  # refused before anything is written
+    commit = (await lake.repository(new.repository).ref(new.ref).resolve()).id
+    _check_free(folder, new)
+    _make(folder)
+    made = Checkout(lake, folder)
+    with states.alone(folder) as parts:
+        if states.find(folder) != folder:
+            new.target = commit
+            states.save(folder, new)
+        return await made._become(folder, states.load(folder), commit, parts, progress or _silent, report)
+
+
+def _make(folder: Path) -> None:
+    from lochan.store.disk import make_private_folder
+
+    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(str(folder / states.FOLDER))
+
+
+def _check_free(folder: Path, new: CheckoutState) -> None:
+    """Raises AlreadyExists for a folder in which something else is."""
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        raise AlreadyExists(f"{folder} is not a folder", hint="choose another")
+    if (folder / states.FOLDER / "checkout").is_file():
+        there = states.load(folder)
+        same = (there.lake_id, there.repository, there.ref, there.prefix, there.cache) == (
+            new.lake_id,
+            new.repository,
+            new.ref,
+            new.prefix,
+            new.cache,
+        )
+        if same and there.target and not there.commit:
+            return  # it was interrupted
+        raise AlreadyExists(f"{folder} is a checkout of {there.repository}@{there.ref}", hint="`lochan pull` there")
+    if any(each.name != states.FOLDER for each in folder.iterdir()) or _is_lake(folder / states.FOLDER):
+        raise AlreadyExists(f"{folder} is not empty", hint="choose a new folder")
+
+
+def _is_lake(place: Path) -> bool:
+    """Whether more is in it than a checkout that was killed at once leaves."""
+    return place.is_dir() and any(each.name not in ("lock", "parts", "checkout.new") for each in place.iterdir())
+
+
+async def _name_of(lake: Lake, ref: Ref) -> tuple[str, bool]:
+    """The full name of a ref, and whether it is a branch."""
+    repository = lake.repository(ref.repository_name)
+    name = ref.name or (await repository.show()).default_branch
+    try:
+        await repository.branch(name).show()
+    except (NotFound, Invalid):
+        return name, False
+    return name, True
+
+
+def _cache_of(state: CheckoutState) -> ContentCache | None:
+    """Raises Refused for root."""
+    if not state.cache:
+        return None
+    from lochan.checkout.cache import ContentCache, check_links
+
+    check_links()
+    return ContentCache(Path(state.cache) / "checkout" / state.lake_id)
+
+
+def _changes(folder: Path, state: CheckoutState, report: Report) -> list[FileChange]:
+    from lochan.checkout.changes import find_changes
+
+    return find_changes(folder, state, report)
+
+
+async def _put(workspace: Workspace, file: Path, path: str, key: str) -> FileState:
+    """The file as it was when it was read; one that is written meanwhile is another, and so is changed again."""
+    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+    with os.fdopen(opened, "rb") as stream:
+        before = os.fstat(opened)
+        kind = guess_type(path)[0] or "application/octet-stream"
+        made = await workspace.put(path, stream, content_type=kind, key=key)
+    return FileState(made.size, made.checksum, before.st_mtime_ns)
+
+
+def _in_the_way(paths: list[str], hint: str) -> PathsInTheWay:
+    more = f" and {len(paths) - _SHOWN_MAX} more" if len(paths) > _SHOWN_MAX else ""
+    names = ", ".join(map(repr, paths[:_SHOWN_MAX]))
+    return PathsInTheWay(f"changed here and on the branch: {names}{more}", hint=hint, paths=paths)
+
+
+def _silent(_: int) -> AbstractContextManager[Advance]:
+    return nullcontext(lambda _: None)

@@ -1,0 +1,241 @@
+"""Small loads that share commits. Loads that come within a moment of each other, or while the commit before is under
+way, land as one commit, and each is answered when it is durable.
+
+    load ─┐
+    load ─┼─▶ group ──▶ read all ──▶ one commit, with the key of each
+    load ─┘               └─ not rows: each is read alone, and the bad ones are refused
+
+A group is of one user, one branch, one message and one format, because a commit has one of each. Each load keeps its
+own idempotency key and its own error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, NamedTuple
+
+from lochan.api.results import LoadResult
+from lochan.api.session import OpenedRepository
+from lochan.engines.duckdb.instances import Instances
+from lochan.errors import Conflict, Invalid, KeyReused, LochanError, NothingToDo
+from lochan.journal.keys import CarriedOut, KeyedActor, keyed_together, without_key
+from lochan.versioning.lineage import lineage_metadata
+
+if TYPE_CHECKING:
+    from lochan.api.session import Session
+    from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions, StagedLoad
+    from lochan.engines.duckdb.load.small_inputs import SmallInput
+    from lochan.formats.record import Actor
+    from lochan.versioning.heads.moves import CommitMessage
+    from lochan.versioning.open_repository import OpenRepository
+    from lochan.versioning.repositories import Repository
+
+SMALL_BYTES = 64 << 10  # a load that is larger has a commit of its own
+_WINDOW_S = 0.005
+_LOADS_MAX = 1_000  # in one commit, each with a key in its journal entry
+_BYTES_MAX = 8 << 20
+_TRIES_MAX = 5  # of a commit, one of whose loads is carried out by another process meanwhile
+_AT_ONCE = 2  # groups of one process that land
+
+
+class LoadGroups:
+    """All that one process has just now, by what their loads have in common."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[object, LoadGroup] = {}
+        self.landing = asyncio.Semaphore(_AT_ONCE)
+        self.instances = Instances()
+
+    def close(self) -> None:
+        self.instances.close()
+
+
+class LoadTarget(NamedTuple):
+    """Where the loads of a group go, and how they are read."""
+
+    repository: Repository
+    branch: str
+    message: CommitMessage
+    options: LoaderOptions
+
+
+class _Waiting:
+    """One load."""
+
+    def __init__(self, input: SmallInput, actor: Actor) -> None:
+        self.input = input
+        self.actor = actor  # with its key
+        self.result: asyncio.Future[LoadResult] = asyncio.get_running_loop().create_future()
+
+    @property
+    def key(self) -> str:
+        return self.actor.key if isinstance(self.actor, KeyedActor) else ""
+
+    def succeed(self, result: LoadResult) -> None:
+        if not self.result.done():
+            self.result.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.result.done():
+            self.result.set_exception(error)
+
+
+async def load_in_group(session: Session, target: LoadTarget, input: SmallInput, actor: Actor) -> LoadResult:
+    """Returns when it is durable. Raises as a load of its own would."""
+    message = target.message
+    id = target.repository.id, target.branch, actor.user, target.options.format, target.options.row_tag
+    metadata = {**lineage_metadata(), **message.metadata}
+    said = message.message, message.author, message.date, tuple(sorted(metadata.items()))
+    groups = session.load_groups()
+    group = groups.by_name.get((id, said))
+    if group is None:
+        group = groups.by_name[id, said] = LoadGroup(session, target, (id, said))
+    return await group.add(_Waiting(input, actor))
+
+
+class LoadGroup:
+    def __init__(self, session: Session, target: LoadTarget, name: object) -> None:
+        self._session = session
+        self._target = target
+        self._name = name
+        self._waiting: list[_Waiting] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def add(self, load: _Waiting) -> LoadResult:
+        self._waiting.append(load)
+        if self._task is None:
+            self._task = asyncio.create_task(self._land_all())
+        return await load.result
+
+    async def _land_all(self) -> None:
+        await asyncio.sleep(_WINDOW_S)
+        while batch := self._next():
+            try:
+                async with self._session.load_groups().landing:
+                    await self._land(batch)
+            except BaseException as error:
+                for load in batch:
+                    load.fail(error)
+                if not isinstance(error, Exception):
+                    raise
+        del self._session.load_groups().by_name[self._name]
+
+    def _next(self) -> list[_Waiting]:
+        """The first that wait, as many as one commit takes; of several with the same key only one."""
+        batch: list[_Waiting] = []
+        keys: set[str] = set()
+        later: list[_Waiting] = []
+        size = 0
+        for load in self._waiting:
+            if load.key in keys or len(batch) == _LOADS_MAX or size > _BYTES_MAX:
+                later.append(load)
+                continue
+            batch.append(load)
+            size += len(load.input.data)
+            if load.key:
+                keys.add(load.key)
+        self._waiting = later
+        return batch
+
+    async def _land(self, batch: list[_Waiting]) -> None:
+        async with OpenedRepository(self._session, self._target.repository.name, self._target.repository) as opened:
+            for _ in range(_TRIES_MAX):
+                batch = await self._not_done_before(opened, batch)
+                if not batch:
+                    return
+                try:
+                    await self._try_landing(opened, batch)
+                    return
+                except (CarriedOut, KeyReused):
+                    continue  # another process has carried out one of them meanwhile
+                except (Invalid, NothingToDo):
+                    if len(batch) == 1:
+                        raise
+                    readable = await self._readable(batch)
+                    if len(readable) == len(batch):  # every half can be read, and all together cannot
+                        raise
+                    batch = readable
+            raise Conflict("other processes carry out the same requests again and again", hint="try again")
+
+    async def _not_done_before(self, repository: OpenRepository, batch: list[_Waiting]) -> list[_Waiting]:
+        """Answers those whose keys are known."""
+        from lochan.formats.record import RecordEntry
+
+        if not any(load.key for load in batch):
+            return batch
+        state, left = await repository.journal.fresh(), []
+        for load in batch:
+            if not isinstance(load.actor, KeyedActor):
+                left.append(load)
+                continue
+            entry = RecordEntry(without_key(load.actor), load.actor.key, load.actor.fingerprint, ())
+            try:
+                done = state.keys.look_up(entry, repository.clock.wall())
+                if done is None:
+                    left.append(load)
+                else:
+                    load.succeed(await self._repeated(repository, load, done.result))
+            except LochanError as error:
+                load.fail(error)
+        return left
+
+    async def _try_landing(self, repository: OpenRepository, batch: Sequence[_Waiting]) -> None:
+        with self._staged() as staging:
+            counts = await staging.take_small([load.input for load in batch])
+            full = [load for load, count in zip(batch, counts, strict=True) if count]
+            if not full:
+                raise _no_rows()
+            actor = keyed_together(without_key(full[0].actor), [load.actor for load in full])
+            made = await staging.land(repository, self._target.branch, self._target.message, actor=actor)
+        for load, count in zip(batch, counts, strict=True):
+            if count:
+                load.succeed(_result(made, count))
+            else:
+                load.fail(_no_rows())
+
+    async def _readable(self, batch: list[_Waiting]) -> list[_Waiting]:
+        """Those that can be read. The bad ones are found by halves, and refused, each with its own error."""
+        good = []
+        for half in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
+            try:
+                await self._count_rows(half)
+                good += half
+            except LochanError as error:
+                if len(half) == 1:
+                    half[0].fail(error)
+                else:
+                    good += await self._readable(half)
+        return good
+
+    async def _repeated(self, repository: OpenRepository, load: _Waiting, commit: str) -> LoadResult:
+        """The first result of a load that is asked for again."""
+        from lochan.engines.duckdb.load.load import repeated_load
+
+        made = await repeated_load(repository, CarriedOut(load.key, commit))
+        (rows,) = await self._count_rows([load])
+        return _result(made, rows)
+
+    def _staged(self) -> AbstractContextManager[StagedLoad]:
+        from lochan.engines.duckdb.load.load import staged_load
+        from lochan.pools.settings import settings_of
+
+        settings = settings_of(self._target.repository)
+        return staged_load(settings, self._target.options, self._session.load_groups().instances)
+
+    async def _count_rows(self, loads: Sequence[_Waiting]) -> list[int]:
+        """Reads them, and loads nothing. Raises Invalid."""
+        with self._staged() as staging:
+            return await staging.take_small([load.input for load in loads])
+
+
+def _result(made: LoadCommit, rows: int) -> LoadResult:
+    """Its own rows; the data objects are those of the commit."""
+    from msgspec.structs import replace
+
+    return replace(LoadResult.of(made), rows=rows)
+
+
+def _no_rows() -> NothingToDo:
+    return NothingToDo("there are no rows to load", hint="nothing was changed")

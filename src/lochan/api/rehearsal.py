@@ -1,0 +1,52 @@
+"""What takes long the first time only, done in advance by a process that forks for each command: types that msgspec
+looks at, tables that sqlglot makes of its classes, an instance of DuckDB.
+
+It starts no thread, reads nothing of the caller's surroundings and no lake.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+
+def rehearse() -> None:
+    """As far as the modules for it were imported, and once each."""
+    for module, rehearsal in _REHEARSALS.items():
+        if module in sys.modules and module not in _done:
+            _done.add(module)
+            rehearsal()
+
+
+def _configuration() -> None:
+    from lochan.config.load import load
+
+    load(env={}, cwd=Path("/"), home=Path("/"))
+
+
+def _query_text() -> None:
+    from sqlglot import exp
+
+    from lochan.query.dialects import render
+
+    render(exp.select("1"), "duckdb")
+
+
+def _engine() -> None:
+    from lochan.engines.duckdb.instances import close_spare, open_spare
+
+    before = _threads()
+    open_spare()
+    if _threads() != before:  # another release of DuckDB: it is opened by each query then
+        close_spare()
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))  # noqa: PTH208 - pathlib has no count
+
+
+_REHEARSALS = {
+    "lochan.config.load": _configuration,
+    "lochan.query.dialects.duckdb": _query_text,
+    "lochan.engines.duckdb.session": _engine,
+}
+_done: set[str] = set()

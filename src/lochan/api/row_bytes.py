@@ -1,0 +1,184 @@
+"""Rows that come as bytes of some format, such as the body of a request, and are loaded as one commit when their end is
+there. Bytes that break off load nothing.
+
+    few, and they may share a commit   ──▶  in memory, to a group of loads
+    with a key, or an archive          ──▶  to the disk first: the hash of all of them is compared by the key (J8)
+    any others                         ──▶  read as they come, in bounded memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard, cast
+
+import msgspec
+
+from lochan.api.load import LoadOptions, LoadRequest, load_files
+from lochan.api.load_sources import Stream
+from lochan.errors import Refused
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from lochan.api.bodies import Body
+    from lochan.api.load_sources import LoadSource
+    from lochan.api.options import CommitOptions, EngineOptions
+    from lochan.api.results import LoadResult
+    from lochan.api.session import Session
+
+    RowBytes = bytes | bytearray | memoryview | AsyncIterable[bytes]
+
+_NAME = "the body"
+
+
+def is_row_bytes(rows: Any) -> TypeGuard[RowBytes]:
+    """Whether these are bytes of some format, and not rows."""
+    return isinstance(rows, bytes | bytearray | memoryview | AsyncIterable) and not hasattr(rows, "read")
+
+
+async def load_bytes(
+    session: Session,
+    pool: str,
+    body: Body,
+    load_options: LoadOptions,
+    options: CommitOptions,
+    engine: EngineOptions,
+    *,
+    branch: str = "",
+    shared: bool = False,
+    name: str = "",
+    archive: bool = False,
+) -> LoadResult:
+    """`shared`: if it is small, its commit may hold other loads of the same moment. `name` is how messages call it.
+    `archive`: it is a tar of files of rows. Raises as `Pool.load` does, and whatever the body raises."""
+    from lochan.api.branch import message_of
+    from lochan.api.results import LoadResult
+
+    pieces = _pieces(body)
+    if shared and load_options.on_error == "fail":
+        from lochan.api.load_group import SMALL_BYTES
+
+        first = await _up_to(pieces, SMALL_BYTES)
+        if len(first) <= SMALL_BYTES:
+            return await _load_small(session, pool, first, load_options, options, branch)
+        pieces = _with_first(first, pieces)
+    message = message_of(options)
+    if options.key or archive:
+        from lochan.api.spooled_files import spooled  # with temporary folders behind it, which reads do not need
+
+        async with spooled(pieces, name or _NAME, archive=archive) as found:
+            actor = session.acting(options.key, "load body", pool, branch, load_options, message, found.sha256)
+            sources = cast("Sequence[LoadSource]", found.files)
+            here = msgspec.structs.replace(engine, engine="duckdb")  # the files are on this disk alone
+            done = await load_files(session, LoadRequest(pool, branch, sources, load_options, message, actor, here))
+        return LoadResult.of(done.loaded, done.note)
+    with AsyncFile(pieces, name or _NAME) as file:
+        stream = [Stream(cast("BinaryIO", file))]
+        request = LoadRequest(pool, branch, stream, load_options, message, session.actor, engine)
+        try:
+            done = await load_files(session, request)
+        except Exception:
+            if file.error is not None:  # the cause, whatever a reader has made of it
+                raise file.error from None
+            raise
+    return LoadResult.of(done.loaded, done.note)
+
+
+async def _load_small(
+    session: Session, pool: str, data: bytes, load_options: LoadOptions, options: CommitOptions, branch: str
+) -> LoadResult:
+    from lochan.api.branch import message_of
+    from lochan.api.load_group import LoadTarget, load_in_group
+    from lochan.engines.duckdb.load.load import LoaderOptions
+    from lochan.engines.duckdb.load.small_inputs import SmallInput
+
+    found = await session.repository(pool)
+    if found.kind != "pool":
+        raise Refused(f"{found.name!r} holds files, and is no pool", hint="put files there instead")
+    message = message_of(options)
+    digest = sha256(data).hexdigest()
+    actor = session.acting(options.key, "load body", pool, branch, load_options, message, digest)
+    reading = LoaderOptions(
+        load_options.format, unpacked_bytes_max=load_options.unpacked_max_bytes, row_tag=load_options.row_tag
+    )
+    target = LoadTarget(found, branch or found.default_branch, message, reading)
+    return await load_in_group(session, target, SmallInput(_NAME, data), actor)
+
+
+def _pieces(body: Body) -> AsyncIterator[bytes]:
+    if isinstance(body, AsyncIterable):
+        return aiter(body)
+    from lochan.api.bodies import chunks_of
+
+    return chunks_of(body)
+
+
+async def _up_to(pieces: AsyncIterator[bytes], size: int) -> bytes:
+    """The whole body if it is not larger; else a beginning that is."""
+    found = bytearray()
+    async for piece in pieces:
+        found += piece
+        if len(found) > size:
+            break
+    return bytes(found)
+
+
+async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+class AsyncFile:
+    """Pieces that come on the event loop, as a file that another thread reads. Each read takes what has come, at most
+    one piece, so that nobody holds more. Made on the loop."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], name: str) -> None:
+        import asyncio
+
+        self.name = name
+        self.error: BaseException | None = None
+        self._loop: AbstractEventLoop = asyncio.get_running_loop()
+        self._pieces = pieces
+        self._left = b""
+        self._ended = False
+
+    def __enter__(self) -> AsyncFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+
+    def read(self, size: int = -1) -> bytes:
+        """On another thread. Raises what the pieces raise."""
+        if size < 0:
+            found = []
+            while piece := self.read(1 << 20):
+                found.append(piece)
+            return b"".join(found)
+        while not self._left and not self._ended:
+            self._left = self._next()
+        data, self._left = self._left[:size], self._left[size:]
+        return data
+
+    def _next(self) -> bytes:
+        import asyncio
+
+        if self.error is not None:
+            raise self.error
+        try:
+            return asyncio.run_coroutine_threadsafe(_next_of(self._pieces), self._loop).result()
+        except StopAsyncIteration:
+            self._ended = True
+            return b""
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def close(self) -> None:
+        pass
+
+
+async def _next_of(pieces: AsyncIterator[bytes]) -> bytes:
+    return await anext(pieces)

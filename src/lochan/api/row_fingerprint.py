@@ -1,0 +1,121 @@
+"""A fingerprint of the rows of a load, for its idempotency key (J8): the same key with other rows is another request,
+and is refused. Without a key nobody asks for one.
+
+Rows that can be had only once, of a generator or an Arrow reader, are kept in a file while they are hashed, and read
+from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import msgspec
+
+_BATCH_ROWS = 8_192
+_CHUNK_ROWS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class DigestedRows:
+    """Rows whose bytes somebody has hashed already, such as a server that has received them."""
+
+    rows: Any
+    sha256: str
+
+
+@asynccontextmanager
+async def fingerprinted(rows: Any) -> AsyncIterator[DigestedRows]:
+    """The rows, to be read from the beginning, while this is open. What reading them raises is raised here."""
+    if isinstance(rows, DigestedRows):
+        yield rows
+        return
+    with TemporaryFile(prefix="lochan-rows-") as file:
+        yield await asyncio.to_thread(_digested, rows, file)
+
+
+def _digested(rows: Any, file: IO[bytes]) -> DigestedRows:
+    import pyarrow as pa
+
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if isinstance(rows, pa.Table):
+        return DigestedRows(rows, _hash_table(rows))
+    if isinstance(rows, pa.RecordBatchReader):
+        return _spooled_batches(rows, file)
+    if isinstance(rows, list | tuple):
+        return DigestedRows(rows, _hash_dicts(rows))
+    return _spooled_dicts(rows, file)
+
+
+def _hash_table(table: Any) -> str:
+    """However it is cut into chunks."""
+    digest = sha256(table.schema.serialize())
+    for start in range(0, len(table), _BATCH_ROWS):
+        for batch in table.slice(start, _BATCH_ROWS).combine_chunks().to_batches():
+            digest.update(batch.serialize())
+    return digest.hexdigest()
+
+
+def _spooled_batches(reader: Any, file: IO[bytes]) -> DigestedRows:
+    """Batches as they come: whoever sends the same again sends them so."""
+    import pyarrow as pa
+
+    digest = sha256(reader.schema.serialize())
+    with pa.ipc.new_stream(file, reader.schema) as writer:
+        for batch in reader:
+            digest.update(batch.serialize())
+            writer.write_batch(batch)
+    file.seek(0)
+    return DigestedRows(pa.ipc.open_stream(file), digest.hexdigest())
+
+
+def _hash_dicts(rows: Iterable[Any]) -> str:
+    digest = sha256()
+    for row in rows:
+        digest.update(_bytes_of(row))
+    return digest.hexdigest()
+
+
+def _spooled_dicts(rows: Iterable[Any], file: IO[bytes]) -> DigestedRows:
+    digest, held = sha256(), []
+    for row in rows:
+        digest.update(_bytes_of(row))
+        held.append(row)
+        if len(held) == _CHUNK_ROWS:
+            pickle.dump(held, file)
+            held = []
+    pickle.dump(held, file)
+    file.seek(0)
+    return DigestedRows(_unspooled(file), digest.hexdigest())
+
+
+def _unspooled(file: IO[bytes]) -> Iterator[Any]:
+    """Of a file that only this process has had."""
+    while True:
+        try:
+            rows = pickle.load(file)
+        except EOFError:
+            return
+        yield from rows
+
+
+def _bytes_of(row: Any) -> bytes:
+    try:
+        return _encoder.encode(row)
+    except (OverflowError, UnicodeEncodeError, TypeError, RecursionError):  # what no such encoding has, rows may have
+        return repr(row).encode(errors="surrogatepass")
+
+
+def _other(value: Any) -> Any:
+    """What is no plain value is told apart by its type and its text."""
+    return [type(value).__name__, repr(value)]
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_other)

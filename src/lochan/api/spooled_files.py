@@ -1,0 +1,113 @@
+"""Files of rows that come as bytes, from another machine: one, or several in an archive, as one load.
+
+They lie on the disk before the first row is looked at, so that a body that breaks off half-way loads nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from lochan.api.bodies import Body, chunks_of
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+    from lochan.ingest.streams import Input
+
+_FILES_MAX = 100_000
+_PIECE_BYTES = 1 << 20
+
+
+class SpooledFile(NamedTuple):
+    """A file of rows on this machine's disk, for as long as it is needed; a source of `load_files`."""
+
+    name: str  # as the user knows it
+    path: Path
+    size: int
+    place: None = None  # it is in no store
+
+    def as_input(self) -> Input:
+        from lochan.ingest.streams import file_input
+
+        return file_input(self.path, self.name)
+
+
+class SpooledFiles(NamedTuple):
+    files: Sequence[SpooledFile]
+    sha256: str  # of the whole body, in hex: what a request's idempotency key is compared by (J8)
+
+
+@asynccontextmanager
+async def spooled(body: Body, name: str, *, archive: bool) -> AsyncIterator[SpooledFiles]:
+    """Raises Invalid for what is no archive, or has no files in it."""
+    import asyncio
+
+    from lochan.store.scratch import place
+
+    with TemporaryDirectory(prefix="lochan-body-", dir=place()) as folder:
+        whole, digest = Path(folder) / "body", sha256()
+        with whole.open("wb") as file:
+            async for piece in chunks_of(body):
+                await asyncio.to_thread(_write, file, digest, piece)
+        if archive:
+            files = await asyncio.to_thread(lambda: list(_unpacked(whole, Path(folder))))
+            if not files:
+                raise Invalid("there are no files in the archive", hint="nothing was changed")
+        else:
+            files = [SpooledFile(name or "the body", whole, whole.stat().st_size)]
+        yield SpooledFiles(files, digest.hexdigest())
+
+
+def _write(file: IO[bytes], digest: _Hash, piece: bytes) -> None:
+    file.write(piece)
+    digest.update(piece)
+
+
+def _unpacked(archive: Path, folder: Path) -> Iterator[SpooledFile]:
+    """Under names of our own: those in an archive may say anything."""
+    import tarfile
+
+    try:
+        with tarfile.open(archive, "r:") as found:
+            for number, member in enumerate(found):
+                if number == _FILES_MAX:
+                    raise Invalid(f"an archive has at most {_FILES_MAX:,} files", hint="send several")
+                if member.isdir():
+                    continue
+                stream = found.extractfile(member)
+                if stream is None:
+                    raise Invalid(f"{member.name!r} in the archive is no file", hint="nothing was changed")
+                yield _copied(stream, member.name, folder / str(number))
+    except tarfile.TarError as error:
+        raise Invalid(f"the body is no archive (tar): {error}", hint="nothing was changed") from None
+
+
+def _copied(stream: Any, name: str, to: Path) -> SpooledFile:
+    with to.open("wb") as file:
+        while piece := stream.read(_PIECE_BYTES):
+            file.write(piece)
+    return SpooledFile(name, to, to.stat().st_size)
+
+
+# --- on the way out --------------------------------------------------------------------------------------------------
+def archive_head(name: str, size: int) -> bytes:
+    """What stands before a file of an archive."""
+    import tarfile
+
+    info = tarfile.TarInfo(name)
+    info.size = size
+    return info.tobuf(tarfile.PAX_FORMAT)
+
+
+def archive_padding(size: int) -> bytes:
+    """What stands behind it."""
+    return b"\0" * (-size % 512)
+
+
+ARCHIVE_END = b"\0" * 1_024

@@ -1,0 +1,88 @@
+"""Lineage as the header of a request, which says where a commit's data come from, and of an answer, which says what was
+read. Base64 of JSON: the same names and texts as in a commit's metadata."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from lochan.versioning.lineage import (
+    INPUTS,
+    ORIGINS,
+    LineageInput,
+    Trace,
+    clean,
+    current,
+    inputs_text,
+    lineage_metadata,
+    parsed_inputs,
+    trace,
+    untraced,
+)
+
+HEADER_BYTES_MAX = 6_000  # what proxies let pass, with room for the others
+_INPUTS_MAX = 1_000
+
+
+def request_header() -> str:
+    """Empty: there is nothing to say. A trace that has read nothing yet is said too, so that answers say what they
+    read. Too many inputs are told as their commits, or else only counted."""
+    found = lineage_metadata()
+    text = _encoded(found) if found or current() is not None else ""
+    if len(text) > HEADER_BYTES_MAX:
+        whole = tuple(dict.fromkeys(each._replace(path="") for each in inputs_of(found)))
+        text = _encoded({**found, INPUTS: inputs_text(whole)})
+    if len(text) > HEADER_BYTES_MAX:
+        text = _encoded({**found, INPUTS: msgspec.json.encode([{"left_out": len(inputs_of(found))}]).decode()})
+    return text
+
+
+def begun_trace() -> Trace | None:
+    """What the client has begun with its request."""
+    return current()
+
+
+def continued(found: Trace | None) -> AbstractContextManager[object]:
+    """The same, on another thread."""
+    return untraced() if found is None else trace(found)
+
+
+def answer_header(read: Sequence[LineageInput]) -> str:
+    text = _encoded({INPUTS: inputs_text(tuple(read))})
+    if len(text) > HEADER_BYTES_MAX:
+        text = _encoded({INPUTS: inputs_text(tuple(dict.fromkeys(each._replace(path="") for each in read)))})
+    return text if len(text) <= HEADER_BYTES_MAX else ""
+
+
+def _encoded(found: Mapping[str, str]) -> str:
+    return urlsafe_b64encode(msgspec.json.encode(dict(found))).decode()
+
+
+def decoded(header: str) -> Trace | None:
+    """None: there is none, or it cannot be read. A client can write anything into a commit's metadata anyway; here
+    only what is lineage is taken."""
+    if not header or len(header) > 4 * HEADER_BYTES_MAX:
+        return None
+    try:
+        found = msgspec.json.decode(urlsafe_b64decode(header))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    texts = {str(name): text for name, text in found.items() if isinstance(text, str)}
+    trace = Trace({name: clean(texts[name]) for name in ORIGINS if texts.get(name)})
+    for each in inputs_of(texts):
+        trace.add(each)
+    return trace
+
+
+def inputs_of(metadata: Mapping[str, str]) -> list[LineageInput]:
+    found = []
+    for each in parsed_inputs(metadata)[:_INPUTS_MAX]:
+        repository, commit, path = (each.get(name, "") for name in ("repository", "commit", "path"))
+        if repository and all(isinstance(text, str) and len(text) <= 1_024 for text in (repository, commit, path)):
+            found.append(LineageInput(repository, commit, path, each.get("staged") is True))
+    return found

@@ -1,0 +1,158 @@
+"""A process that the companion has forked: it becomes the process that the user started, as far as a command can see,
+runs the command, and answers how that ended."""
+
+import _socket
+import io
+import locale
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn, TextIO
+
+from lochan.cli import process
+from lochan.cli.companion import wire
+from lochan.cli.companion.identity import identity
+from lochan.cli.companion.wire import CommandRequest
+
+_PATIENCE_S = 5.0  # how long a front may take to send its request, and to say go
+_INTERRUPTED = 130
+_BUG = 1  # Python's own exit code behind a traceback
+
+
+class Unfit(Exception):
+    """This process cannot be what the front asks for."""
+
+
+def serve(connection: _socket.socket, hello: bytes, env: dict[bytes, bytes], report: Callable[[], None]) -> NoReturn:
+    """`env` is that of the companion when it was started; `report` tells it what the command has used, before
+    the command's end is answered."""
+    try:
+        connection.settimeout(_PATIENCE_S)
+        if not wire.receive_hello(connection, hello):
+            raise Unfit
+        wire.send_answer(connection, wire.HELLO)
+        request, files = wire.receive_request(connection)
+        if request.identity != identity(env):
+            raise Unfit
+        become(request, files, wire.peer(connection)[0])
+        pidfd = os.pidfd_open(os.getpid())
+        wire.send_answer(connection, wire.READY, files=[pidfd])
+        os.close(pidfd)
+        if connection.recv(1) != wire.GO:
+            os._exit(0)
+        connection.settimeout(None)
+    except Unfit:
+        _refuse(connection)
+    except (OSError, EOFError, ValueError):
+        os._exit(0)
+
+    def answer(code: int) -> None:
+        report()
+        wire.send_answer(connection, wire.EXIT, code)
+
+    process.leave_at_once(_run(request.blocked), answer)
+
+
+def _run(blocked: list[int]) -> int:
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        process.command()
+    except SystemExit as end:
+        code = end.code
+        if code is not None and not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = _BUG
+    except KeyboardInterrupt:  # before the command could say so itself
+        code = _INTERRUPTED
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = _BUG
+    process.clean()
+    return (code or 0) & 0xFF
+
+
+def _refuse(connection: _socket.socket) -> NoReturn:
+    with suppress(OSError):
+        wire.send_answer(connection, wire.REFUSED)
+    os._exit(0)
+
+
+def become(request: CommandRequest, files: list[int], front: int) -> None:
+    """Raises Unfit if something of that process cannot be taken over; then nothing was done yet."""
+    *streams, folder = files
+    if len(streams) != len(request.open_files):
+        raise Unfit
+    _take_limits(front)
+    os.umask(request.umask)
+    _take_environment(request.env)
+    time.tzset()
+    try:
+        locale.setlocale(locale.LC_CTYPE, "")  # as Python does when it starts
+    except locale.Error:
+        locale.setlocale(locale.LC_CTYPE, "C")
+    os.fchdir(folder)
+    os.close(folder)
+    for file in (0, 1, 2):
+        if file not in request.open_files:
+            os.close(file)
+    for file, given in zip(request.open_files, streams, strict=True):
+        os.dup2(given, file)
+        os.close(given)
+    sys.argv = request.argv
+    for name, file, encoding in zip(("stdin", "stdout", "stderr"), (0, 1, 2), request.encodings, strict=True):
+        stream = _stream(file, encoding)  # None, as Python has it, if it is closed
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    _take_signals(request)
+
+
+def _take_environment(env: dict[bytes, bytes]) -> None:
+    """Only what differs: most of it is what the companion itself was started with."""
+    for name in os.environb.keys() - env.keys():
+        del os.environb[name]
+    for name, value in env.items():
+        if os.environb.get(name) != value:
+            os.environb[name] = value
+
+
+def _take_limits(front: int) -> None:
+    """Those of `ulimit` and `nice`."""
+    try:
+        for limit in {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}:
+            theirs = resource.prlimit(front, limit)
+            if theirs != resource.getrlimit(limit):
+                resource.setrlimit(limit, theirs)
+        nice = os.getpriority(os.PRIO_PROCESS, front)
+        if nice != os.getpriority(os.PRIO_PROCESS, 0):
+            os.setpriority(os.PRIO_PROCESS, 0, nice)
+        processors = os.sched_getaffinity(front)
+        if processors != os.sched_getaffinity(0):
+            os.sched_setaffinity(0, processors)
+    except (OSError, ValueError) as error:
+        raise Unfit from error
+
+
+def _stream(file: int, encoding: tuple[str, str] | None) -> TextIO | None:
+    if encoding is None:
+        return None
+    raw = io.FileIO(file, "rb" if file == 0 else "wb", closefd=False)
+    buffer = io.BufferedReader(raw) if file == 0 else io.BufferedWriter(raw)
+    lines = file == 2 or raw.isatty()
+    names = ("<stdin>", "<stdout>", "<stderr>")
+    raw.name = names[file]
+    return io.TextIOWrapper(buffer, encoding[0], encoding[1], line_buffering=lines)
+
+
+def _take_signals(request: CommandRequest) -> None:
+    """They wait until the command begins."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for changed in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
+        signal.signal(changed, signal.SIG_DFL)
+    for number in request.ignored:
+        if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_IGN)

@@ -1,0 +1,73 @@
+"""Where the companion's socket is: in a folder that belongs to this user alone, under a name that only the same code
+has."""
+
+# ruff: noqa: PTH102
+# pathlib takes longer to import than all of the front.
+
+import os
+import sys
+from binascii import crc32
+
+from lochan import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PROTOCOL = 1
+_OTHERS, _OTHERS_WRITE = 0o077, 0o022
+_KIND, _IS_FOLDER, _IS_SOCKET = 0o170000, 0o040000, 0o140000  # of a mode; the module `stat` need not be imported
+_FOLDER_MAX = 107 - len("/lochan/companion-01234567.sock.0123456789")  # the path of a Unix socket is no longer
+
+
+def hello() -> bytes:
+    """What front and companion compare before anything else: two versions never talk."""
+    flags = sys.flags.optimize, sys.flags.dev_mode, sys.flags.utf8_mode, sys.getfilesystemencoding()
+    return "\n".join(map(str, (_PROTOCOL, __version__, sys.version, sys.prefix, package(), *flags))).encode()
+
+
+def package() -> str:
+    """The folder that this code is in."""
+    return __file__.rpartition("/cli/")[0]
+
+
+def name() -> str:
+    """Of the files of a companion of this very code. A clash does no harm: both sides compare the whole `hello`."""
+    return f"companion-{crc32(hello()):08x}"
+
+
+def folder(*, create: bool = False) -> str | None:
+    """In the user's runtime folder, or else in /tmp. None: there is none that is ours alone, and so no companion."""
+    found = _runtime() or f"/tmp/.lochan-{os.geteuid()}"
+    if create:
+        try:
+            os.mkdir(found, 0o700)
+        except FileExistsError:
+            pass
+        except OSError:
+            return None
+    # Not stat: a link that somebody put there leads to a folder of theirs, or to one of ours that is not meant.
+    return found if _is_ours(found, os.lstat, _IS_FOLDER, _OTHERS) else None
+
+
+def socket_path() -> str | None:
+    """None: there is no companion that may be asked."""
+    place = folder()
+    if place is None:
+        return None
+    path = f"{place}/{name()}.sock"
+    return path if _is_ours(path, os.lstat, _IS_SOCKET, _OTHERS) else None
+
+
+def _runtime() -> str | None:
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    fits = base.startswith("/") and len(os.fsencode(base)) <= _FOLDER_MAX
+    return f"{base}/lochan" if fits and _is_ours(base, os.stat, _IS_FOLDER, _OTHERS_WRITE) else None
+
+
+def _is_ours(path: str, look: "Callable[[str], os.stat_result]", kind: int, forbidden: int) -> bool:
+    try:
+        found = look(path)
+    except OSError:
+        return False
+    return found.st_uid == os.geteuid() and found.st_mode & _KIND == kind and not found.st_mode & forbidden

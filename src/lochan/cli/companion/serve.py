@@ -1,0 +1,288 @@
+"""The companion: it listens, forks a process for each command, and follows what they read. One thread, for ever.
+
+python -P -m lochan.cli.companion.serve [IDLE_SECONDS]
+"""
+
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple, NoReturn
+
+from lochan import __version__
+from lochan.cli.companion import place, wire
+
+IDLE_S = 600.0
+_LOOK_S = 15.0  # how often it looks whether its code and its socket are still there
+_CHILDREN_MAX = 32
+_TRACE_BYTES_MAX = 1 << 20
+
+
+class RunningCommand(NamedTuple):
+    pid: int
+    connection: socket.socket
+    trace: int  # the end of a pipe, which is read when it has ended
+
+
+class Companion:
+    def __init__(self, path: str, lock: int, idle_s: float, env: dict[bytes, bytes]) -> None:
+        from lochan.cli.companion.code_files import CodeFiles
+        from lochan.cli.companion.warmth import Warmth
+
+        self._path = path
+        self._lock = lock
+        self._idle_s = idle_s
+        self._env = env
+        self._hello = place.hello()
+        self._warmth = Warmth()
+        self._code = CodeFiles()
+        self._poll = select.poll()
+        self._running: dict[int, RunningCommand] = {}  # by its pidfd
+        self._fronts: dict[int, int] = {}  # the descriptor of a connection -> pidfd
+        self._traces: list[bytes] = []  # of commands that have ended, to be followed when nobody waits
+        self._following: Iterator[None] | None = None
+        self._asked = 0
+        self._served = 0  # of those, how many commands were run to their end
+        self._ends = False
+        self._inode = 0
+        self._woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def run(self) -> None:
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.set_wakeup_fd(self._woken[1])  # or Python would go on to wait behind a signal
+        self._poll.register(self._woken[0], select.POLLIN)
+        self._warmth.load()
+        self._code.remember()
+        self._note()
+        self._listener = _listen(self._path)  # only now: nobody waits for it while it loads
+        self._inode = os.stat(self._path).st_ino  # noqa: PTH116
+        self._poll.register(self._listener, select.POLLIN)
+        last = time.monotonic()  # noqa: TID251 - how long nobody has asked; nothing in a lake depends on it
+        while not self._ends:
+            follows = bool(self._traces) or self._following is not None
+            events = self._poll.poll(0 if follows else _LOOK_S * 1_000)
+            if events:
+                last = time.monotonic()  # noqa: TID251
+            elif follows:
+                self._follow()
+                continue
+            elif not self._running and time.monotonic() - last >= self._idle_s:  # noqa: TID251
+                return
+            if not events and not self._is_good():
+                return
+            for file, what in events:
+                self._handle(file, what)
+
+    def _handle(self, file: int, what: int) -> None:
+        if file == self._listener.fileno():
+            self._accept()
+        elif file in self._fronts:
+            self._front_left(file)
+        elif file in self._running:
+            self._ended(file)
+
+    def _stop(self, *_: object) -> None:
+        self._ends = True
+
+    # --- commands ----------------------------------------------------------------------------------------------------
+    def _accept(self) -> None:
+        from lochan.cli.companion.warmth import threads
+
+        try:
+            connection = self._listener.accept()[0]
+        except OSError:
+            return
+        if wire.peer(connection)[1] != os.geteuid() or not self._is_good() or threads() != 1:
+            connection.close()
+            self._ends = self._ends or threads() != 1 or not self._is_good()
+            return
+        try:
+            reads, writes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:  # too many files are open
+            connection.close()
+            return
+        with suppress(OSError):  # the user's pipes are too large already; then a long trace is lost
+            fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, _TRACE_BYTES_MAX)
+        self._asked += 1
+        self._note(beginning=1)
+        try:
+            pid = os.fork()
+        except OSError:  # there is no room for one more process: the front does the work itself
+            for file in (reads, writes):
+                os.close(file)
+            connection.close()
+            return
+        if not pid:
+            self._serve(connection, writes)
+        os.close(writes)
+        pidfd = os.pidfd_open(pid)
+        self._running[pidfd] = RunningCommand(pid, connection, reads)
+        self._fronts[connection.fileno()] = pidfd
+        self._poll.register(pidfd, select.POLLIN)
+        self._poll.register(connection.fileno(), select.POLLRDHUP)
+        if len(self._running) >= _CHILDREN_MAX:
+            self._poll.unregister(self._listener)
+
+    def _serve(self, connection: socket.socket, writes: int) -> NoReturn:
+        """In the new process, which keeps nothing of the companion's connections."""
+        try:
+            from lochan.cli.companion import child
+
+            signal.set_wakeup_fd(-1)
+            for file in (self._listener.detach(), self._lock, *self._woken):
+                os.close(file)
+            for pidfd, other in self._running.items():
+                os.close(pidfd)
+                os.close(other.trace)
+                other.connection.close()
+
+            def report() -> None:
+                with suppress(OSError):
+                    os.write(writes, self._warmth.trace())
+
+            child.serve(connection, self._hello, self._env, report)
+        finally:
+            os._exit(1)
+
+    def _front_left(self, file: int) -> None:
+        """It was killed, or has its answer, or does the work itself. In none of these cases is anything wanted."""
+        pidfd = self._fronts.pop(file)
+        self._poll.unregister(file)
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+    def _ended(self, pidfd: int) -> None:
+        from lochan.cli.companion.warmth import NO_NEWS
+
+        command = self._running.pop(pidfd)
+        if len(self._running) == _CHILDREN_MAX - 1:
+            self._poll.register(self._listener, select.POLLIN)
+        _, status = os.waitpid(command.pid, 0)
+        file = command.connection.fileno()
+        if self._fronts.pop(file, None) is not None:
+            self._poll.unregister(file)
+            with suppress(OSError):  # its process has answered already, unless it could not
+                if os.WIFSIGNALED(status):
+                    wire.send_answer(command.connection, wire.KILLED, os.WTERMSIG(status))
+                else:
+                    wire.send_answer(command.connection, wire.EXIT, os.WEXITSTATUS(status))
+        command.connection.close()
+        self._poll.unregister(pidfd)
+        os.close(pidfd)
+        with suppress(OSError):
+            traced = os.read(command.trace, _TRACE_BYTES_MAX)
+            if traced:  # otherwise it was refused, or killed
+                self._served += 1
+            if traced and traced != NO_NEWS:
+                self._traces.append(traced)
+        os.close(command.trace)
+        self._note()
+
+    # --- between them ------------------------------------------------------------------------------------------------
+    def _follow(self) -> None:
+        """One step."""
+        if self._following is None:
+            self._following = self._warmth.follow(self._traces.pop(0))
+        for _ in self._following:
+            return
+        self._following = None
+        self._code.remember()
+        self._note()
+
+    def _is_good(self) -> bool:
+        """Whether its code is what it was when it was imported, and its socket is the one that fronts find."""
+        try:
+            return self._code.are_unchanged() and os.stat(self._path).st_ino == self._inode  # noqa: PTH116
+        except OSError:
+            return False
+
+    def _note(self, beginning: int = 0) -> None:
+        """For `lochan companion status`."""
+        noted = {
+            "pid": os.getpid(),
+            "version": __version__,
+            "package": place.package(),
+            "asked": self._asked,
+            "running": len(self._running) + beginning,
+            "commands": self._served,
+            "lakes": len(self._warmth.lakes),
+        }
+        with suppress(OSError):  # the disk is full: the note is old, and all else works
+            os.pwrite(self._lock, json.dumps(noted).ljust(1024).encode(), 0)
+
+    def close(self) -> None:
+        """Commands that are running go on, and answer by themselves."""
+        with suppress(OSError):
+            if os.stat(self._path).st_ino == self._inode:  # noqa: PTH116
+                os.unlink(self._path)  # noqa: PTH108
+
+
+def main() -> None:
+    env = dict(os.environb)
+    _detach()
+    from lochan.cli.companion.quiet import QUIET
+
+    os.environ.update(QUIET)
+    folder = place.folder(create=True)
+    if folder is None:
+        return
+    lock = _lock(f"{folder}/{place.name()}.lock")
+    if lock is None:
+        return  # another was quicker
+    path = f"{folder}/{place.name()}.sock"
+    idle_s = float(sys.argv[1]) if len(sys.argv) > 1 else IDLE_S
+    from lochan.cli import process
+
+    process.prepare()
+    companion = Companion(path, lock, idle_s, env)
+    try:
+        companion.run()
+    finally:
+        companion.close()
+
+
+def _detach() -> None:
+    """Nobody waits for it, no terminal reaches it, and it holds no file or folder of who started it."""
+    os.setsid() if os.getpid() != os.getsid(0) else None
+    if os.fork():
+        os._exit(0)
+    os.chdir("/")
+    os.umask(0o077)
+    null = os.open(os.devnull, os.O_RDWR)
+    for file in (0, 1, 2):
+        os.dup2(null, file)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _lock(path: str) -> int | None:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return None
+    os.ftruncate(file, 0)
+    return file
+
+
+def _listen(path: str) -> socket.socket:
+    """It gets its name when it listens, in place of one that a killed companion left behind."""
+    new = f"{path}.{os.getpid()}"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(new)
+    os.chmod(new, 0o600)  # noqa: PTH101
+    listener.listen(_CHILDREN_MAX)
+    os.rename(new, path)  # noqa: PTH104
+    return listener
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""What front and companion send each other over the socket.
+
+    front      hello          request, descriptors                  "go"
+    child              "hello"                       "ready", pidfd       "exit" code, or "killed" signal
+                                                     or "refused"
+
+The descriptors are sent to a process that has answered: in the queue of one that is stuck, they would keep the pipes of
+a command open that does its work itself.
+
+Requests are marshalled: a module that is built in, and both ends are the same Python (`hello`) and the same user.
+"""
+
+import _socket
+import marshal
+import os
+import sys
+
+HELLO, READY, REFUSED, EXIT, KILLED = b"H", b"R", b"N", b"E", b"K"
+GO = b"G"
+ANSWER_BYTES = 5  # one letter and a number
+REQUEST_BYTES_MAX = 16 << 20  # the kernel gives a process less than that for arguments and environment together
+_HEAD_BYTES = 8
+_INT_BYTES = 4  # of C, on every machine that Linux runs on
+_FILES_MAX = 4
+
+
+class CommandRequest:
+    """The process that the user started, as far as a command can see it."""
+
+    __slots__ = ("argv", "blocked", "encodings", "env", "identity", "ignored", "open_files", "umask")
+
+    def __init__(
+        self,
+        argv: list[str],
+        env: dict[bytes, bytes],
+        umask: int,
+        open_files: list[int],
+        encodings: list[tuple[str, str] | None],
+        ignored: list[int],
+        blocked: list[int],
+        identity: tuple[object, ...],
+    ) -> None:
+        self.argv = argv
+        self.env = env
+        self.umask = umask
+        self.open_files = open_files  # of 0, 1 and 2; they follow in this order, and the working folder after them
+        self.encodings = encodings  # and error handlers, of stdin, stdout and stderr; None: closed
+        self.ignored = ignored  # signals
+        self.blocked = blocked
+        self.identity = identity
+
+    def encode(self) -> bytes:
+        return marshal.dumps({name: getattr(self, name) for name in self.__slots__})
+
+
+def peer(connection: _socket.socket) -> tuple[int, int]:
+    """Process and user at the other end, as the kernel knows them."""
+    found = _numbers(connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 3 * _INT_BYTES))
+    return found[0], found[1]
+
+
+def send_hello(connection: _socket.socket, hello: bytes) -> None:
+    connection.sendall(len(hello).to_bytes(_HEAD_BYTES, "big") + hello)
+
+
+def receive_hello(connection: _socket.socket, hello: bytes) -> bool:
+    """Whether the front is of the same code. Raises OSError, EOFError."""
+    size = int.from_bytes(_receive(connection, _HEAD_BYTES), "big")
+    return size == len(hello) and _receive(connection, size) == hello
+
+
+def send_request(connection: _socket.socket, request: CommandRequest, files: list[int]) -> None:
+    """Raises OSError."""
+    body = request.encode()
+    head = len(body).to_bytes(_HEAD_BYTES, "big")
+    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _bytes(files))]
+    sent = connection.sendmsg([head], rights)
+    connection.sendall(head[sent:] + body)
+
+
+def receive_request(connection: _socket.socket) -> tuple[CommandRequest, list[int]]:
+    """With the descriptors that came along. Raises OSError, EOFError, ValueError."""
+    head, files = _receive_files(connection, _HEAD_BYTES)
+    size = int.from_bytes(head, "big")
+    if size > REQUEST_BYTES_MAX:
+        raise ValueError(size)
+    return CommandRequest(**marshal.loads(_receive(connection, size))), files
+
+
+def send_answer(connection: _socket.socket, letter: bytes, number: int = 0, files: list[int] | None = None) -> None:
+    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _bytes(files))] if files else []
+    connection.sendmsg([letter + number.to_bytes(4, "big", signed=True)], rights)
+
+
+def receive_answer(connection: _socket.socket) -> tuple[bytes, int, list[int]]:
+    """Raises OSError, EOFError."""
+    answer, files = _receive_files(connection, ANSWER_BYTES)
+    return answer[:1], int.from_bytes(answer[1:], "big", signed=True), files
+
+
+def _receive_files(connection: _socket.socket, size: int) -> tuple[bytes, list[int]]:
+    space = _socket.CMSG_SPACE(_INT_BYTES * _FILES_MAX)
+    data, rights, _, _ = connection.recvmsg(size, space, getattr(_socket, "MSG_CMSG_CLOEXEC", 0))
+    files: list[int] = []
+    for level, kind, content in rights:
+        if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
+            files += _numbers(content)
+    for file in files:
+        os.set_inheritable(file, False)
+    return data + _receive(connection, size - len(data), begun=bool(data)), files
+
+
+def _receive(connection: _socket.socket, size: int, *, begun: bool = True) -> bytes:
+    if size and not begun:
+        raise EOFError
+    pieces = []
+    while size:
+        piece = connection.recv(min(size, 1 << 20))
+        if not piece:
+            raise EOFError
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def _bytes(numbers: list[int]) -> bytes:
+    """As C has them in an array."""
+    return b"".join(number.to_bytes(_INT_BYTES, sys.byteorder) for number in numbers)
+
+
+def _numbers(data: bytes) -> list[int]:
+    return [
+        int.from_bytes(data[at : at + _INT_BYTES], sys.byteorder, signed=True)
+        for at in range(0, len(data) - _INT_BYTES + 1, _INT_BYTES)
+    ]

@@ -1,0 +1,72 @@
+"""The record of one run of hooks: what they judged, what each said, and why. On the store, one object for each run:
+
+    <repository-id>/hooks/<microseconds, 14 hexadecimal digits><10 random letters>.json
+
+Names sort by when runs began. It is no event: rows that a hook shows must be forgotten when the record goes, by its age
+or with its repository, and a journal is kept for ever.
+"""
+
+import msgspec
+
+from lochan.errors import FutureFormat
+from lochan.formats import json_file
+
+FOLDER = "hooks/"
+FORMAT = 1
+PASSED, REFUSED, FAILED, SKIPPED = "passed", "refused", "failed", "skipped"
+_HINT = "the record is for people alone: delete it"
+
+
+class HookResultRecord(msgspec.Struct, frozen=True):
+    """Fields are only ever added at the end."""
+
+    file: str  # the path of the hook file
+    hook: str  # its id in the file
+    kind: str
+    state: str  # passed, refused, failed, skipped
+    reason: str = ""
+    output: str = ""
+    started: int = 0
+    ended: int = 0
+    name: str = ""  # of the file
+
+
+class HookRunRecord(msgspec.Struct, frozen=True):
+    """Fields are only ever added at the end."""
+
+    format: int
+    id: str
+    event: str  # such as pre-commit
+    branch: str  # or the tag
+    commit: str  # that would be, or is
+    base: str  # the head before
+    hooks_commit: str  # that the hook files were read from
+    user: str
+    client: str
+    source: str
+    started: int
+    ended: int
+    state: str
+    results: tuple[HookResultRecord, ...] = ()
+    manual: bool = False  # somebody ran it by hand, and nothing depended on it
+
+
+def new_id(started: int, ksuid: str) -> str:
+    """A KSUID tells runs of one second apart, but not their order."""
+    return f"{started:014x}{ksuid[-10:]}"
+
+
+def path_of(repository: str, id: str) -> str:
+    return f"{repository}/{FOLDER}{id}.json"
+
+
+def encode(record: HookRunRecord) -> bytes:
+    return json_file.seal(record)
+
+
+def decode(data: bytes, name: str) -> HookRunRecord:
+    """Raises Corrupt, FutureFormat."""
+    fields = json_file.unseal(data, name, _HINT).fields
+    if fields.get("format", 0) > FORMAT:
+        raise FutureFormat(f"{name} has format version {fields['format']}", hint="upgrade Lochan")
+    return msgspec.convert(fields, HookRunRecord)

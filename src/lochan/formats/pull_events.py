@@ -1,0 +1,115 @@
+"""Events of a repository's journal about pull requests, and about checks of commits. On somebody's disk.
+
+A request is called by the number of the record that opened it. Its long texts are in these events alone: the state
+keeps where each of them is, which is the number of its record and its `mark`. So a checkpoint stays small, however much
+people write. A request is merged by the event that moves its target (`moved`, with `pull`).
+"""
+
+from typing import ClassVar
+
+from lochan.formats.events import Event
+
+
+class PullOpened(Event, frozen=True):
+    """Valid while both branches are there, and no open request has the same two."""
+
+    type: ClassVar[str] = "pull-opened"
+
+    source: str  # names of branches
+    target: str
+    title: str
+    text: str = ""
+    reviewers: tuple[str, ...] = ()  # who were asked
+    mark: str = ""
+
+
+class PullUpdated(Event, frozen=True):
+    """What is None stays as it is."""
+
+    type: ClassVar[str] = "pull-updated"
+
+    pull: str
+    title: str | None = None
+    text: str | None = None
+    reviewers: tuple[str, ...] | None = None
+    mark: str = ""
+
+
+class PullClosed(Event, frozen=True):
+    """Valid while it is open."""
+
+    type: ClassVar[str] = "pull-closed"
+
+    pull: str
+
+
+class PullReopened(Event, frozen=True):
+    """Valid while it is closed, and was not merged."""
+
+    type: ClassVar[str] = "pull-reopened"
+
+    pull: str
+
+
+class PullReviewed(Event, frozen=True):
+    """Valid while `commit` is the head of the source. Whoever opened the request cannot review it."""
+
+    type: ClassVar[str] = "pull-reviewed"
+
+    pull: str
+    verdict: str  # approve, changes, withdraw
+    commit: str
+    served: bool  # a server has written it, for a user that it has authenticated
+    text: str = ""
+    mark: str = ""
+
+
+class PullReviewDismissed(Event, frozen=True):
+    type: ClassVar[str] = "pull-review-dismissed"
+
+    pull: str
+    user: str  # whose review it was
+    text: str = ""
+    mark: str = ""
+
+
+class PullCommented(Event, frozen=True):
+    type: ClassVar[str] = "pull-commented"
+
+    pull: str
+    mark: str  # the comment's id
+    text: str
+    path: str = ""  # "": it is about the whole request
+    conflict: bool = False  # it is about the conflict at that path
+    thread: str = ""  # the comment that it answers; "": it begins a thread
+
+
+class PullCommentEdited(Event, frozen=True):
+    """Valid for whoever wrote the comment."""
+
+    type: ClassVar[str] = "pull-comment-edited"
+
+    pull: str
+    comment: str
+    text: str
+    mark: str = ""
+
+
+class PullThreadResolved(Event, frozen=True):
+    type: ClassVar[str] = "pull-thread-resolved"
+
+    pull: str
+    thread: str  # its first comment
+    on: bool = True
+
+
+class CheckReported(Event, frozen=True):
+    """Of a commit, not of a request: every request whose source is there has it. Replaces one of the same name."""
+
+    type: ClassVar[str] = "check-reported"
+
+    commit: str
+    name: str
+    status: str  # pending, success, failure
+    text: str = ""
+    link: str = ""

@@ -1,0 +1,81 @@
+"""The files of a subscription to events: how far it is, and what its receiver did not take.
+
+    _lake/subscriptions/<id>/progress.json
+    _lake/subscriptions/<id>/dead/<time of the first event, 14 hexadecimal digits><10 of its hash>.json
+
+A dead letter names its events and does not hold them: what its owner may not read any more is not kept for them.
+"""
+
+import msgspec
+
+from lochan.errors import FutureFormat
+from lochan.formats import json_file
+
+FOLDER = "_lake/subscriptions/"
+FORMAT = 1
+_HINT = "delete the file: without it, a subscription begins again where it was created"
+
+
+class SubscriptionProgress(msgspec.Struct, frozen=True):
+    """Fields are only ever added at the end."""
+
+    format: int = FORMAT
+    position: str = ""  # behind the last event that was sent, passed over, or given up; empty: where it was created
+    redelivery: int = 0  # the request for dead letters that was done last
+    attempts: int = 0  # at what stands behind the position
+    due: int = 0  # when it is tried again, in microseconds since 1970
+    trouble: str = ""  # why the last attempt failed; empty: it did not
+    delivered: int = 0  # events, in all
+    last: int = 0  # when some were delivered last
+    dead: int = 0  # letters that were given up, in all
+
+
+class DeadLetterRecord(msgspec.Struct, frozen=True):
+    """Fields are only ever added at the end."""
+
+    format: int
+    id: str
+    journal: str
+    events: tuple[tuple[int, int], ...]  # number and index
+    types: tuple[str, ...]  # of the events, each once
+    time: int
+    attempts: int
+    trouble: str
+    again: bool = False  # somebody has asked for it
+
+
+def folder_of(id: str) -> str:
+    return f"{FOLDER}{id}/"
+
+
+def progress_path(id: str) -> str:
+    return f"{folder_of(id)}progress.json"
+
+
+def letters_prefix(id: str) -> str:
+    return f"{folder_of(id)}dead/"
+
+
+def letter_path(id: str, letter: str) -> str:
+    return f"{letters_prefix(id)}{letter}.json"
+
+
+def encode(record: SubscriptionProgress | DeadLetterRecord) -> bytes:
+    return json_file.seal(record)
+
+
+def decode_progress(data: bytes, name: str) -> SubscriptionProgress:
+    """Raises Corrupt, FutureFormat."""
+    return msgspec.convert(_fields(data, name), SubscriptionProgress)
+
+
+def decode_letter(data: bytes, name: str) -> DeadLetterRecord:
+    """Raises Corrupt, FutureFormat."""
+    return msgspec.convert(_fields(data, name), DeadLetterRecord)
+
+
+def _fields(data: bytes, name: str) -> dict[str, object]:
+    fields = json_file.unseal(data, name, _HINT).fields
+    if fields.get("format", 0) > FORMAT:
+        raise FutureFormat(f"{name} has format version {fields['format']}", hint="upgrade Lochan")
+    return fields

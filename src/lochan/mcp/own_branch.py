@@ -1,0 +1,41 @@
+"""Where an agent may write: on branches that its user's agents have made, and nowhere else.
+
+    agent.anna.fix-prices-2ZkYt1
+          ^user ^topic      ^makes it unique
+
+The name says whose it is, so that an agent goes on with its work in another conversation, and nobody's agent writes to
+the branch of another's. What the user may do is checked as for every request; this only makes it less.
+"""
+
+import re
+from hashlib import sha256
+
+from lochan.errors import Refused
+
+_PREFIX = "agent"
+_TOPIC_MAX = 40
+_UNIQUE = 6
+_PLAIN = re.compile(r"[a-z0-9_-]+", re.ASCII)
+_OTHER = re.compile(r"[^a-z0-9_]+", re.ASCII)
+
+
+def new_branch(user: str, topic: str, unique: str) -> str:
+    words = _OTHER.sub("-", topic.lower()).strip("-")[:_TOPIC_MAX].strip("-")
+    return f"{own_prefix(user)}{words or 'work'}-{unique[-_UNIQUE:]}"
+
+
+def own_prefix(user: str) -> str:
+    """No two users have the same: a name that cannot be part of a branch's has a digest in its place."""
+    if _PLAIN.fullmatch(user):
+        return f"{_PREFIX}.{user}."
+    digest = sha256(user.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f"{_PREFIX}.X{digest}."  # the capital letter is in no plain name
+
+
+def check_own(user: str, branch: str) -> None:
+    """Raises Refused."""
+    if not branch.startswith(own_prefix(user)):
+        raise Refused(
+            f"an agent of {user} does not write to {branch!r}",
+            hint="make a branch of your own with start_branch, and propose it when you are done",
+        )

@@ -1,0 +1,94 @@
+"""Answers the messages of a client of the Model Context Protocol. It keeps nothing between two of them, so one answers
+over a pipe and over HTTP alike."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+
+from lochan import __version__
+from lochan.errors import LochanError
+from lochan.mcp.messages import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    RpcError,
+    RpcRequest,
+    error_message,
+    parse_request,
+    result_message,
+)
+from lochan.mcp.tools import TOOLS, AgentContext
+
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # of the protocol, the newest first
+INSTRUCTIONS = """\
+This lake versions data like Git: repositories hold files, pools hold records, and both have branches and commits.
+Read and query whatever your key allows. To change something, make a branch of your own with start_branch, write to it
+with put_object, delete_objects or load_rows, look at it with diff, and end with propose: it commits your changes and
+opens a pull request that people review. You cannot write to other branches."""
+_log = logging.getLogger("lochan.mcp")
+
+
+async def answer(agent: AgentContext, data: bytes) -> bytes | None:
+    """The answer to a message; None: it has none."""
+    try:
+        request = parse_request(data)
+    except RpcError as error:
+        return error_message(None, error)
+    if request is None:
+        return None
+    try:
+        result = await _result(agent, request)
+    except RpcError as error:
+        return None if request.is_notification else error_message(request.id, error)
+    return None if request.is_notification else result_message(request.id, result)
+
+
+async def _result(agent: AgentContext, request: RpcRequest) -> dict[str, Any]:
+    match request.method:
+        case "initialize":
+            return _initialized(request.params)
+        case "ping":
+            return {}
+        case "tools/list":
+            return {"tools": [each.described() for each in TOOLS.values()]}
+        case "tools/call" if not request.is_notification:
+            return await _called(agent, request.params)
+        case method if method.startswith("notifications/") and request.is_notification:
+            return {}
+    raise RpcError(METHOD_NOT_FOUND, f"there is no method {request.method[:100]!r} here")
+
+
+def _initialized(params: dict[str, Any]) -> dict[str, Any]:
+    asked = params.get("protocolVersion")
+    return {
+        "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
+        "capabilities": {"tools": {"listChanged": False}},
+        "serverInfo": {"name": "lochan", "version": __version__},
+        "instructions": INSTRUCTIONS,
+    }
+
+
+async def _called(agent: AgentContext, params: dict[str, Any]) -> dict[str, Any]:
+    """What a tool refuses is its result, which the model reads; what is no call of a tool is an error."""
+    name = params.get("name")
+    tool = TOOLS.get(name) if isinstance(name, str) else None
+    if tool is None:
+        raise RpcError(INVALID_PARAMS, f"there is no tool {str(name)[:100]!r}; there are {', '.join(TOOLS)}")
+    try:
+        given = msgspec.convert(params.get("arguments") or {}, tool.arguments)
+    except msgspec.ValidationError as error:
+        return _shown(f"these arguments do not fit: {error}", failed=True)
+    try:
+        found = await tool.call(agent, given)
+    except LochanError as error:
+        return _shown(str(error), failed=True)
+    except Exception as error:
+        _log.error("the tool %s failed", tool.name, exc_info=error)
+        return _shown("the tool has failed; the log of the server says why", failed=True)
+    return _shown(msgspec.json.encode(found, enc_hook=str).decode(), failed=False)
+
+
+def _shown(text: str, *, failed: bool) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": failed}

@@ -1,0 +1,86 @@
+"""A result on its way to another process, without a loss: the engine's own columns as an Arrow stream, and in its
+schema what they are, so that the reader makes every form of the rows that the writer could.
+
+Rows that are kept as text come as their texts: how a query edits these cannot be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any
+
+import msgspec
+import pyarrow as pa
+
+from lochan.errors import Corrupt
+from lochan.pools.kinds import OBJECT
+from lochan.pools.shape import Type
+from lochan.query.output.columns import BodyText, Column, FieldOrder, TimeFormat
+from lochan.query.output.texts import texts
+
+_ROW = b"lochan.row"
+_TEXT = "row"
+_TEXTS = Column({OBJECT: ""}, body=BodyText(_TEXT, frozenset(), ()))
+
+
+class ColumnRecord(msgspec.Struct, omit_defaults=True):
+    """A `Column`, as JSON."""
+
+    kinds: Mapping[str, str]
+    nothing: str = ""
+    members: tuple[tuple[str, ColumnRecord], ...] = ()
+    order: FieldOrder | None = None
+    element: Type | None = None
+    format: TimeFormat | None = None
+    scale: int | None = None
+    is_text: bool = False
+
+    @classmethod
+    def of(cls, column: Column) -> ColumnRecord:
+        return cls(
+            column.kinds,
+            column.nothing,
+            tuple((name, cls.of(each)) for name, each in column.members),
+            column.order,
+            column.element,
+            column.format,
+            column.scale,
+            column.body is not None,
+        )
+
+    def column(self) -> Column:
+        if self.is_text:
+            return _TEXTS
+        members = tuple((name, each.column()) for name, each in self.members)
+        return Column(self.kinds, self.nothing, members, self.order, self.element, self.format, None, self.scale)
+
+
+def write_stream(batches: Iterable[pa.RecordBatch], row: Column, sink: IO[bytes]) -> None:
+    """Nothing is written before the first batch is there; without any, a stream that has none."""
+    writer = None
+    told = {_ROW: msgspec.json.encode(ColumnRecord.of(_TEXTS if _has_body(row) else row))}
+    for batch in batches:
+        sent = _as_texts(batch, row) if _has_body(row) else batch
+        if writer is None:
+            writer = pa.ipc.new_stream(sink, sent.schema.with_metadata(told))
+        writer.write_batch(sent)
+    if writer is None:
+        writer = pa.ipc.new_stream(sink, pa.schema([], told))
+    writer.close()
+
+
+def read_stream(source: Any) -> tuple[Column, Iterator[pa.RecordBatch]]:
+    """Raises Corrupt for a stream that says nothing of its columns."""
+    reader = pa.ipc.open_stream(source)
+    told = (reader.schema.metadata or {}).get(_ROW)
+    if told is None:
+        raise Corrupt("the rows do not say what their columns are", hint="are both sides of the same version?")
+    return msgspec.json.decode(told, type=ColumnRecord).column(), iter(reader)
+
+
+def _has_body(column: Column) -> bool:
+    return column.body is not None or any(_has_body(each) for _, each in column.members)
+
+
+def _as_texts(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([texts(batch, row)], [_TEXT])

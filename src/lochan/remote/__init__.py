@@ -1,0 +1,13 @@
+"""A lake behind a server: the same nouns and verbs as in `lochan.api`, each of them a request.
+
+http         requests over keep-alive connections: TCP, TLS, a Unix socket
+address      which server it is, and who asks it
+signature    requests that are signed, where others could read a secret
+server       the server of a lake: who asks, errors, what is tried again
+nouns        the nouns, with a method for each row of the table of verbs
+request      a verb as a request, and its answer as a result
+opened       an object that was opened
+rows         rows of queries and of loads
+loads        files of rows, from this machine
+files        verbs on files of this machine, which are read and written here
+"""

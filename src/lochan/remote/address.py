@@ -1,0 +1,70 @@
+"""Which server a lake is behind, and who asks it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from lochan.api.blocking import Lake
+    from lochan.api.lake import Lake as AsyncLake
+    from lochan.remote.server import RemoteServer
+
+
+@dataclass(frozen=True)
+class RemoteAddress:
+    """May be pickled, with its keys. The secret is not printed."""
+
+    url: str
+    version: str  # of this lochan: another is not spoken to
+    access_key: str = ""
+    secret_key: str = field(default="", repr=False)
+    author: str = ""
+    key: str = ""  # the idempotency key of a command; further ones are made from it
+
+    def connect(self) -> Lake:
+        """The caller closes it."""
+        from lochan.api.blocking import Lake
+        from lochan.runtime import Runtime
+
+        runtime = Runtime(self)
+        try:
+            verbs = runtime.wait(self.open_verbs())
+        except BaseException:
+            runtime.stop()
+            raise
+        return Lake(verbs, runtime)
+
+    async def user(self) -> str:
+        """Whose access key it is. Raises what the server says of it."""
+        server = self._server()
+        try:
+            return (await server.open(self.version)).user
+        finally:
+            await server.close()
+
+    @asynccontextmanager
+    async def opened_server(self) -> AsyncIterator[RemoteServer]:
+        """The server itself, without the verbs of its lake."""
+        server = self._server()
+        await server.open(self.version)
+        try:
+            yield server
+        finally:
+            await server.close()
+
+    async def open_verbs(self) -> AsyncLake:
+        """The same for a caller with an event loop."""
+        from lochan.remote.nouns import RemoteLake
+
+        server = self._server()
+        await server.open(self.version)
+        return cast("AsyncLake", RemoteLake(server))
+
+    def _server(self) -> RemoteServer:
+        from lochan.remote.server import RemoteServer, ServerKeys
+
+        keys = ServerKeys(self.access_key, self.secret_key) if self.access_key else None
+        return RemoteServer(self.url, keys, self.author, self.key)

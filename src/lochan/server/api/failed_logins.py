@@ -1,0 +1,45 @@
+"""How many wrong secrets for one access key came from one address lately, so that nobody can try very many.
+
+Each key has a bucket of attempts at each address, which fills again with time. Only wrong ones take from it. A limit of
+a key alone would let a stranger lock its user out; one for an address alone, everybody behind the same proxy. And who
+has been let in from there is not made to wait for others' mistakes: that secret is known to have been right.
+"""
+
+from hashlib import sha256
+from hmac import compare_digest
+from math import ceil
+
+from lochan.bounded_cache import BoundedCache
+
+ATTEMPTS = 20
+REFILL_S = 3.0  # for one more
+_BUCKETS_MAX = 10_000
+
+
+class FailedLogins:
+    """In one process. A server of several workers allows so many for each."""
+
+    def __init__(self) -> None:
+        # By address and access key: when the bucket is full again; and the hash of the secret that was right.
+        self._until: BoundedCache[tuple[str, str], float] = BoundedCache(_BUCKETS_MAX)
+        self._right: BoundedCache[tuple[str, str], bytes] = BoundedCache(_BUCKETS_MAX)
+
+    def wait_s(self, address: str, key: str, secret: str, now: float) -> int:
+        """How long until another attempt is looked at; 0: now, which is by the boot clock."""
+        behind = (self._until.get((address, key)) or 0.0) - now
+        wait_s = max(0, ceil(behind - (ATTEMPTS - 1) * REFILL_S))
+        if wait_s and compare_digest(self._right.get((address, key)) or b"", _hash(secret)):
+            return 0
+        return wait_s
+
+    def failed(self, address: str, key: str, now: float) -> None:
+        bucket = address, key
+        self._until.put(bucket, max(self._until.get(bucket) or 0.0, now) + REFILL_S)
+
+    def succeeded(self, address: str, key: str, secret: str) -> None:
+        if self._right.get((address, key)) is None:
+            self._right.put((address, key), _hash(secret))
+
+
+def _hash(secret: str) -> bytes:
+    return sha256(secret.encode(errors="surrogatepass")).digest()

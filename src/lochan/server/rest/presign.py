@@ -1,0 +1,56 @@
+"""Links to objects, and addresses that take their bytes, for clients without keys of the store: where the store cannot
+sign, the server signs addresses of its own, by the access key of whoever asks. They end with that key."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlencode
+
+from lochan.server.api.errors import HttpError
+from lochan.server.gateway.wire.presigned import presigned_query
+from lochan.server.gateway.wire.signed_request import SignedRequest, canonical_path
+from lochan.server.rest.operation import RestCall
+
+EXPIRES_S = 900
+_MICROSECONDS = 1_000_000
+
+
+class UrlSigner:
+    """For one request."""
+
+    def __init__(self, call: RestCall, id: str, secret: str, token: str = "") -> None:
+        self._call = call
+        self._id = id
+        self._secret = secret
+        self._token = token
+        self._now = call.api.clock.wall() // _MICROSECONDS
+
+    @property
+    def expires(self) -> int:
+        return self._now + EXPIRES_S
+
+    @classmethod
+    async def of(cls, call: RestCall) -> UrlSigner:
+        context = call.context
+        found = await call.api.access.find_key(context.access_key, context.arrived)
+        if found is None:
+            raise HttpError(401, "the access key of this session was revoked: log in again")
+        if context.session_token:  # what narrows the session narrows its links too
+            return cls(call, context.session_id, context.session_secret, context.session_token)
+        return cls(call, context.access_key, found.secret)
+
+    def object(self, repository: str, ref: str, path: str) -> str:
+        """To read an object, at the S3 gateway."""
+        return self._signed("GET", f"/{repository}/{ref}/{path}", "")
+
+    def upload(self, path: str, query: dict[str, str]) -> str:
+        """To put bytes, at the API. The path is that of an operation."""
+        return self._signed("PUT", path, urlencode(query, quote_via=quote, safe=""))
+
+    def _signed(self, method: str, path: str, query: str) -> str:
+        request = self._call.request
+        host = request.headers.get("host", "")
+        encoded = canonical_path(path.replace("%", "%25"))
+        signed = SignedRequest(method, encoded, query, [("host", host)])
+        region = self._call.api.listener.s3.region
+        text = presigned_query(signed, self._id, self._secret, region, self._now, EXPIRES_S, self._token)
+        return f"{request.scope['scheme']}://{host}{encoded}?{text}"

@@ -1,0 +1,177 @@
+"""An operation for each verb that has a route."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lochan.api.wire.call import AUTHOR_HEADER, LINEAGE_HEADER, ArgumentPlace, Shape, WireCall, wire_calls
+from lochan.api.wire.lineage import answer_header, decoded
+from lochan.api.wire.values import ARROW, BYTES, JSON, LINES, HandleNames, OpenedInfo
+from lochan.api.wrappers.proxy import try_call
+from lochan.api.wrappers.records import AuditLine, serve_lake
+from lochan.errors import LochanError
+from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.errors import HttpError
+from lochan.server.logs import log_call
+from lochan.server.rest.operation import Operation
+from lochan.server.rest.routes import BASE, note_use
+from lochan.server.verbs import answers
+from lochan.server.verbs.arguments import body_type, handle_names, handle_of, parse_arguments
+from lochan.server.verbs.bodies import add_bytes, read_object
+from lochan.server.verbs.rows import diff_rows, load_rows, query
+from lochan.server.verbs.task_progress import TaskProgress
+from lochan.server.verbs.task_routes import begin_task, wants_task
+from lochan.versioning.lineage import trace
+
+CLIENT = "rest"
+_log = logging.getLogger("lochan.server")
+_AUTHOR_MAX = 200
+Special = Callable[[WireCall, Api, Request, Any, dict[str, Any]], Awaitable[Response]]
+_SPECIAL: Mapping[str, Special] = {
+    "Ref.read": read_object,
+    "Ref.stream": read_object,
+    "Lake.query": query,
+    "Pool.query": query,
+    "Lake.diff_rows": diff_rows,
+    "Pool.load": load_rows,
+}
+Handler = Callable[[Api, Request], Awaitable[Response]]
+_MEDIA = {
+    Shape.LINES: LINES,
+    Shape.BYTES: BYTES,
+    Shape.TABLE: ARROW,
+    Shape.ROWS: ARROW,
+    Shape.ROW_DIFF: ARROW,
+}
+
+
+def handler(call: WireCall) -> Handler:
+    async def handle(api: Api, request: Request) -> Response:
+        try:
+            return await _handled(call, api, request)
+        except (LochanError, HttpError) as error:
+            return await answers.error_answer(error)
+        except ArithmeticError as error:
+            return await answers.error_answer(answers.senseless_number(error))
+
+    return handle
+
+
+async def _handled(call: WireCall, api: Api, request: Request) -> Response:
+    """In the trace that the client has begun, if it has: its commits say what was read, and answers say what they
+    read."""
+    found = decoded(request.headers.get(LINEAGE_HEADER, ""))
+    if found is None:
+        return await _carried_out(call, api, request)
+    before = set(found.inputs)
+    with trace(found):
+        answer = await _carried_out(call, api, request)
+    read = [each for each in found.inputs if each not in before]
+    if read:
+        answers.add_header(answer, LINEAGE_HEADER, answer_header(read))
+    return answer
+
+
+async def _carried_out(call: WireCall, api: Api, request: Request) -> Response:
+    several, given = await parse_arguments(call, request)
+    context: RequestContext = request.scope[CONTEXT]
+    author = unquote(request.headers.get(AUTHOR_HEADER, ""))[:_AUTHOR_MAX]
+    caller = context.caller(CLIENT, author)
+    audit: Callable[[AuditLine], None] = partial(log_call, caller)
+    lake = serve_lake(api.lake, caller, partial(note_use, api, context), audit).lake
+    noun = handle_of(lake, call, handle_names(call, request))
+    if wants_task(call, request):
+        await try_call(noun, call.verb.name, *several, **given)
+        progress = TaskProgress(api.clock)
+        told = {"progress": progress} if "progress" in call.arguments else {}
+        return begin_task(call, api, request, _in_background(call, noun, several, {**given, **told}), progress)
+    special = _SPECIAL.get(call.id)
+    if special is not None:
+        return await special(call, api, request, noun, given)
+    await add_bytes(call, request, given)
+    done = getattr(noun, call.verb.name)(*several, **given)
+    if call.shape is Shape.LINES:
+        return answers.StreamAnswer(answers.lines(done), LINES, api.listener.s3.idle_s)
+    return _answer(call.shape, await done)
+
+
+async def _in_background(call: WireCall, noun: Any, several: list[Any], given: dict[str, Any]) -> Response:
+    try:
+        return _answer(call.shape, await getattr(noun, call.verb.name)(*several, **given))
+    except LochanError as error:
+        return await answers.error_answer(error)
+    except Exception as error:
+        _log.error("%s failed in the background", call.id, exc_info=error)
+        return await answers.error_answer(HttpError(500, answers.FAILED))
+
+
+def _answer(shape: Shape, value: Any) -> Response:
+    match shape:
+        case Shape.NOTHING:
+            return answers.nothing_answer()
+        case Shape.HANDLE:
+            return answers.handle_answer(value)
+        case Shape.OPENED:
+            return answers.opened_answer(value)
+        case Shape.TABLE:
+            return Response(answers.table_bytes(value), media_type=ARROW)
+    return answers.value_answer(value)
+
+
+# --- for the document ------------------------------------------------------------------------------------------------
+def operation(call: WireCall) -> Operation:
+    status, kind = _described(call)
+    return Operation(
+        id=call.id,
+        method=call.method,
+        path=call.path.removeprefix(BASE),
+        handle=call.function,  # whose docstring describes it
+        query=_query_type(call),
+        body=body_type(call),
+        answers={status: kind},
+        tag=call.verb.noun,
+        open=False,
+        media=_media(call),
+        headers={},
+    )
+
+
+def _media(call: WireCall) -> str:
+    if any(each.place is ArgumentPlace.BYTES for each in call.arguments.values()):
+        return BYTES
+    return _MEDIA.get(call.shape, JSON)
+
+
+def _described(call: WireCall) -> tuple[int, Any]:
+    match call.shape:
+        case Shape.NOTHING:
+            return 204, None
+        case Shape.HANDLE:
+            return 200, HandleNames
+        case Shape.OPENED:
+            return 200, OpenedInfo
+        case Shape.VALUE:
+            return 200, call.result
+    return 200, bytes
+
+
+def _query_type(call: WireCall) -> Any:
+    """As the document shows it: what is JSON in a query string is a text there."""
+    found = [each for each in call.arguments.values() if each.place is ArgumentPlace.QUERY]
+    kinds = [(each.name, str if each.form == "json" else each.type, each.required) for each in found]
+    kinds += [(name, str, True) for name in call.query_names]
+    fields: list[Any] = [(name, kind) for name, kind, required in kinds if required]
+    fields += [(name, kind | msgspec.UnsetType, msgspec.UNSET) for name, kind, required in kinds if not required]
+    return msgspec.defstruct(f"{call.verb.noun}_{call.verb.name}_query", fields, kw_only=True, frozen=True)
+
+
+CALLS = tuple(wire_calls().values())
+OPERATIONS: tuple[Operation, ...] = tuple(map(operation, CALLS))

@@ -1,0 +1,63 @@
+"""The routes of tasks, and the requests that become one."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lochan.api.wire.call import ArgumentPlace, Shape, WireCall
+from lochan.api.wire.values import JSON
+from lochan.ids import Ids
+from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.errors import HttpError
+from lochan.server.verbs.task_progress import TaskProgress
+from lochan.server.verbs.tasks import VerbTask
+
+PATH = "/api/v1/tasks"
+_SHAPES = (Shape.NOTHING, Shape.VALUE, Shape.HANDLE)
+
+
+def wants_task(call: WireCall, request: Request) -> bool:
+    preferred = [each.strip().lower() for each in request.headers.get("prefer", "").split(",")]
+    if "respond-async" not in preferred or call.method == "GET" or call.shape not in _SHAPES:
+        return False
+    return all(each.place is not ArgumentPlace.BYTES for each in call.arguments.values())
+
+
+def begin_task(
+    call: WireCall, api: Api, request: Request, work: Coroutine[Any, Any, Response], progress: TaskProgress
+) -> Response:
+    context: RequestContext = request.scope[CONTEXT]
+    task = api.tasks.begin(Ids().ksuid(api.clock.wall()), call.id, context.user, api.clock, work, progress)
+    headers = {"location": f"{PATH}/{task.id}", "preference-applied": "respond-async"}
+    return Response(msgspec.json.encode(task.info()), 202, headers, JSON)
+
+
+async def list_tasks(api: Api, request: Request) -> Response:
+    """The user's own."""
+    context: RequestContext = request.scope[CONTEXT]
+    return Response(msgspec.json.encode([each.info() for each in api.tasks.of(context.user)]), media_type=JSON)
+
+
+async def get_task(api: Api, request: Request) -> Response:
+    return Response(msgspec.json.encode(_found(api, request).info()), media_type=JSON)
+
+
+async def cancel_task(api: Api, request: Request) -> Response:
+    """What it was just doing may have happened, or not."""
+    await _found(api, request).cancel()
+    return Response(status_code=204)
+
+
+def _found(api: Api, request: Request) -> VerbTask:
+    """Raises 404, also for a task of another user."""
+    context: RequestContext = request.scope[CONTEXT]
+    id = request.path_params["id"]
+    for each in api.tasks.of(context.user):
+        if each.id == id:
+            return each
+    raise HttpError(404, f"there is no task {id!r}, or it has been forgotten")

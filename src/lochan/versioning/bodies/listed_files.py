@@ -1,0 +1,158 @@
+"""What a listing or an inventory tells of files outside the lake, as tables, and the entries that come of it.
+
+    LIST_SCHEMA      path, size, etag, mtime             found, checked, sorted and kept
+    LOCATED_SCHEMA   the same with the address           an address follows from the path, so it is made when needed
+
+The other columns of an entry say nothing of a file outside, and are added last.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.entry import ENTRY_SCHEMA
+
+# `mtime` is microseconds since 1970.
+LIST_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("etag", pa.string(), nullable=False),
+        pa.field("mtime", pa.int64(), nullable=False),
+    ]
+)
+LOCATED_SCHEMA = LIST_SCHEMA.insert(1, pa.field("address", pa.string(), nullable=False))  # the file's URL
+LOCAL = "file:///"
+
+_MD5 = "^[0-9a-f]{32}$"
+_MD5_LENGTH = 32
+_LETTERS = 1 << 15  # that are looked at together: what is made of them stays in the processor's cache
+_ZERO, _A = np.frombuffer(b"0a", np.uint8)
+_BLOCKS = ENTRY_SCHEMA.field("blocks").type
+_EMPTY = ("checksums", "parts", "headers", "metadata")
+_SHARED_ROWS = 1 << 16  # as many as tables have that are made into entries
+_SHARED_MAX = 2  # sizes of tables
+
+
+def url_of(root: str, path: str) -> str:
+    """The address of a file; `root` is a bucket's URL, or `file:///`, where % is written as %25; empty: in the lake."""
+    if not root:
+        return path
+    return f"{LOCAL}{path.replace('%', '%25')}" if root == LOCAL else f"{root}/{path}"
+
+
+class FileAddresses(NamedTuple):
+    """Where the files of one folder are, by their paths."""
+
+    root: str  # a bucket's URL, or `file:///`; empty: in the lake
+    prefix: str  # what their names begin with
+    to: str  # what their paths begin with instead
+
+    def name(self, path: str) -> str:
+        return self.prefix + path[len(self.to) :]
+
+    def located(self, files: pa.Table) -> pa.Table:
+        """LIST_SCHEMA as LOCATED_SCHEMA."""
+        return files.add_column(1, LOCATED_SCHEMA.field("address"), self._of(one_chunk(files, "path")))
+
+    def _of(self, paths: pa.StringArray) -> pa.StringArray:
+        if self.root != LOCAL:
+            return begun(paths, self.to, url_of(self.root, self.prefix))
+        names = begun(paths, self.to, self.prefix)
+        return begun(pc.replace_substring(names, "%", "%25"), "", LOCAL)
+
+
+def begun(texts: pa.Array, old: str, new: str) -> pa.Array:
+    """With another beginning; REQUIRES: all begin with `old`. By bytes: by letters it takes five times as long."""
+    if old == new:
+        return texts
+    changed = pc.binary_replace_slice(texts.cast(pa.binary()), 0, len(old.encode()), new.encode())
+    return changed.view(pa.string())  # without a look at every letter: both were texts
+
+
+def as_entries(files: pa.Table) -> pa.Table:
+    """REQUIRES: LOCATED_SCHEMA. The SHA-256 is not known. With some kinds of encryption an ETag looks like an MD5 but
+    is none; it still changes with the content."""
+    files = files.combine_chunks()
+    count = len(files)
+    path, address, sizes, etags, mtimes = (one_chunk(files, name) for name in LOCATED_SCHEMA.names)
+    same = {name: each.slice(0, count) for name, each in _same_for_all(count).items()}
+    spans = pa.StructArray.from_arrays(
+        [address, same["offset"], sizes, same["sha256"]], fields=list(_BLOCKS.value_type)
+    )
+    ends = _numbers(count).slice(0, count + 1)
+    columns = {
+        **same,
+        "path": path,
+        "blocks": pa.ListArray.from_arrays(ends, spans, type=_BLOCKS),
+        "size": sizes,
+        "checksum": etags if _are_all_md5(etags) else pc.if_else(pc.match_substring_regex(etags, _MD5), etags, ""),
+        "etag": etags,
+        "mtime": mtimes,
+    }
+    return pa.table([columns[name] for name in ENTRY_SCHEMA.names], schema=ENTRY_SCHEMA)
+
+
+def _are_all_md5(etags: pa.StringArray) -> bool:
+    """Whether each is 32 hex digits: most lists are of such files only, and an expression takes ten times as long."""
+    if not len(etags) or not pc.all(pc.equal(pc.binary_length(etags), _MD5_LENGTH)).as_py():
+        return False
+    _, offsets, data = etags.buffers()
+    begin = int(np.frombuffer(offsets, np.int32)[etags.offset])
+    letters = np.frombuffer(data, np.uint8)[begin : begin + _MD5_LENGTH * len(etags)]
+    return all(_are_hex(letters[at : at + _LETTERS]) for at in range(0, len(letters), _LETTERS))
+
+
+def _are_hex(letters: npt.NDArray[np.uint8]) -> bool:
+    return bool(((letters - _ZERO < 10) | (letters - _A < 6)).all())  # ten digits, six letters
+
+
+def one_chunk(table: pa.Table, name: str) -> pa.Array:
+    column = table[name]
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+# --- what is the same in all of them: made once, and shared, so that it takes neither time nor memory ---
+def _same_for_all(count: int) -> dict[str, pa.Array]:
+    """By column. Each has at least so many rows."""
+    return _empty_columns(_rounded(count))
+
+
+def _numbers(count: int) -> pa.Array:
+    """0, 1, 2 and so on, beyond the count."""
+    return _ascending(_rounded(count))
+
+
+def _rounded(count: int) -> int:
+    return max(_SHARED_ROWS, 1 << count.bit_length())
+
+
+@lru_cache(_SHARED_MAX)
+def _ascending(count: int) -> pa.Array:
+    return pa.array(np.arange(count + 1), pa.int32())
+
+
+@lru_cache(_SHARED_MAX)
+def _empty_columns(count: int) -> dict[str, pa.Array]:
+    lists = {name: _nothing(count, ENTRY_SCHEMA.field(name).type) for name in _EMPTY}
+    return {
+        "offset": _repeated(0, count, pa.int64()),
+        "sha256": _repeated(b"", count, pa.binary()),
+        "content_type": _repeated("", count, pa.string()),
+        **lists,
+    }
+
+
+def _repeated(value: object, count: int, type: pa.DataType) -> pa.Array:
+    return pa.repeat(pa.scalar(value, type), count)
+
+
+def _nothing(count: int, type: pa.DataType) -> pa.Array:
+    """Empty lists or maps. `pa.repeat` makes them one by one, which took longer than writing the entries."""
+    ends = pa.py_buffer(np.zeros(count + 1, np.int32))
+    items = pa.nulls(0, type.value_type if pa.types.is_list(type) else pa.struct([type.key_field, type.item_field]))
+    return pa.Array.from_buffers(type, count, [None, ends], children=[items])

@@ -1,0 +1,90 @@
+"""Which data files the journal's newest records have named: this tells a file that was overwritten or deleted before a
+commit from one that nothing ever named.
+
+Records are searched as bytes for what looks like an address, so no event is taken apart and no entry is decoded. What
+is found is certain. That a file is not found says something only if every record since it was minted was read, and no
+tree or run can have named it that was not.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.concurrency import map_concurrently
+from lochan.errors import NotFound
+from lochan.formats.metarange import TreeRef
+from lochan.formats.repository_events import RunsStaged
+from lochan.versioning.collection.mark_set import Hashes, Mask, hashes
+from lochan.versioning.open_repository import OpenRepository
+
+RECORDS = 10_000  # the newest, that are read
+_BYTES_MAX = 256 << 20  # of these
+_HEADS_AT_ONCE = 16
+_UNKNOWN = 1 << 62
+_KEY = r"data/[0-9]{20}-[^/]{1,64}/[0-9A-Za-z]{27}"  # of an address: what follows is the logical path, if anything
+_RUNS = RunsStaged.type.encode()
+
+
+class JournalNames(NamedTuple):
+    """May be pickled."""
+
+    seed: int = 0
+    named: Hashes = np.empty(0, np.uint64)  # of beginnings of paths, in order
+    since: int = _UNKNOWN  # of files that were minted from this number on, all that were ever named are here
+
+    def look_up(self, files: pa.Table) -> tuple[Mask, Mask]:
+        """Of each file (PLAN_SCHEMA), whether an event named it, and whether surely none did."""
+        nowhere = np.zeros(len(files), np.bool_)
+        if not len(self.named) and self.since == _UNKNOWN:
+            return nowhere, nowhere
+        keys = pc.struct_field(pc.extract_regex(files["path"], f"^(?P<key>{_KEY})").combine_chunks(), "key")
+        known = keys.is_valid().to_numpy(zero_copy_only=False)
+        named = known & np.isin(hashes(keys.fill_null(""), self.seed), self.named)
+        return named, known & ~named & (files["mint"].to_numpy() >= self.since)
+
+
+NOT_READ = JournalNames()
+
+
+async def journal_names(
+    repository: OpenRepository, seed: int, expired: tuple[TreeRef, ...], unread: int, records: int = RECORDS
+) -> JournalNames:
+    """`expired` are the trees of expired commits, and `unread` the greatest mint of those that are not among them."""
+    if not records:
+        return NOT_READ
+    _, last = await repository.refs()
+    since = max(0, last - records)
+    address = re.compile(rf"{repository.repository.id}/({_KEY})".encode())
+    found: set[bytes] = set()
+    size = 0
+    async for sealed in repository.journal.records(since):
+        found.update(address.findall(sealed.data))
+        size += len(sealed.data)
+        if _RUNS in sealed.data:  # what its runs name is in no record
+            since = sealed.record.number
+        if size > _BYTES_MAX:
+            since = _UNKNOWN
+            break
+    gone = await _greatest_gone(repository, [tree for tree in expired if mint_of_tree(tree) >= since])
+    names = pa.array([each.decode() for each in found], pa.string())
+    return JournalNames(seed, np.sort(hashes(names, seed)), max(since, unread + 1, gone + 1))
+
+
+async def _greatest_gone(repository: OpenRepository, trees: list[TreeRef]) -> int:
+    """A tree that was collected may have named what was minted before it."""
+
+    async def gone(tree: TreeRef) -> int:
+        try:
+            await repository.store.head(f"{repository.repository.id}/{tree.file}")
+        except NotFound:
+            return mint_of_tree(tree)
+        return -1
+
+    return max(await map_concurrently(gone, trees, _HEADS_AT_ONCE), default=-1)
+
+
+def mint_of_tree(tree: TreeRef) -> int:
+    return int(tree.file.rpartition("/")[2].removesuffix(".parquet").split("-")[1])

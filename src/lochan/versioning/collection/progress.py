@@ -1,0 +1,24 @@
+"""How far work in this process is, told as Spark tells it: in stages, so that one bar shows both."""
+
+from collections.abc import Callable, Sequence
+
+from lochan.formats.job import JobStageRecord
+
+Listener = Callable[[Sequence[JobStageRecord]], None]
+
+
+class StageProgress:
+    def __init__(self, listener: Listener | None = None) -> None:
+        self._listener = listener
+        self._stages: dict[str, JobStageRecord] = {}
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Stages have the order in which they are told first."""
+        if self._listener is not None:
+            known = self._stages.get(stage)
+            number = len(self._stages) if known is None else known.id
+            self._stages[stage] = JobStageRecord(number, stage, done, total)
+            self._listener([*self._stages.values()])
+
+
+SILENT = StageProgress()

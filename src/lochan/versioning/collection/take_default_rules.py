@@ -1,0 +1,49 @@
+"""A repository takes the lake's default retention rules, by an event in its own journal."""
+
+from contextlib import suppress
+
+import msgspec
+
+from lochan.errors import NotFound, Refused
+from lochan.formats.collection_events import RetentionSet
+from lochan.formats.record import Actor
+from lochan.versioning.collection.store_clock import store_time
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.default_rules import DefaultRules, Fits, in_force
+
+_NOTED = "noted"
+
+
+async def take_default_rules(
+    repository: OpenRepository, default: DefaultRules | None, fits: Fits, *, actor: Actor
+) -> RetentionSet:
+    """The rules that decide in the repository: its own, or else the lake's, which are in its journal from now on."""
+    refs, _ = await repository.refs()
+    before = refs.collection.rules_set
+    found = in_force(before, default, fits)
+    if found.default == (0 if before is None else before.default):
+        return found
+    with suppress(Refused):  # somebody has set rules of its own meanwhile
+        await repository.submit(actor, await _dated(repository, found))
+    return repository.folded().collection.retention
+
+
+async def replace_own_rules(
+    repository: OpenRepository, default: DefaultRules | None, fits: Fits, *, actor: Actor
+) -> RetentionSet:
+    """The repository follows the lake from now on, whatever rules it has. Raises NotFound if the lake has none."""
+    if default is None:
+        raise NotFound("this lake has no default rules", hint="`lochan gc rules set --keep '*=90d'` sets them")
+    event = msgspec.structs.replace(await _dated(repository, default.fitted(fits)), replaces_own=True)
+    await repository.submit(actor, event)
+    return event
+
+
+async def _dated(repository: OpenRepository, rules: RetentionSet) -> RetentionSet:
+    """Readers that are declared to note their reads do so here from the moment at which the rules are taken."""
+    if rules.readers != _NOTED:
+        return rules
+    refs, _ = await repository.refs()
+    before = refs.collection.retention
+    now = before.readers_since or round(await store_time(repository.store, repository.repository.id) * 1e6)
+    return msgspec.structs.replace(rules, readers_since=now)

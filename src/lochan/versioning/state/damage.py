@@ -1,0 +1,56 @@
+"""Damage that reading data has found, by repository: a part of the state of the lake's journal.
+
+The events tell what was found and when. The state has only how much of it there is now, so that it stays small: a
+complete round of a scrub says what it found, and what it no longer finds is mended.
+"""
+
+from typing import ClassVar
+
+import msgspec
+
+from lochan.formats.events import Event
+from lochan.formats.lake_events import DamageFound
+from lochan.journal.state import EventPosition, StatePart
+from lochan.journal.table import FoldTable, FoldTables
+
+
+class DamageCount(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    repository: str  # its id
+    files: int  # that are damaged
+    number: int  # of the record that said so
+    time: int  # microseconds since 1970
+
+
+class Damage(FoldTables, StatePart):
+    name: ClassVar[str] = "damage"
+    events: ClassVar[tuple[type[Event], ...]] = (DamageFound,)
+
+    def __init__(self) -> None:
+        self._counts: FoldTable[str, DamageCount] = FoldTable()
+
+    def files(self, repository: str) -> int:
+        """How many files of it are damaged, as far as is known."""
+        found = self._counts.get(repository)
+        return 0 if found is None else found.files
+
+    def all(self) -> list[DamageCount]:
+        return sorted((each for _, each in self._counts.items()), key=lambda each: each.repository)
+
+    def apply(self, event: DamageFound, at: EventPosition) -> int:
+        if event.damaged:
+            self._counts.put(event.repository, DamageCount(event.repository, event.damaged, at.number, at.time))
+        else:
+            self._counts.drop(event.repository)
+        return at.number
+
+    def dump(self) -> list[DamageCount]:
+        return self.all()
+
+    def load(self, dumped: msgspec.Raw) -> None:
+        for each in _decoder.decode(dumped):
+            self._counts.put(each.repository, each)
+
+
+_decoder = msgspec.msgpack.Decoder(list[DamageCount])

@@ -1,0 +1,70 @@
+"""The lake's default retention rules: a part of the state of the lake's journal.
+
+    lake's journal         default-retention-set   number 7
+    repository's journal   retention-set           default=7: the lake's rules, as far as they fit this repository
+                           retention-set           default=0: rules of its own, which the lake's never replace
+
+What decides in a repository is always in its own journal, so that whoever collects its garbage sees one state. The
+rules are taken before anything goes by them (`collection/take_default_rules.py`).
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import msgspec
+
+from lochan.formats.collection_events import DefaultRetentionSet, DropRule, RetentionSet
+from lochan.formats.events import Event
+from lochan.journal.state import EventPosition, StatePart
+from lochan.journal.table import FoldTable, FoldTables
+from lochan.versioning.state.retention_checks import check_retention
+
+_ON = "on"
+
+Fits = Callable[[DropRule], bool]  # whether a rule says anything of a repository
+
+
+class DefaultRules(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    number: int  # of the record that set them
+    rules: RetentionSet
+
+    def fitted(self, fits: Fits) -> RetentionSet:
+        """For one repository. Branches that a rule names need not be there."""
+        drops = tuple(rule for rule in self.rules.drops if fits(rule))
+        return msgspec.structs.replace(self.rules, drops=drops, default=self.number)
+
+
+class DefaultRetention(FoldTables, StatePart):
+    name: ClassVar[str] = "retention"
+    events: ClassVar[tuple[type[Event], ...]] = (DefaultRetentionSet,)
+
+    def __init__(self) -> None:
+        self._rules: FoldTable[str, DefaultRules] = FoldTable()
+
+    def find(self) -> DefaultRules | None:
+        """None: they were never set."""
+        return self._rules.get(_ON)
+
+    def apply(self, event: DefaultRetentionSet, at: EventPosition) -> int:
+        check_retention(event.rules)
+        self._rules.put(_ON, DefaultRules(at.number, event.rules))
+        return at.number
+
+    def dump(self) -> list[DefaultRules]:
+        return [rules for _, rules in self._rules.items()]
+
+    def load(self, dumped: msgspec.Raw) -> None:
+        for rules in _decoder.decode(dumped):
+            self._rules.put(_ON, rules)
+
+
+_decoder = msgspec.msgpack.Decoder(list[DefaultRules])
+
+
+def in_force(here: RetentionSet | None, default: DefaultRules | None, fits: Fits) -> RetentionSet:
+    """What decides in a repository in which these rules are set; None: nobody has set any."""
+    if here is not None and (default is None or here.default in (0, default.number)):
+        return here
+    return RetentionSet() if default is None else default.fitted(fits)
