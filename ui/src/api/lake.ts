@@ -1,0 +1,55 @@
+import { followStream } from "./event_stream";
+import { json, lines, send, some } from "./request";
+import type { EventLine, JobInfo } from "./types";
+
+export interface ServedLake {
+  id: string;
+  version: string;
+  user: string;
+  store: string; // the scheme of the place where it lies
+  tls: boolean;
+  loopback: boolean; // whether only this machine can connect
+}
+
+export const servedLake = () => json<ServedLake>("GET", "/lake");
+export const signIn = (access_key_id: string, secret_access_key: string) =>
+  send("POST", "/auth/login", { json: { access_key_id, secret_access_key } });
+/** Whether there is anybody who could sign in. */
+export const isSetUp = async () => (await json<{ state: string }>("GET", "/setup_lakefs")).state === "initialized";
+
+export interface AdminKeys {
+  access_key_id: string;
+  secret_access_key: string;
+}
+
+export const createAdministrator = (token: string, username: string) =>
+  json<AdminKeys>("POST", "/setup", { json: { token, username } });
+export const signOut = () => send("POST", "/auth/logout");
+
+export const jobs = () => json<JobInfo[]>("GET", "/jobs", { query: { limit: 50 } });
+
+/** The last events, oldest first, and then those to come. Returns what stops it. */
+export function followEvents(
+  repository: string,
+  last: number,
+  listener: (event: EventLine) => void,
+  failed: (error: unknown) => void,
+): () => void {
+  return followStream("/events", { repository, last }, (event) => listener(JSON.parse(event.data) as EventLine), failed);
+}
+
+/** What happened to users, rights and repositories, the newest first. Verbs tell times in microseconds. */
+export async function lakeEvents(last: number): Promise<EventLine[]> {
+  const found = await some(lines<EventLine>("/events/lines", { query: { repository: "_lake", last } }), last);
+  return found.items.map((each) => ({ ...each, time: new Date(Number(each.time) / 1_000).toISOString() })).reverse();
+}
+
+/** What the server offers around logins, as far as it says so: nothing that is off. */
+export async function serverConfig(): Promise<Record<string, unknown>> {
+  const [config, setup] = await Promise.all([
+    json<{ capabilities_config?: Record<string, unknown> }>("GET", "/config"),
+    json<{ login_config?: Record<string, unknown> }>("GET", "/setup_lakefs"),
+  ]);
+  const found = { ...config.capabilities_config, ...setup.login_config };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== "" && value !== false && value !== null));
+}

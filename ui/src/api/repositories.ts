@@ -1,0 +1,42 @@
+import { json, lines, route, send, some } from "./request";
+import type { BranchInfo, Commit, RepositoryInfo, TagInfo } from "./types";
+
+const MANY = 1_000;
+
+export const listRepositories = (limit = MANY) => some(lines<RepositoryInfo>("/repos"), limit);
+export const getRepository = (name: string) => json<RepositoryInfo>("GET", route`/repos/${name}`);
+export const createRepository = (name: string) => send("POST", "/repos", { json: { name } });
+export const createPool = (name: string, key: string[]) =>
+  send("POST", "/pool", { json: key.length ? { name, key } : { name } });
+export const deleteRepository = (name: string) => send("DELETE", route`/repos/${name}`);
+
+export const listBranches = (repository: string, prefix = "", limit = MANY) =>
+  some(lines<BranchInfo>(route`/repos/${repository}/branches`, { query: { prefix } }), limit);
+export const createBranch = (repository: string, name: string, source: string) =>
+  send("POST", route`/repos/${repository}/branches`, { json: { name, source } });
+export const deleteBranch = (repository: string, name: string) =>
+  send("DELETE", route`/repos/${repository}/branches/${name}`);
+
+export const listTags = (repository: string, limit = MANY) =>
+  some(lines<TagInfo>(route`/repos/${repository}/tags`), limit);
+export const createTag = (repository: string, name: string, target: string) =>
+  send("POST", route`/repos/${repository}/tags`, { json: { name, target } });
+export const deleteTag = (repository: string, name: string) => send("DELETE", route`/repos/${repository}/tags/${name}`);
+
+export const resolve = (repository: string, ref: string) => json<Commit>("GET", route`/repos/${repository}/refs/${ref}`);
+
+export interface ProtectionRule {
+  pattern: string;
+  blocked: string[];
+  mergers: string[];
+  linear: boolean;
+  pull?: boolean;
+  approvals?: number;
+  checks?: string[];
+}
+
+export const protections = (repository: string) => json<ProtectionRule[]>("GET", route`/repos/${repository}/protections`);
+export const protect = (repository: string, rule: ProtectionRule) =>
+  send("POST", route`/repos/${repository}/protections`, { json: rule });
+export const unprotect = (repository: string, pattern: string) =>
+  send("DELETE", route`/repos/${repository}/protections`, { query: { pattern } });
