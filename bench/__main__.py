@@ -11,16 +11,22 @@ SUBJECTS = (
     "rebuild",
     "ref_lookup",
     "cli_start",
+    "companion",
     "engine_choice",
     "tree",
     "staging",
     "versioning",
+    "commands",
+    "growth",
     "imports",
     "retention",
+    "checkout",
     "log",
     "collection",
     "load_pool",
+    "load_formats",
     "pools",
+    "pool_posts",
     "kafka_stream",
     "spark_bytes",
     "spark_landing",
@@ -30,10 +36,15 @@ SUBJECTS = (
     "spark_source",
     "spark_stream",
     "spark_write",
+    "rest",
     "gateway",
+    "gateway_bucket",
     "gateway_latency",
     "gateway_list",
     "gateway_memory",
+    "gateway_requests",
+    "gateway_servers",
+    "gateway_writes",
 )
 
 
@@ -41,14 +52,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SUBJECTS))
     parser.add_argument("--puts", type=int, metavar="N", help="gateway_memory: how many PUTs")
-    parser.add_argument("--entries", metavar="N,…", help="tree, staging, versioning, collection: how many entries")
-    parser.add_argument("--rows", type=int, metavar="N", help="load_pool, pools: how many rows")
+    parser.add_argument("--keys", metavar="N,…", help="gateway_requests: over how many keys")
+    parser.add_argument("--requests", type=int, metavar="N", help="gateway_requests: how many of each kind")
+    parser.add_argument(
+        "--entries", metavar="N,…", help="tree, staging, versioning, commands, growth, collection: how many entries"
+    )
+    parser.add_argument("--rows", type=int, metavar="N", help="load_pool, load_formats, pools: how many rows")
     asked = parser.parse_args()
     wanted = [name for name in SUBJECTS if not asked.names or name.startswith(tuple(asked.names))]
     if not wanted:
         sys.exit(f"there is no such benchmark; there are {', '.join(SUBJECTS)}")
     if asked.puts is not None:
         os.environ["LOCHAN_BENCH_PUTS"] = str(asked.puts)
+    if asked.keys is not None:
+        os.environ["LOCHAN_BENCH_KEYS"] = asked.keys
+    if asked.requests is not None:
+        os.environ["LOCHAN_BENCH_REQUESTS"] = str(asked.requests)
     if asked.entries is not None:
         os.environ["LOCHAN_BENCH_ENTRIES"] = asked.entries
     if asked.rows is not None:

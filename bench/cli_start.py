@@ -21,6 +21,10 @@ def main() -> None:
             "bare: import click, msgspec, obstore": [sys.executable, "-c", "import click, msgspec, obstore"],
             "lochan ls": [_LOCHAN, "--lake", lake, "ls"],
             "lochan --version": [_LOCHAN, "--version"],
+            "python -c pass": [sys.executable, "-c", "pass"],
+            "python -c 'import lochan'": [sys.executable, "-c", "import lochan"],  # 100 ms is the budget
+            "python -c 'import lochan.fsspec'": [sys.executable, "-c", "import lochan.fsspec"],
+            "python -c 'import fsspec.spec'": [sys.executable, "-c", "import fsspec.spec, fsspec.callbacks"],
         }
         times: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(_ROUNDS):

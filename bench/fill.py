@@ -17,10 +17,10 @@ ACTOR = Actor("bench", "bench", "")
 _FOLDERS = 1_000
 
 
-def changes(count: int, mint: int) -> pa.Table:
+def changes(count: int, mint: int, folders: int = _FOLDERS) -> pa.Table:
     """Paths `d/<folder>/<file>`; the bytes they name are not there, and are not asked for."""
     numbers = np.arange(count)
-    each = max(1, count // _FOLDERS)
+    each = max(1, count // folders)
     paths = pa.array([f"d/{number // each:05d}/{number % each:07d}" for number in range(count)])
     block = {"address": f"repo/data/{mint:020d}-bench/body", "offset": 0, "size": 1024, "sha256": b"0" * 32}
     md5 = pa.array([f"{number:032x}" for number in numbers])

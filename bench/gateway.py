@@ -163,17 +163,20 @@ def bare_app(app: str, **environment: str) -> Iterator[Bare]:
         env={**os.environ, **environment},
     )
     try:
-        _wait(port)
+        wait_for_port(port)
         yield Bare(f"127.0.0.1:{port}", process)
     finally:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(10)
+        finally:
+            process.kill()
 
 
-def _wait(port: int) -> None:
+def wait_for_port(port: int) -> None:
     from socket import create_connection
 
-    deadline = monotonic() + 30
+    deadline = monotonic() + 120
     while monotonic() < deadline:
         try:
             create_connection(("127.0.0.1", port), 1).close()

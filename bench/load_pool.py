@@ -17,7 +17,7 @@ from bench.cost import Cost
 from bench.places import ACTOR
 from bench.table import show
 from lochan.engines.duckdb.load.load import LoadCommit, load
-from lochan.ingest.streams import Input
+from lochan.ingest.streams import file_input
 from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.store.local import LocalStore
@@ -59,7 +59,7 @@ def compare(folder: Path) -> Path:
         bare.measure(lambda: _copy(file, folder / "bare.parquet"))
         for cost, key in ((ours, "ts:time"), (plain, "ts")):
             lake = folder / f"lake-{key[3:]}{number}"
-            cost.measure(lambda lake=lake, key=key: asyncio.run(_load(lake, key, file)))  # type: ignore[misc]
+            cost.measure(lambda lake=lake, key=key: asyncio.run(load_file(lake, key, file)))  # type: ignore[misc]
     base_cpu, base_wall = min(bare.cpu), min(bare.wall)
     rows = [
         [each.name, min(each.cpu), min(each.cpu) / base_cpu, min(each.wall), min(each.wall) / base_wall]
@@ -88,11 +88,12 @@ def _copy(file: Path, target: Path) -> None:
         connection.execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
 
 
-async def _load(folder: Path, key: str, file: Path) -> LoadCommit:
+async def load_file(folder: Path, key: str, file: Path) -> LoadCommit:
+    """Into the pool `logs` of a new lake."""
     lake = await Lake.create(LocalStore(str(folder), create=True))
     await lake.create_pool("logs", parse([key]), actor=ACTOR)
     repository = await lake.open_repository("logs")
-    loaded = await load(repository, "main", [Input(file.name, lambda: file.open("rb"))], actor=ACTOR)
+    loaded = await load(repository, "main", [file_input(file)], actor=ACTOR)
     assert loaded.rows == ROWS
     await repository.close()
     await lake.close()

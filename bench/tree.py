@@ -101,14 +101,14 @@ class _Subject:
         return after
 
     async def diff(self, name: str, left: Tree, right: Tree) -> None:
-        bare = self.bare_read(left, right)
+        bare = await self.bare_read(left, right)
         await self.compare(f"diff, {name}", 2, lambda: _consumed(diff(self.trees, left, right)), bare)
         await self.compare(
             f"diff, {name}, cold", 0, lambda: _consumed(diff(self.fresh(), left, right)), bare, cold=True
         )
 
     async def merge(self, name: str, base: Tree, ours: Tree, theirs: Tree) -> None:
-        bare = self.bare_read(base, ours, theirs)
+        bare = await self.bare_read(base, ours, theirs)
         await self.compare(f"merge, {name}", 2, lambda: merge(self.trees, base, ours, theirs, mint=4), bare)
         await self.compare(
             f"merge, {name}, cold", 0, lambda: merge(self.fresh(), base, ours, theirs, mint=4), bare, cold=True
@@ -123,7 +123,7 @@ class _Subject:
         ours = await self.trees.apply(base, changes_at(table, low), 3)
         high = np.flatnonzero(pc.greater(table["path"], half).to_numpy())[::7]
         theirs = await self.trees.apply(base, changes_at(table, high), 3)
-        bare = self.bare_read(base, ours, theirs)
+        bare = await self.bare_read(base, ours, theirs)
         await self.compare("merge, whole ranges", 2, lambda: merge(self.trees, base, ours, theirs, mint=4), bare)
 
     async def reading(self, tree: Tree) -> None:
@@ -146,10 +146,9 @@ class _Subject:
             rows.append(await _microseconds(what, listing, rounds=200))
         show("reading, warm, microseconds", ["", "p50", "p99"], rows)
 
-    def bare_read(self, *trees: Tree) -> Callable[[], None]:
+    async def bare_read(self, *trees: Tree) -> Callable[[], None]:
         """Read the ranges that not all of the trees have."""
-        shared = set.intersection(*({ref.id for ref in tree.ranges} for tree in trees))
-        files = [self.folder / "lake/repo" / ref.file for tree in trees for ref in tree.ranges if ref.id not in shared]
+        files = await differing_files(self.trees, trees, self.folder / "lake/repo", self.folder / "whole")
 
         def bare() -> None:
             for file in files:
@@ -258,6 +257,22 @@ async def _microseconds(name: str, work: Callable[[int], Awaitable[Any]], rounds
         await work(index)
         taken.append((perf_counter() - begun) * 1e6)
     return [name, percentile(taken, 50), percentile(taken, 99)]
+
+
+async def differing_files(made: Trees, trees: Sequence[Tree], stored: Path, whole: Path) -> list[Path]:
+    """Parquet files of the ranges that not all of these trees have. What is stored as a patch is written as a whole
+    first: bare is to read ranges, not patches."""
+    shared = set.intersection(*({ref.id for ref in tree.ranges} for tree in trees))
+    files = []
+    for ref in (ref for tree in trees for ref in tree.ranges if ref.id not in shared):
+        if ref.base is None:
+            files.append(stored / ref.file)
+            continue
+        files.append(whole / ref.file)
+        if not files[-1].exists():
+            files[-1].parent.mkdir(parents=True, exist_ok=True)
+            write_bare(pa.Table.from_batches([(await made.ranges.load_all(ref)).batch]), files[-1])
+    return files
 
 
 def write_bare(table: pa.Table, file: Path) -> None:

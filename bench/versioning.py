@@ -27,7 +27,7 @@ from bench.bare_response import granian
 from bench.places import ACTOR, CLOCK
 from bench.sizes import sizes
 from bench.table import middle, percentile, show
-from bench.tree import Spent, changes_at, entries, write_bare
+from bench.tree import Spent, changes_at, differing_files, entries, write_bare
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Tombstone
 from lochan.formats.range import RangeRef
 from lochan.formats.repository_events import RunsStaged
@@ -99,13 +99,13 @@ class _Subject:
         lake = await Lake.create(store)
         await lake.create_repository("demo-repo", actor=ACTOR)
         await lake.close()
-        table = _puts(entries(self.size))
+        table = puts(entries(self.size))
         ours, bare, names = Spent(), Spent(), []
         async with _Opened(self.folder) as repository:
             for _ in range(_ROUNDS + 1):
                 names.append(await _branch(repository, "main"))
                 with ours:
-                    await _stage(repository, names[-1], table)
+                    await stage(repository, names[-1], table)
                 with bare:
                     write_bare(table, self.folder / "bare.parquet")
         self.add(f"stage {self.size:,} as prepared runs", 0, ours, bare)
@@ -120,7 +120,7 @@ class _Subject:
             for each in found:
                 ours.add(each.wall, each.processor)
                 bare.add(each.bare_wall, each.bare_processor)
-            self.add(f"commit {self.size:,} staged, {title}", 4, ours, bare)
+            self.add(f"commit {self.size:,} staged, {title}", 2.5, ours, bare)
             rows.append([title, *(max(each[at] for each in found) for at in (4, 5))])
         rows.append(["only opened, nothing done", *_apart(_idle, self.folder)])
         show(f"commit {self.size:,} staged: memory of the process, MiB", ["", "before", "at most"], rows)
@@ -138,11 +138,11 @@ class _Subject:
         show(f"{self.size:,} staged as runs that interleave", head, rows)
 
     async def stage_scattered(self, runs: int) -> str:
-        table = _puts(entries(self.size))
+        table = puts(entries(self.size))
         async with _Opened(self.folder, cached=False) as repository:
             name = await _branch(repository, "main")
             for part in range(runs):
-                await _stage(repository, name, table.take(pa.array(np.arange(part, self.size, runs))).combine_chunks())
+                await stage(repository, name, table.take(pa.array(np.arange(part, self.size, runs))).combine_chunks())
         return name
 
     # --- a few over a million ----------------------------------------------------------------------------------------
@@ -159,6 +159,7 @@ class _Subject:
                 await self.diff(repository, base, theirs, title)
                 await self.merge(repository, base, ours, theirs, title)
             await self.take_over(repository, base, table)
+            await self.merge(repository, base, base, theirs, "only one side changed")
 
     async def warm(self, repository: OpenRepository, name: str) -> None:
         async for _ in (await _tree(repository, name)).scan():
@@ -170,7 +171,7 @@ class _Subject:
         ours, bare, name = Spent(), Spent(), ""
         for _ in range(_ROUNDS):
             name = await _branch(repository, base)
-            await _stage(repository, name, changes_at(table, rows))
+            await stage(repository, name, changes_at(table, rows))
             self.seen.clear()
             with ours:
                 await commit(repository, name, CommitRequest("changes"), actor=ACTOR)
@@ -180,7 +181,7 @@ class _Subject:
             with bare:
                 for each in touched:
                     write_bare(each, self.folder / "bare.parquet")
-        self.add(f"commit {self.changes:,}, {title}", 2, ours, bare, opened, written)
+        self.add(f"commit {self.changes:,}, {title}", 1.3, ours, bare, opened, written)
         return name
 
     async def diff(self, repository: OpenRepository, left: str, right: str, title: str) -> None:
@@ -197,7 +198,7 @@ class _Subject:
                 _ = [each async for each in diff_module.diff(repository, left, right)]
             with bare:
                 _read(files)
-        self.add(f"diff, {title}", 2, tables, bare, opened, written)
+        self.add(f"diff, {title}", 1.0, tables, bare, opened, written)
         self.add(f"diff, {title}, a Python value for each", 0, values, bare, opened, written)
 
     async def merge(self, repository: OpenRepository, base: str, ours: str, theirs: str, title: str) -> None:
@@ -213,7 +214,7 @@ class _Subject:
             opened, written = self.verbs()
             with bare:
                 _read(files)
-        self.add(f"merge, {title}", 2, spent, bare, opened, written)
+        self.add(f"merge, {title}", 1.5, spent, bare, opened, written)
 
     async def take_over(self, repository: OpenRepository, base: str, table: pa.Table) -> None:
         """Each side changes other ranges: nothing needs to be opened."""
@@ -232,8 +233,8 @@ class _Subject:
         async with _Opened(self.folder, self.seen) as repository:
             await self.warm(repository, committed)
             staged = await _branch(repository, "main")
-            table = _puts(entries(self.size))
-            await _stage(repository, staged, table)
+            table = puts(entries(self.size))
+            await stage(repository, staged, table)
             with granian() as bare:
                 pages = [
                     await _page(repository, f"{title}, {what}", ref, query)
@@ -248,7 +249,7 @@ class _Subject:
     async def tombstones(self, repository: OpenRepository, base: str, table: pa.Table) -> None:
         gone = table.slice(0, len(table) - 2 * _PAGE)
         buried = await _branch(repository, base)
-        await _stage(repository, buried, _buried(gone))
+        await stage(repository, buried, _buried(gone))
         behind, rows = gone["path"][-1].as_py(), []
         for delimiter in ("", ".parquet"):
             found, plain = await _in_turn(repository, (buried, ""), (base, behind), delimiter, 5)
@@ -278,9 +279,9 @@ class _Subject:
     async def files(self, repository: OpenRepository, *names: str) -> list[Path]:
         """The range files that not all of these have."""
         trees = [await _tree(repository, name) for name in names]
-        shared = set.intersection(*({ref.id for ref in tree.ranges} for tree in trees))
-        folder = self.folder / "lake" / repository.repository.id
-        return [folder / ref.file for tree in trees for ref in tree.ranges if ref.id not in shared]
+        stored = self.folder / "lake" / repository.repository.id
+        apart = Trees(repository.store, repository.repository.id)  # its own, so that nothing gets warm
+        return await differing_files(apart, trees, stored, self.folder / "whole")
 
 
 class _Opened:
@@ -392,14 +393,14 @@ async def _branch(repository: OpenRepository, source: str) -> str:
     return name
 
 
-async def _stage(repository: OpenRepository, name: str, changes: pa.Table) -> None:
+async def stage(repository: OpenRepository, name: str, changes: pa.Table) -> None:
     _, mint = await repository.refs()
     await repository.submit(ACTOR, RunsStaged(name, await repository.runs.adopt(changes, mint)))
 
 
 async def _committed(repository: OpenRepository, base: str, changes: pa.Table) -> str:
     name = await _branch(repository, base)
-    await _stage(repository, name, changes)
+    await stage(repository, name, changes)
     await commit(repository, name, CommitRequest("changes"), actor=ACTOR)
     await repository.trees.ranges.settled()
     return name
@@ -483,7 +484,7 @@ def _read(files: Sequence[Path]) -> None:
         pq.read_table(file)
 
 
-def _puts(table: pa.Table) -> pa.Table:
+def puts(table: pa.Table) -> pa.Table:
     return table.append_column(RUN_SCHEMA.field("deleted"), pa.array(np.zeros(len(table), np.bool_))).cast(RUN_SCHEMA)
 
 

@@ -2,8 +2,10 @@
 // hand so that the generator takes little of the machine that it measures.
 //
 //	load -addr 127.0.0.1:8000 -bucket demo -prefix main/ -op put|get|head|list -n 20000 -c 64 -size 1024 -ak KEY -sk SECRET
+//	     -order turn|uniform|zipf -writes 10
 //
-// Prints one JSON object: requests a second, latencies in milliseconds, how many answers were not 2xx.
+// Prints one JSON object: requests a second, latencies in milliseconds, how many answers were not 2xx. With -writes, so
+// many of a hundred requests are PUTs, and the latencies are those of the others.
 package main
 
 import (
@@ -16,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand"
 	"net"
 	"net/url"
 	"os"
@@ -36,6 +39,8 @@ type result struct {
 	BytesPerS float64 `json:"bytes_per_second"`
 	P50       float64 `json:"p50_ms"`
 	P99       float64 `json:"p99_ms"`
+	WriteP50  float64 `json:"write_p50_ms"`
+	WriteP99  float64 `json:"write_p99_ms"`
 	Failed    int64   `json:"failed"`
 	First     string  `json:"first_failure,omitempty"`
 }
@@ -51,7 +56,11 @@ var (
 	keys    = flag.Int("keys", 10000, "distinct keys")
 	access  = flag.String("ak", "", "access key; empty: requests are not signed")
 	secret  = flag.String("sk", "", "its secret")
+	order   = flag.String("order", "turn", "which key is next: turn, uniform or zipf")
+	writes  = flag.Int("writes", 0, "PUTs among a hundred requests of another kind")
+	seed    = flag.Int64("seed", 1, "of what is drawn")
 	query   = flag.String("query", "list-type=2", "query of a list, its names in order; {} is the number of the request")
+	limit   = flag.Float64("for", 0, "stop after so many seconds, even if there are requests left; 0: never")
 )
 
 func main() {
@@ -60,22 +69,31 @@ func main() {
 	sum := sha256.Sum256(body)
 	var next, failed, received int64
 	var first atomic.Value
-	times := make([][]float64, *clients)
+	times, writeTimes := make([][]float64, *clients), make([][]float64, *clients)
 	begin := time.Now()
 	var group sync.WaitGroup
 	for c := 0; c < *clients; c++ {
 		group.Add(1)
 		go func(c int) {
 			defer group.Done()
-			one := &client{body: body, hash: hex.EncodeToString(sum[:])}
+			one := &client{body: body, hash: hex.EncodeToString(sum[:]), keys: newKeys(*seed + int64(c))}
 			for {
 				n := atomic.AddInt64(&next, 1) - 1
-				if n >= int64(*count) {
+				if n >= int64(*count) || *limit > 0 && time.Since(begin).Seconds() >= *limit {
 					return
 				}
+				kind := *op
+				if one.keys.random.Intn(100) < *writes {
+					kind = "put"
+				}
 				start := time.Now()
-				status, length, err := one.request(int(n))
-				times[c] = append(times[c], float64(time.Since(start).Microseconds())/1000)
+				status, length, err := one.request(kind, int(n))
+				took := float64(time.Since(start).Microseconds()) / 1000
+				if kind == *op {
+					times[c] = append(times[c], took)
+				} else {
+					writeTimes[c] = append(writeTimes[c], took)
+				}
 				atomic.AddInt64(&received, int64(length))
 				if err != nil || status/100 != 2 {
 					atomic.AddInt64(&failed, 1)
@@ -85,24 +103,59 @@ func main() {
 		}(c)
 	}
 	group.Wait()
+	*count = int(next) - *clients // each of them has drawn a number that it did not use
 	took := time.Since(begin).Seconds()
-	var all []float64
-	for _, part := range times {
-		all = append(all, part...)
-	}
-	sort.Float64s(all)
+	p50, p99 := percentiles(times)
+	writeP50, writeP99 := percentiles(writeTimes)
 	moved := float64(received)
 	if *op == "put" {
 		moved = float64(*count) * float64(*size)
 	}
-	out := result{*op, *count, *clients, took, float64(*count) / took, moved / took, all[len(all)/2], all[len(all)*99/100], failed, ""}
+	out := result{*op, *count, *clients, took, float64(*count) / took, moved / took, p50, p99, writeP50, writeP99, failed, ""}
 	if text, ok := first.Load().(string); ok {
 		out.First = text
 	}
 	json.NewEncoder(os.Stdout).Encode(out)
 }
 
+func percentiles(parts [][]float64) (float64, float64) {
+	var all []float64
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	if len(all) == 0 {
+		return 0, 0
+	}
+	sort.Float64s(all)
+	return all[len(all)/2], all[len(all)*99/100]
+}
+
+// The keys that one client asks for.
+type keySource struct {
+	random *rand.Rand
+	zipf   *rand.Zipf
+}
+
+func newKeys(seed int64) *keySource {
+	random := rand.New(rand.NewSource(seed))
+	return &keySource{random, rand.NewZipf(random, 1.1, 1, uint64(*keys-1))}
+}
+
+// A prime: the keys that are asked for most often are spread over all of them, and not neighbours.
+const spread = 7_368_787
+
+func (k *keySource) next(n int) int {
+	switch *order {
+	case "uniform":
+		return k.random.Intn(*keys)
+	case "zipf":
+		return int(k.zipf.Uint64() * spread % uint64(*keys))
+	}
+	return n % *keys
+}
+
 type client struct {
+	keys *keySource
 	body []byte
 	hash string
 	conn net.Conn
@@ -112,7 +165,7 @@ type client struct {
 	day  string
 }
 
-func (c *client) request(n int) (int, int, error) {
+func (c *client) request(kind string, n int) (int, int, error) {
 	if c.conn == nil {
 		conn, err := net.Dial("tcp", *addr)
 		if err != nil {
@@ -120,9 +173,9 @@ func (c *client) request(n int) (int, int, error) {
 		}
 		c.conn, c.in = conn, bufio.NewReaderSize(conn, 64<<10)
 	}
-	method, path, rawQuery, hash := "GET", "/"+*bucket+"/"+*prefix+fmt.Sprintf("k/%08d", n%*keys), "", emptyHash
+	method, path, rawQuery, hash := "GET", "/"+*bucket+"/"+*prefix+fmt.Sprintf("k/%08d", c.keys.next(n)), "", emptyHash
 	var body []byte
-	switch *op {
+	switch kind {
 	case "put":
 		method, hash, body = "PUT", c.hash, c.body
 	case "head":
