@@ -60,7 +60,8 @@ def slow(work: Callable[..., Iterator[Any]], flags: str, *, part: int | None = 0
                 claimed.write(str(own))
         except FileExistsError:
             if Path(flags, "slow").read_text() == str(own):
-                Path(flags, "again").write_text(str(context.taskAttemptId()))
+                with Path(flags, "again").open("a") as again:
+                    again.write(f"{context.taskAttemptId()}\n")
             return
         time.sleep(300)
 
