@@ -4,29 +4,22 @@ are killed in the middle, and tasks are run twice. Prints what it saw, as JSON. 
 
 import json
 import os
-import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from click.testing import CliRunner, Result
-from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 import lochan.spark
 from lochan.cli.root import cli
+from tests.spark.harm import SECOND_COPIES, dying, flag_names, patched, slow
 
-SETTINGS = {
-    "spark.speculation": "true",
-    "spark.speculation.interval": "100ms",
-    "spark.speculation.multiplier": "1.2",
-    "spark.speculation.quantile": "0.5",
-    "spark.speculation.minTaskRuntime": "500ms",
+SETTINGS = SECOND_COPIES | {
     "spark.task.maxFailures": "2",
     "spark.sql.shuffle.partitions": "3",
     "spark.driver.maxResultSize": "1m",  # hardly anything may come to the driver
@@ -212,54 +205,6 @@ def collected(day: Day) -> Any:
 
 def same(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
-
-
-def dying(work: Callable[..., Iterator[Any]], flags: str, *, times: int = 1, part: int | None = 0) -> Any:
-    """The executor of one part, or of any, is killed when its first result is there, so often."""
-
-    def killed(*given: Any) -> Iterator[Any]:
-        context = TaskContext.get()
-        assert context is not None
-        for each in work(*given):
-            if part in (None, context.partitionId()) and len(list(Path(flags).glob("died-*"))) < times:
-                Path(flags, f"died-{context.taskAttemptId()}").touch()
-                parent = Path(f"/proc/{os.getppid()}/stat").read_text()  # of all workers; the executor is its parent
-                os.kill(int(parent.rpartition(")")[2].split()[1]), signal.SIGKILL)
-                time.sleep(300)
-            yield each
-
-    return killed
-
-
-def slow(work: Callable[..., Iterator[Any]], flags: str, *, batch: int | None = None) -> Any:
-    """The first attempt of the first part never ends, and is given up when the second is through."""
-
-    def late(*given: Any) -> Iterator[Any]:
-        context = TaskContext.get()
-        assert context is not None
-        yield from work(*given)
-        if batch is not None and context.getLocalProperty("streaming.sql.batchId") != str(batch):
-            return
-        if context.partitionId() == 0:
-            first = not Path(flags, "slow").exists()
-            Path(flags, "slow" if first else "again").touch()
-            time.sleep(300 if first else 0)
-
-    return late
-
-
-def flag_names(flags: str) -> list[str]:
-    return sorted(path.name.partition("-")[0] for path in Path(flags).iterdir())
-
-
-@contextmanager
-def patched(module: Any, name: str, other: Any) -> Iterator[None]:
-    own = getattr(module, name)
-    setattr(module, name, other)
-    try:
-        yield
-    finally:
-        setattr(module, name, own)
 
 
 def call(*words: str, given: str | None = None) -> Result:

@@ -28,6 +28,7 @@ from tests.run import run
 from tests.servers.minio import MinioServer, minio
 from tests.spark import s3a
 from tests.spark.cluster import Cluster, cluster, environment, pyspark_home
+from tests.spark.harm import HURT
 from tests.spark.packed import packed_environment
 from tests.unit.engines.lake import ANN, BY_K
 
@@ -208,9 +209,6 @@ def day(there: Cluster, store: MinioServer, tmp_path_factory: pytest.TempPathFac
     assert store.secret_key not in ran.stdout + ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return found
-
-
-HURT = ["again", "died", "slow"]  # a task that was run twice, and an executor that was killed
 
 
 def test_executors_import_what_the_driver_has(day: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from lochan.jobs.collection import tasks
 from lochan.jobs.collection.run import CollectJobOptions, plan, preview, sweep
 from lochan.jobs.record import jobs
 from lochan.lake import Lake
-from lochan.store.open import open_store
+from lochan.store.open import StoreLocation, open_store
 from lochan.versioning import branches, objects, stash, uploads
 from lochan.versioning.collection import plan as embedded
 from lochan.versioning.collection.engine import read_part
@@ -51,17 +51,22 @@ def stopped() -> Iterator[None]:
 class Lakeside(NamedTuple):
     lake: Lake
     history: History
+    location: StoreLocation | None = None  # for executors, if it is not the lake's
+
+    @property
+    def place(self) -> StoreLocation:
+        return self.location or self.lake.place
 
     @property
     def repository(self) -> OpenRepository:
         return self.history.repository
 
     async def plan(self, options: CollectJobOptions = SPARK) -> CollectionPlan:
-        return await plan(self.repository, self.lake.id, self.lake.place, AT_ONCE, actor=ANN, options=options)
+        return await plan(self.repository, self.lake.id, self.place, AT_ONCE, actor=ANN, options=options)
 
-    async def sweep(self, limits: CollectionLimits = AT_ONCE) -> int:
-        given = self.repository, self.lake.id, self.lake.place, limits
-        return (await sweep(*given, actor=ANN, options=SPARK)).files
+    async def sweep(self, limits: CollectionLimits = AT_ONCE, options: CollectJobOptions = SPARK) -> int:
+        given = self.repository, self.lake.id, self.place, limits
+        return (await sweep(*given, actor=ANN, options=options)).files
 
     async def rows(self, made: CollectionPlan) -> pa.Table:
         id = self.repository.repository.id
@@ -75,7 +80,7 @@ class Lakeside(NamedTuple):
     async def line(self) -> None:
         """The first plan, which only draws a line."""
         assert (await self.plan(CollectJobOptions("duckdb"))).head.dead_files == 0
-        assert await self.sweep() == 0
+        assert await self.sweep(options=CollectJobOptions("duckdb")) == 0
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from tests.unit.versioning.history import History
 pytestmark = pytest.mark.thorough
 
 ANN = Actor("ann", "test", "here")
-_FOLDERS = {kind.folder.rstrip("/") for kind in KINDS}
+FOLDERS = {kind.folder.rstrip("/") for kind in KINDS}
 ROUNDS = 8
 
 
@@ -39,7 +39,7 @@ class StaleLists(Wrapper):
 
     async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         now = [stat async for stat in self.inner.list(prefix, after)]
-        if self.lag and prefix.split("/")[1:2] and prefix.split("/")[1] in _FOLDERS:
+        if self.lag and prefix.split("/")[1:2] and prefix.split("/")[1] in FOLDERS:
             old = self._pictures[-min(self.lag, len(self._pictures))]
             shown = [stat for stat in old if stat.path.startswith(prefix) and stat.path > after]
             paths = {stat.path for stat in now}, {stat.path for stat in shown}
@@ -61,13 +61,13 @@ def test_nothing_that_is_alive_goes_and_nothing_that_is_dead_stays(lag: int) -> 
         gone = 0
         for number in range(ROUNDS):
             await store.take_picture()
-            await written(there, number)
+            await written(there.history, number)
             gone += await there.round()
-            await all_is_there(there, number)
+            await all_is_there(there.history, number)
         assert store.missed and (store.ghosts or lag == 1)
         store.lag = 0
         gone += await there.rounds()
-        await all_is_there(there, ROUNDS - 1)
+        await all_is_there(there.history, ROUNDS - 1)
         assert gone > ROUNDS
         made = await there.plan()
         assert not await there.listed(made)
@@ -75,9 +75,9 @@ def test_nothing_that_is_alive_goes_and_nothing_that_is_dead_stays(lag: int) -> 
     run(scenario())
 
 
-async def written(there: Lakeside, number: int) -> None:
+async def written(history: History, number: int) -> None:
     """An object is overwritten, one stays, one is copied and its source deleted, and an old commit expires."""
-    history, repository = there.history, there.repository
+    repository = history.repository
     await history.stage("main", f"often={number} kept/{number}={number} moved/{number}={number}")
     commit = await history.write("main", f"also={number}")
     await copy.copy(repository, "main", f"moved/{number}", "main", f"copy/{number}", actor=ANN)
@@ -89,13 +89,13 @@ async def written(there: Lakeside, number: int) -> None:
         await repository.submit(ANN, Expired(refs.recorded(commit).parents))
 
 
-async def all_is_there(there: Lakeside, number: int) -> None:
+async def all_is_there(history: History, number: int) -> None:
     try:
-        staged = await there.history.read("main")
+        staged = await history.read("main")
         for each in range(number + 1):
             assert f"kept/{each}={each}" in staged
             assert f"copy/{each}={each}" in staged
             if each % 3 == 0:
-                assert f"often={each}" in await there.history.read(f"v{each}")
+                assert f"often={each}" in await history.read(f"v{each}")
     except Gone as error:
         raise AssertionError(f"live objects deleted: {error}") from error
