@@ -10,6 +10,7 @@ from sqlglot import exp
 from lochan.pools.kinds import DECIMAL, NULL, SIMPLE, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.moments import exact_text
+from lochan.query.compile.needed_rows import needed_rows
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.plan import OpenSource, Plan, shown
 from lochan.query.compile.relations import Names, Scan, total_order
@@ -133,10 +134,11 @@ class _Planner(Opener):
         used: dict[str, dict[str, None]] = {}
         for column in query.find_all(exp.Column):
             used.setdefault(column.table, {})[column.name] = None
-        for place in list(query.find_all(exp.Subquery)):
-            if isinstance(place.this, exp.Null):
-                scan = self.scans[place.alias]
-                place.set("this", scan.query(list(used.get(scan.alias, {})), False))
+        places = [each for each in query.find_all(exp.Subquery) if isinstance(each.this, exp.Null)]
+        needed = needed_rows(query, places)
+        for place in places:
+            scan = self.scans[place.alias]
+            place.set("this", scan.rows(used.get(scan.alias, {}), False, None, needed.get(id(place), ())))
         return query
 
 
