@@ -17,6 +17,7 @@ from lochan.engines.run_query import RunOptions
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.lake import Lake
 from lochan.pools import snapshot
+from lochan.query.errors import QueryError
 from lochan.store.local import LocalStore
 from lochan.tree.assemble import RangeCut
 from lochan.versioning import open_repository
@@ -371,3 +372,31 @@ def lake_of_twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     run(make())
     return folder / "lake"
+
+
+@pytest.mark.parametrize(
+    "sql, rows",
+    [
+        ("select a.n from a where exists (select 1 from b where b.k = 1 and x = 3)", []),
+        ("select a.n from a where exists (select 1 from b where b.k = 2 and x = 3)", [{"n": 1}, {"n": 2}]),
+        ("select n as x, k from b where k = 1 qualify x = 1", []),
+        ("select -n as x, k from b where k >= 1 order by x", [{"x": -2, "k": 2}, {"x": -1, "k": 1}]),
+        ("select n as x, count(*) as c from b where k = 1 group by x", [{"x": 1, "c": 1}]),
+        ("select n from tree where tree.z = 3", [{"n": 1}]),
+        ("select n from (select * from tree) tree where tree.z = 3", [{"n": 1}]),
+        ("select n from tree t where t.z = 3", []),
+    ],
+)
+def test_a_name_means_the_same_whatever_is_opened(tmp_path: Path, sql: str, rows: list[Any]) -> None:
+    """Of `b`, the objects with the key 1 have no `x`; a row of `tree` has a field of this name."""
+
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("a", [{"k": 1, "x": 3, "n": 1}], [{"k": 2, "x": 3, "n": 2}])
+            await lake.pool("b", [{"k": 1, "n": 1}], [{"k": 2, "x": 3, "n": 2}])
+            await lake.pool("tree", [{"k": 1, "n": 1, "tree": {"z": 3}}], [{"k": 2, "n": 2}])
+            assert await lake.rows(sql) == rows
+            with pytest.raises(QueryError, match="several tables"):
+                await lake.rows("select x from a join b on a.n = b.n where b.k = 1")
+
+    run(play())

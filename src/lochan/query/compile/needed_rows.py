@@ -117,7 +117,7 @@ def _inside(select: exp.Select, tests: Tests) -> Tests:
         in_common = []
     for part in _partitions(made):
         in_common = [each for each in part if in_common is None or each in in_common]
-    found = _renamed(tests, {each.alias: each.unalias() for each in select.expressions}, in_common)
+    found = _renamed(tests, {each.alias_or_name: each.unalias() for each in select.expressions}, in_common)
     if group is not None:
         found += [part for part in _parts(select.args.get("having")) if _is_of(part, group.expressions)]
     return found

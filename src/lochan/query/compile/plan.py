@@ -40,6 +40,8 @@ class Plan:
     sources: tuple[Source, ...]
     load: ast.Load | None = None
     warnings: tuple[str, ...] = ()  # of fields that no row has
+    absent: frozenset[str] = frozenset()  # names that mean something else if rows that are not read have such a field
+    misread: frozenset[str] = frozenset()  # names by which it must not be told which rows matter
 
     def sql(self, dialect: str = "duckdb") -> str:
         """Raises Refused where the engine cannot give the rows that the query means."""

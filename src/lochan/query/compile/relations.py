@@ -74,7 +74,8 @@ class Scan:
 
     def read(self, place: exp.Expr, tests: Sequence[Sql]) -> exp.Query:
         """The rows for such a place."""
-        return self.rows(*self._reads[place.meta[PLACE]], tests)
+        asked = self._reads[place.meta[PLACE]]
+        return self.rows(asked.columns, asked.ordered, asked.first, tests)
 
     def rows(self, columns: Iterable[str], ordered: bool, first: int | None, tests: Sequence[Sql]) -> exp.Query:
         """The source learns which tests its rows must pass later, and may leave out rows that fail them."""

@@ -23,6 +23,7 @@ from lochan.query.sql.scope import Made, SqlScope
 from lochan.query.sql.selects import limit, selected
 from lochan.query.sql.sources import SOURCE, found_sources
 from lochan.query.sql.tables import Opener, cte_name
+from lochan.query.sql.used_columns import with_used_columns
 from lochan.query.sql.windows import order_of
 
 
@@ -43,13 +44,15 @@ class SqlQuery:
         planner = _Planner(self.text, open_source, Query(self.text.written, now, Names(), tolerant))
         try:
             made = planner.made(self.tree, None)
-            query = planner.filled(planner.with_named(made.query))
+            query = planner.filled(with_used_columns(planner.with_named(made.query)))
         except RecursionError:
             raise self.text.error("the query is nested too deeply", 0, 1) from None
         check_plan(query)
         columns: dict[str, exp.Expr] = {}
         row = shown(fixed(dict(made.columns)), columns)
-        return Plan(query, row, tuple(planner.sources), warnings=tuple(planner.query.warnings))
+        of = planner.query
+        absent, misread = frozenset(of.absent), frozenset(of.misread)
+        return Plan(query, row, tuple(planner.sources), None, tuple(of.warnings), absent, misread)
 
 
 def _counts(node: exp.Expr) -> bool:
