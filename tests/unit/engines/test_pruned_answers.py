@@ -279,7 +279,7 @@ BELOW = [
     ("select r from (select k, rank() over (partition by k order by n) as r from logs) where k = 3", 1),
     ("select r from (select k, n, rank() over (partition by n order by k) as r from logs) where k = 3", 12),
     (
-        "select r from (select k, rank() over (partition by k order by n) r, sum(n) over () from logs) where k = 3",
+        "select r, z from (select k, rank() over (partition by k) r, sum(n) over () z from logs) where k = 3",
         12,
     ),
     ("select r from (select k, rank() over (order by n) as r from logs) where k = 3", 12),
