@@ -87,6 +87,20 @@ def _cases(connection: duckdb.DuckDBPyConnection, files: str) -> list[_Case]:
             f"WITH a AS (SELECT ts, bytes FROM FILES) SELECT count(*), sum(bytes) FROM a "
             f"WHERE ts BETWEEN '{low}'::TIMESTAMPTZ AND '{high}'::TIMESTAMPTZ",
         ),
+        _Case(
+            "the same, through two WITHs and a UNION",
+            f"with a as (select * from logs), b as (select ts, bytes from a union all select ts, bytes from a) "
+            f"select count(*), sum(bytes) from b where ts between '{low}' and '{high}'",
+            f"WITH a AS (SELECT * FROM FILES), b AS (SELECT ts, bytes FROM a UNION ALL SELECT ts, bytes FROM a) "
+            f"SELECT count(*), sum(bytes) FROM b WHERE ts BETWEEN '{low}'::TIMESTAMPTZ AND '{high}'::TIMESTAMPTZ",
+        ),
+        _Case(
+            "groups of a WITH, chosen by their key",
+            f"with a as (select ts, count(*) as n, sum(bytes) as total from logs group by ts) "
+            f"select count(*), sum(total) from a where ts between '{low}' and '{high}'",
+            f"WITH a AS (SELECT ts, count(*) AS n, sum(bytes) AS total FROM FILES GROUP BY ts) "
+            f"SELECT count(*), sum(total) FROM a WHERE ts BETWEEN '{low}'::TIMESTAMPTZ AND '{high}'::TIMESTAMPTZ",
+        ),
         _Case("search of a text", 'from logs | "took 77" | count()', f"SELECT count(*) FROM FILES WHERE {texts}"),
         _Case(
             "search in one field",

@@ -48,23 +48,42 @@ async def prepare(
     except RecursionError:
         raise _too_deep() from None
     opening = Opening(catalog, snapshots, text, now, read_files, permits, ref, note)
+    plan = await _planned(read, read.pipe, opening)
+    if plan.misread:
+        await opening.close()
+        opening = Opening(catalog, snapshots, text, now, read_files, permits, ref)
+        plan = await _planned(read, _untested(read.pipe), opening)
+    return Prepared(text, plan, opening)
+
+
+async def _planned(read: _Read, pipe: ast.Pipe, opening: Opening) -> Plan:
+    """What a name means never depends on which rows need not be read: so where that may be, all fields are known
+    first."""
     try:
-        sources = await opening.open(read.pipe)
+        sources = await opening.open(pipe)
         if read.takes_all:
             await opening.widen()
         try:
             plan = read.plan(sources, False)
+            if plan.absent and await opening.widen():
+                plan = read.plan(sources, False)
+            return plan
         except QueryError as error:
             if not await opening.widen() and not isinstance(error, UnknownField):
                 raise
-            plan = read.plan(sources, True)
+            return read.plan(sources, True)
     except RecursionError:
         await opening.close()
         raise _too_deep() from None
     except BaseException:
         await opening.close()
         raise
-    return Prepared(text, plan, opening)
+
+
+def _untested(pipe: ast.Pipe) -> ast.Pipe:
+    """The sources alone, all of which is read."""
+    arms = (each.other.operators[0] for each in pipe.operators if isinstance(each, ast.Union))
+    return ast.Pipe(tuple(ast.Union(ast.Pipe((source,))) for source in arms))
 
 
 def _too_deep() -> Invalid:

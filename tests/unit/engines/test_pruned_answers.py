@@ -12,8 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from lochan.api.queries import run_query
+from lochan.engines.explain import explain
+from lochan.engines.run_query import RunOptions
 from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.lake import Lake
 from lochan.pools import snapshot
+from lochan.query.errors import QueryError
+from lochan.store.local import LocalStore
 from lochan.tree.assemble import RangeCut
 from lochan.versioning import open_repository
 from tests.run import run
@@ -252,23 +257,146 @@ def test_fields_of_what_is_not_opened(tmp_path: Path, monkeypatch: pytest.Monkey
     run(play())
 
 
+# Of 12 objects with the keys 0 to 11; `others` has the same rows in other objects, all of which are opened.
+BELOW = [
+    ("select n from (select * from logs) where k = 3", 1),
+    ("with a as (select k as z, n from logs) select n from a where z between 3 and 4", 2),
+    ("with a as (select k, n from logs) select n from a where k = 1 union all select n from a where k = 8", 2),
+    ("with a as (select k, n from logs), b as (select * from a where n < 9) select n from b where k > 6", 2),
+    ("with a as (select * from logs) select x.n from a x join a y on x.n = y.n where x.k = 1 and y.k = 1", 1),
+    ("select n from (select n from logs) limit 1", 1),
+    ("select n from (select k, n from logs limit 100) where k = 3", 12),
+    ("select n from (select k, n from logs order by n) where k = 3", 1),
+    # groups
+    ("select c from (select k, count(*) as c from logs group by k) where k = 3", 1),
+    ("select k, count(*) from logs group by k having k in (3, 5)", 2),
+    ("select k, count(*) from logs group by k having k = 3 or count(*) > 0", 12),
+    ("select k, count(*) from logs group by k having k = 3 and max(n) < 9", 1),
+    ("select m from (select max(k) as m from logs) where m = 11", 12),
+    ("select m from (select n, max(k) as m from logs group by n) where m = 3", 12),
+    ("select k from (select distinct k from logs) where k = 3", 1),
+    # windows
+    ("select r from (select k, rank() over (partition by k order by n) as r from logs) where k = 3", 1),
+    ("select r from (select k, n, rank() over (partition by n order by k) as r from logs) where k = 3", 12),
+    (
+        "select r, z from (select k, rank() over (partition by k) r, sum(n) over () z from logs) where k = 3",
+        12,
+    ),
+    ("select r from (select k, rank() over (order by n) as r from logs) where k = 3", 12),
+    ("select n from (select k, n from logs qualify row_number() over (order by n) < 9) where k = 3", 12),
+    # joins
+    ("select o.n from others o join (select k, n from logs) d on o.n = d.n where d.k = 3", 1),
+    ("select o.n from others o join logs l on o.n = l.n and l.k = 3", 1),
+    ("select o.n from others o left join logs l on o.n = l.n and l.k = 3", 1),
+    ("select l.n from logs l left join others o on o.n = l.n and l.k = 3", 12),
+    ("select l.n from logs l left join others o on o.n = l.n where l.k = 3", 1),
+    ("select o.n from others o left join logs l on o.n = l.n where l.k = 3", 12),
+    ("select o.n from others o left join logs l on o.n = l.n where l.k is null or l.k = 3", 12),
+    ("select l.n from others o right join logs l on o.n = l.n where l.k = 3", 1),
+    ("select l.n from others o right join logs l on o.n = l.n and l.k = 3", 12),
+    ("select o.n from logs l right join others o on o.n = l.n and l.k = 3", 1),
+    ("select o.n from logs l right join others o on o.n = l.n where l.k = 3", 12),
+    ("select l.n from logs l full join others o on o.n = l.n and l.k = 3 where l.k = 3", 12),
+    ("select o.n from others o semi join logs l on o.n = l.n and l.k = 3", 1),
+    ("select o.n from others o anti join logs l on o.n = l.n and l.k = 3", 1),
+    ("select l.n from logs l anti join (select n from others where n > 5) o on o.n = l.n where l.k = 3", 1),
+    ("select l.n from logs l anti join (select n from others where n > 5) o on o.n = l.n and l.k = 3", 12),
+    ("select o.n from others o left join logs l on o.n = l.n join others p on p.n = o.n and l.k = 3", 12),
+    # set operations
+    ("select n from (select k, n from logs union all select n, n from others) where k = 3", 1),
+    ("select n from (select k, n from logs union all select * from logs) where k = 3", 2),
+    ("select n from (select k, n from logs union select n, n from others limit 50) where k = 3", 12),
+    ("select n from (select k, n from logs intersect select n, n from others) where k = 3", 1),
+    ("select n from (select n, n as m from others except select k, n from logs where k > 3) where n = 3", 0),
+    # subqueries in expressions
+    ("select n from others where n in (select n from (select * from logs) where k = 3)", 1),
+    ("select n from others o where exists (select 1 from (select * from logs) d where d.k = 3 and d.n = o.n)", 1),
+    ("select n from others o where exists (select 1 from logs l where l.k = o.n)", 12),
+    ("select n from others o where n = (select max(n) from (select * from logs) where k = 3)", 1),
+    (
+        "select n from others where n in (select n from logs l where l.k = 3) or n in (select n from logs where k = 4)",
+        2,
+    ),
+    # stars
+    ("select n from (select *, 1 as more from logs) where k = 3", 1),
+    ("select n from (select * exclude (n), n from logs) where k = 3", 1),
+    ("select n from (select l.*, o.n as m from logs l join others o on l.n = o.n) where k = 3", 1),
+    ("select d.n from (select k, n from logs) as d(z, n) where d.z = 3", 1),
+    # pipes
+    ("from logs | union (from others) | k == 3", 1),
+    ("from logs | cut z := k, n | union (from others) | z == 3", 1),
+    ("from logs, others | sort n | k == 3", 1),
+    ("from logs | fork (=> put s := 1 => put s := 2) | k == 3", 1),
+    ("from logs | fork (=> k == 4 => k == 3)", 2),
+    ("from logs | switch (case n > 1 => put s := 1 default => put s := 2) | k == 3", 1),
+    ("from logs | join (from others | cut n, m := n) on n | k == 3", 1),
+    ("from logs | left join (from others | cut n, m := n) on n | k == 3", 1),
+    ("from others | join (from logs | cut n, z := k) on n | z == 3", 1),
+    ("from others | left join (from logs | cut n, z := k) on n | z == 3", 12),
+    ("from others | anti join (from logs | k > 3) on n", 8),
+    ("from logs | count() by k | k == 3", 1),
+    ("from logs | count() by k | count == 1", 12),
+    ("from logs | head 100 | k == 3", 12),
+    ("from logs | tail 100 | k == 3", 12),
+    ("from logs | top 100 n | k == 3", 12),
+    ("from logs | uniq | k == 3", 12),
+    ("from logs | k := max(k) | k == 11", 12),
+    ("from logs | put k := n + 0 | k == 3", 12),
+]
+
+
+@pytest.mark.parametrize("text, opened", BELOW)
+def test_objects_that_are_opened_below_a_test(lake_of_twelve: Path, text: str, opened: int) -> None:
+    async def play() -> None:
+        lake = await Lake.open(LocalStore(str(lake_of_twelve)))
+        try:
+            explained = await explain(lake.queries(), text, RunOptions())
+            of_logs = [each for each in explained["sources"] if each["pools"][0]["name"] == "logs"]
+            with await run_query(lake, text) as result:
+                assert list(result.rows()) or opened == 0
+            assert sum(each["objects_read"] for each in of_logs) == opened
+        finally:
+            await lake.close()
+
+    run(play())
+
+
+@pytest.fixture(scope="module")
+def lake_of_twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("twelve")
+
+    async def make() -> None:
+        async with query_lake(folder) as lake:
+            for name in ("logs", "others"):
+                await lake.pool(name, *([{"k": k, "n": k}] for k in range(12)), settings=BY_K)
+
+    run(make())
+    return folder / "lake"
+
+
 @pytest.mark.parametrize(
-    "sql, opened",
+    "sql, rows",
     [
-        ("select n from (select * from logs) where k = 3", 1),
-        ("with a as (select k as z, n from logs) select n from a where z between 3 and 4", 2),
-        ("with a as (select k, n from logs) select n from a where k = 1 union all select n from a where k = 8", 2),
-        ("select n from (select n from logs) limit 1", 1),
-        ("select n from (select k, n from logs limit 100) where k = 3", 12),
-        ("select c from (select k, count(*) as c from logs group by k) where k = 3", 12),
+        ("select a.n from a where exists (select 1 from b where b.k = 1 and x = 3)", []),
+        ("select a.n from a where exists (select 1 from b where b.k = 2 and x = 3)", [{"n": 1}, {"n": 2}]),
+        ("select n as x, k from b where k = 1 qualify x = 1", []),
+        ("select -n as x, k from b where k >= 1 order by x", [{"x": -2, "k": 2}, {"x": -1, "k": 1}]),
+        ("select n as x, count(*) as c from b where k = 1 group by x", [{"x": 1, "c": 1}]),
+        ("select n from tree where tree.z = 3", [{"n": 1}]),
+        ("select n from (select * from tree) tree where tree.z = 3", [{"n": 1}]),
+        ("select n from tree t where t.z = 3", []),
     ],
 )
-def test_objects_that_are_opened_below_a_test(tmp_path: Path, sql: str, opened: int) -> None:
+def test_a_name_means_the_same_whatever_is_opened(tmp_path: Path, sql: str, rows: list[Any]) -> None:
+    """Of `b`, the objects with the key 1 have no `x`; a row of `tree` has a field of this name."""
+
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
-            await lake.pool("logs", *([{"k": k, "n": k}] for k in range(12)), settings=BY_K)
-            with await run_query(lake.lake, sql) as result:
-                assert list(result.rows())
-            assert 12 - sum(each.objects for each in result.stats.skipped) == opened
+            await lake.pool("a", [{"k": 1, "x": 3, "n": 1}], [{"k": 2, "x": 3, "n": 2}])
+            await lake.pool("b", [{"k": 1, "n": 1}], [{"k": 2, "x": 3, "n": 2}])
+            await lake.pool("tree", [{"k": 1, "n": 1, "tree": {"z": 3}}], [{"k": 2, "n": 2}])
+            assert await lake.rows(sql) == rows
+            with pytest.raises(QueryError, match="several tables"):
+                await lake.rows("select x from a join b on a.n = b.n where b.k = 1")
 
     run(play())

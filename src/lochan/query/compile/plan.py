@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -13,13 +13,14 @@ from lochan.query import ast
 from lochan.query.compile.bindings import bound
 from lochan.query.compile.expressions import test_of
 from lochan.query.compile.fields import row_of
+from lochan.query.compile.needed_rows import needed_rows
 from lochan.query.compile.numbers import unsplit
 from lochan.query.compile.operators import order as row_order
 from lochan.query.compile.operators import projection
 from lochan.query.compile.operators.branches import fork, join, stacked, switch
 from lochan.query.compile.operators.summarize import aggregated
 from lochan.query.compile.operators.yield_over import unnested, yielded
-from lochan.query.compile.relations import Names, Picked, Rows, Scan
+from lochan.query.compile.relations import PLACE, Names, Picked, Rows, Scan
 from lochan.query.compile.scope import Query, Scope, check_plan, refused
 from lochan.query.compile.sql import TRUE, Sql, columns_of
 from lochan.query.compile.value import Record, Value, settled
@@ -39,6 +40,8 @@ class Plan:
     sources: tuple[Source, ...]
     load: ast.Load | None = None
     warnings: tuple[str, ...] = ()  # of fields that no row has
+    absent: frozenset[str] = frozenset()  # names that mean something else if rows that are not read have such a field
+    misread: frozenset[str] = frozenset()  # names by which it must not be told which rows matter
 
     def sql(self, dialect: str = "duckdb") -> str:
         """Raises Refused where the engine cannot give the rows that the query means."""
@@ -66,7 +69,7 @@ def compile(
     rows = compiler.pipe(ast.Pipe(operators[:-1], span=pipe.span) if load is not None else pipe, None)
     final = Picked(rows.relation, compiler.query.names.next(), rows.tests, rows.order)
     row = shown(rows.this, final.columns)
-    query = final.query(list(final.columns), ordered=ordered)
+    query = filled(final.query(list(final.columns), ordered=ordered), compiler.scans)
     check_plan(query)
     return Plan(query, row, tuple(compiler.sources), load, tuple(compiler.query.warnings))
 
@@ -76,6 +79,7 @@ class _Compiler:
     open_source: OpenSource
     query: Query
     sources: list[Source] = field(default_factory=list)
+    scans: dict[str, Scan] = field(default_factory=dict)
 
     def pipe(self, pipe: ast.Pipe, rows: Rows | None) -> Rows:
         operators = list(pipe.operators)
@@ -109,6 +113,7 @@ class _Compiler:
         opened = self.open_source(source)
         self.sources.append(opened)
         scan = Scan(opened, self.query.names.next())
+        self.scans[scan.alias] = scan
         this = row_of(scan)
         return Rows(scan, this, key=opened.key, place=row_order.place_of(this, opened.key_parts))
 
@@ -167,6 +172,15 @@ class _Compiler:
         raise refused(self.query, operator, "this operator cannot be used here")
 
 
+def filled(query: exp.Query, scans: Mapping[str, Scan]) -> exp.Query:
+    """With the rows of the scans in their places. Each source learns what the whole plan needs of it there."""
+    places = [each for each in query.find_all(exp.Subquery) if PLACE in each.this.meta]
+    needed = needed_rows(query, places)
+    for place in places:
+        place.set("this", scans[place.alias].read(place.this, needed.get(id(place), ())))
+    return query
+
+
 # ── a test of rows without a query around it ─────────────────────────────────────────────────────────────────────────
 
 
@@ -182,7 +196,7 @@ def row_test(source: Source, test: ast.Expr, text: str, now: int) -> RowTest:
     noting = _Noting(source)
     scan = Scan(noting, "tested")
     sql = test_of(test, Scope(Query(text, now, Names()), row_of(scan), source.key))
-    scan.query(columns_of([sql], scan.alias), ordered=False)
+    scan.rows(columns_of([sql], scan.alias), False, None, ())
     return RowTest(render(exp.Paren(this=sql), "duckdb"), noting.request, scan.alias)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
@@ -49,9 +49,8 @@ class Scan:
     def __init__(self, source: Source, alias: str) -> None:
         self.source = source
         self.alias = alias
-        self.tests: list[Sql] = []  # over this scan's columns: only rows for which all are true matter
-        self.first: int | None = None
         self._leaves: dict[str, Leaf] = {}
+        self._reads: list[_Read] = []
 
     def leaf(self, leaf: Leaf) -> Sql:
         self._leaves[leaf.column] = leaf
@@ -64,12 +63,24 @@ class Scan:
         return exp.column(BODY_COLUMN, self.alias, quoted=True)
 
     def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
-        return self.tested(columns, ordered, (), None)
+        return self.place(columns, ordered, None)
 
-    def tested(self, columns: Iterable[str], ordered: bool, tests: Sequence[Sql], first: int | None) -> exp.Query:
+    def place(self, columns: Iterable[str], ordered: bool, first: int | None) -> exp.Query:
+        """Stands for the rows until the whole plan is there, and with it what it needs of them: see `read`."""
+        self._reads.append(_Read(tuple(columns), ordered, first))
+        placed = exp.Select(expressions=[exp.Null()])
+        placed.meta[PLACE] = len(self._reads) - 1
+        return placed
+
+    def read(self, place: exp.Expr, tests: Sequence[Sql]) -> exp.Query:
+        """The rows for such a place."""
+        asked = self._reads[place.meta[PLACE]]
+        return self.rows(asked.columns, asked.ordered, asked.first, tests)
+
+    def rows(self, columns: Iterable[str], ordered: bool, first: int | None, tests: Sequence[Sql]) -> exp.Query:
         """The source learns which tests its rows must pass later, and may leave out rows that fail them."""
         names = set(columns)
-        test = all_of(_bare(each, self.alias) for each in tests if not is_constant(each))
+        test = all_of(tests)
         return self.source.select(
             ScanRequest(
                 leaves=[leaf for column, leaf in self._leaves.items() if column in names],
@@ -80,6 +91,15 @@ class Scan:
                 first=first if ordered else None,
             )
         )
+
+
+PLACE = "place"  # in the meta of what stands for a scan: which of its reads
+
+
+class _Read(NamedTuple):
+    columns: tuple[str, ...]
+    ordered: bool
+    first: int | None
 
 
 @dataclass
@@ -110,7 +130,7 @@ class Picked:
         needed = columns_of(used, self.inner.alias)
         if isinstance(self.inner, Scan):
             first = self.limit if not self.tests and self.group is None and not self.numbered else None
-            source = self.inner.tested(needed, inner_ordered, self.tests, first)
+            source = self.inner.place(needed, inner_ordered, first)
         else:
             source = self.inner.query(needed, inner_ordered)
         select = exp.select(*(shown or [exp.Literal.number(1).as_("_")]), copy=False)
@@ -239,15 +259,6 @@ def _stacked(queries: list[exp.Query]) -> exp.Query:
     middle = len(queries) // 2
     left, right = _stacked(queries[:middle]), _stacked(queries[middle:])
     return exp.Union(this=left, expression=right, distinct=False)
-
-
-def _bare(test: Sql, alias: str) -> Sql:
-    """Without the alias: a source knows its columns by their names alone."""
-    bare = test.copy()
-    for column in bare.find_all(exp.Column):
-        if column.table == alias:
-            column.set("table", None)
-    return bare
 
 
 # ── rows between two operators ───────────────────────────────────────────────────────────────────────────────────────

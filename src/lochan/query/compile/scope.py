@@ -26,6 +26,8 @@ class Query:
     names: Names
     tolerant: bool = False  # a field that no row of a pool has yet is missing, with a warning
     warnings: list[str] = field(default_factory=list)
+    absent: set[str] = field(default_factory=set)  # names that would mean something else if another row had the field
+    misread: set[str] = field(default_factory=set)  # `a.b` that is no column of the table `a`
 
     def unknown(self, error: UnknownField, *, may_come: bool) -> None:
         """Raises the error, or adds a warning if rows may have the field later."""

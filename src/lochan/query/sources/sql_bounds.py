@@ -12,8 +12,10 @@ from lochan.pools.kinds import BOOL, DECIMAL, FLOAT, INT, STRING, TIME
 from lochan.pools.row_tests import ANY_ROW, Compare, Either, OneOf, Scalar, Test, both
 from lochan.pools.shape import Leaf
 from lochan.query.compile.logic import COMPARISONS, TURNED
+from lochan.query.compile.sql import sql_type
 
 _OPERATORS: dict[type[exp.Expr], str] = {node: op for op, node in COMPARISONS.items() if op != "!="}
+_SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -56,6 +58,9 @@ def _leaf(column: exp.Expr) -> Leaf:
     """Back from its column; of something else, a leaf that is of no kind."""
     if isinstance(column, exp.Paren):
         return _leaf(column.this)
+    if isinstance(column, exp.Cast):  # to its own type, as columns of a UNION are
+        leaf = _leaf(column.this)
+        return leaf if leaf.kind in _SCALARS and sql_type(leaf.kind) == column.to else Leaf((), "")
     if not isinstance(column, exp.Column):
         return Leaf((), "")
     return Leaf.of_column(column.name)

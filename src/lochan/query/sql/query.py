@@ -10,6 +10,7 @@ from sqlglot import exp
 from lochan.pools.kinds import DECIMAL, NULL, SIMPLE, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.moments import exact_text
+from lochan.query.compile.needed_rows import needed_rows
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.plan import OpenSource, Plan, shown
 from lochan.query.compile.relations import Names, Scan, total_order
@@ -22,6 +23,7 @@ from lochan.query.sql.scope import Made, SqlScope
 from lochan.query.sql.selects import limit, selected
 from lochan.query.sql.sources import SOURCE, found_sources
 from lochan.query.sql.tables import Opener, cte_name
+from lochan.query.sql.used_columns import with_used_columns
 from lochan.query.sql.windows import order_of
 
 
@@ -42,13 +44,15 @@ class SqlQuery:
         planner = _Planner(self.text, open_source, Query(self.text.written, now, Names(), tolerant))
         try:
             made = planner.made(self.tree, None)
-            query = planner.filled(planner.with_named(made.query))
+            query = planner.filled(with_used_columns(planner.with_named(made.query)))
         except RecursionError:
             raise self.text.error("the query is nested too deeply", 0, 1) from None
         check_plan(query)
         columns: dict[str, exp.Expr] = {}
         row = shown(fixed(dict(made.columns)), columns)
-        return Plan(query, row, tuple(planner.sources), warnings=tuple(planner.query.warnings))
+        of = planner.query
+        absent, misread = frozenset(of.absent), frozenset(of.misread)
+        return Plan(query, row, tuple(planner.sources), None, tuple(of.warnings), absent, misread)
 
 
 def _counts(node: exp.Expr) -> bool:
@@ -133,10 +137,11 @@ class _Planner(Opener):
         used: dict[str, dict[str, None]] = {}
         for column in query.find_all(exp.Column):
             used.setdefault(column.table, {})[column.name] = None
-        for place in list(query.find_all(exp.Subquery)):
-            if isinstance(place.this, exp.Null):
-                scan = self.scans[place.alias]
-                place.set("this", scan.query(list(used.get(scan.alias, {})), False))
+        places = [each for each in query.find_all(exp.Subquery) if isinstance(each.this, exp.Null)]
+        needed = needed_rows(query, places)
+        for place in places:
+            scan = self.scans[place.alias]
+            place.set("this", scan.rows(used.get(scan.alias, {}), False, None, needed.get(id(place), ())))
         return query
 
 

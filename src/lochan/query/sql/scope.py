@@ -68,6 +68,7 @@ class SqlScope:
     named: dict[str, Value] = field(default_factory=dict)  # of the select list, for ORDER BY and the like
     by_value: bool = False  # rows are told apart by their columns, so the same number or moment has the same text
     aliases: frozenset[str] = frozenset()  # all names that the select list gives
+    groups: bool = False  # it is of groups: a name of the select list that is a field too can only be refused here
     aggregates: bool = False  # whether one may be called here
     windows: bool = False
     seen: Seen = field(default_factory=Seen)
@@ -109,17 +110,29 @@ class SqlScope:
 
     def _found(self, names: list[str], node: exp.Column) -> Value | None:
         table = next((each for each in self.tables if each.name == names[0]), None)
-        if table is not None and len(names) > 1 and (value := table.get(names[1])) is not None:
+        if table is None or len(names) == 1:
+            return self._elsewhere(names, node)
+        if (value := table.get(names[1])) is not None:
             return self.below(value, names[2:], node)
+        found = self._elsewhere(names, node)
+        if found is not None:
+            self.query.misread.add(".".join(names))
+        return found
+
+    def _elsewhere(self, names: list[str], node: exp.Column) -> Value | None:
+        """By a name that is not a table's and a column of it."""
         if names[0] in self.merged:
             return self.below(self.merged[names[0]], names[1:], node)
         holders = [each for each in self.tables if names[0] in each.record]
         if len(holders) > 1:
             hint = "write " + " or ".join(f"{each.name}.{names[0]}" for each in holders)
             raise self.refused(node, f"column `{names[0]}` is in several tables", hint)
+        named = not holders and len(names) == 1 and names[0] in self.named
+        if not (named and self.groups) and any(each.record.grows for each in self.tables if each not in holders):
+            self.query.absent.add(names[0])
         if holders and (value := holders[0].get(names[0])) is not None:
             return self.below(value, names[1:], node)
-        if names[0] in self.named and len(names) == 1:
+        if named:
             return self.named[names[0]]
         return self.outer._found(names, node) if self.outer is not None else None
 

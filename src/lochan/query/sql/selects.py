@@ -112,10 +112,10 @@ class _Select:
         items = self._items(inside)
         named = {name: value for name, value, node in items if isinstance(node, exp.Alias)}
         inside = replace(inside, named=named)
-        keys = self._keys(items, replace(scope, named=named))
-        having = self._test("having", replace(inside, windows=False))
+        keys = self._keys(items, replace(scope, named=named, groups=True))
+        having = self._test("having", replace(inside, windows=False, groups=True))
         qualify = self._test("qualify", inside)
-        order = order_of(self.node.args.get("order"), lambda each: self._key(each.this, items, inside))
+        order = order_of(self.node.args.get("order"), lambda each: self._order_key(each.this, items, inside))
         grouped = bool(keys) or scope.seen.aggregates > 0 or having is not None
         if grouped:
             self._check_grouped(items, keys, order, having, tables.found)
@@ -214,6 +214,12 @@ class _Select:
             return items[at - 1][1]
         return value_of(node, scope)
 
+    def _order_key(self, node: exp.Expr, items: list[Item], scope: SqlScope) -> Value:
+        """A name alone is one of the select list before it is a field."""
+        if isinstance(node, exp.Column) and len(node.parts) == 1 and node.name in scope.named:
+            return scope.named[node.name]
+        return self._key(node, items, scope)
+
     def _check_grouped(
         self, items: list[Item], keys: list[Value], order: list[exp.Ordered], having: Sql | None, tables: list[SqlTable]
     ) -> None:
@@ -261,7 +267,7 @@ class _Select:
 
     def _selected(self, node: exp.Expr, items: list[Item], values: list[tuple[str, Value]], scope: SqlScope) -> Value:
         """A column of the select list, as one of the result: what else the rows had is gone."""
-        key = self._key(node, items, scope)
+        key = self._order_key(node, items, scope)
         for (_, value, _), (_, shown) in zip(items, values, strict=True):
             if value.alts == key.alts:
                 return shown

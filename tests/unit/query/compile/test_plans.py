@@ -52,7 +52,9 @@ def test_only_the_leaves_that_are_needed(query: str, columns: list[str] | None) 
         ("from p | status between 1 and 2", '("status:int" >= 1) AND ("status:int" <= 2)'),
         ("from p | head 1 | status > 1", None),
         ("from p | put status := 1 | status > 0", None),
-        ("from p | count() by status | status > 1", None),
+        ("from p | count() by status | status > 1", '"status:int" > 1'),
+        ("from p | count() by status | count > 1", None),
+        ("from p | status := max(status) | status > 1", None),
     ],
 )
 def test_leading_conditions_are_passed_to_the_source(query: str, test: str | None) -> None:
