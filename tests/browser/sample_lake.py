@@ -145,7 +145,9 @@ def _logs(lake: lochan.Lake) -> None:
             if row["status"] >= 500:
                 row["error"] = {"kind": "timeout", "upstream": chance.choice(("payments", "stock"))}
             rows.append(row)
-        logs.load(rows, f"Requests of {begin + timedelta(hours=12 * part):%d %B, %H:%M}", _by("collector", 5 - part / 2))
+        logs.load(
+            rows, f"Requests of {begin + timedelta(hours=12 * part):%d %B, %H:%M}", _by("collector", 5 - part / 2)
+        )
     logs.create_branch("without-robots", "main")
 
 
