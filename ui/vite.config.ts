@@ -1,11 +1,22 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { svelteTesting } from "@testing-library/svelte/vite";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+
+/** `page.md?title` is its first heading, so that the list of the documentation needs none of its texts. */
+const docsTitles: Plugin = {
+  name: "docs-titles",
+  enforce: "pre",
+  transform(text, id) {
+    if (!id.endsWith(".md?title")) return null;
+    return `export default ${JSON.stringify((/^# (.*)$/m.exec(text)?.[1] ?? "").replaceAll("`", ""))}`;
+  },
+};
 
 // The server serves what is built here, from inside its own package.
 export default defineConfig({
   base: "/page/",
-  plugins: [svelte(), svelteTesting()],
+  plugins: [docsTitles, svelte(), svelteTesting()],
   build: {
     outDir: "../src/lochan/server/page/files",
     emptyOutDir: true,

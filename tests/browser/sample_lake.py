@@ -65,29 +65,45 @@ def _shop(lake: lochan.Lake) -> None:
     main.put("README.md", README)
     for day in range(1, 6):
         main.put(f"raw/2026-11-{day:02}/deliveries.csv", _deliveries(chance, 40))
-    main.commit("Deliveries of the first days")
+    main.commit("Deliveries of the first days", _by("ada", 26))
     main.put("clean/prices.csv", _prices({}))
     main.put("clean/sales.parquet", _sales(chance, 500))
     main.put("images/logo.png", _picture())
     main.put("config/page.json", json.dumps({"title": "Shop", "columns": 3, "features": {"search": True}}))
-    main.commit("Clean tables, and the first picture")
+    main.commit("Clean tables, and the first picture", _by("ada", 24))
     shop.create_tag("v1.0", "main")
     dev = shop.create_branch("new-prices", "main")
+    stock = shop.create_branch("stock", "main")
+    stock.put("clean/stock.csv", _stock(chance))
+    stock.commit("Count the stock", _by("noor", 21))
+    main.put("raw/2026-11-06/deliveries.csv", _deliveries(chance, 40))
+    main.commit("Deliveries of 6 November", _by("collector", 20))
+    stock.put("clean/stock.csv", _stock(chance))
+    stock.commit("Count the cellar too", _by("noor", 18))
+    main.merge(stock, _by("ada", 17))
     dev.put("clean/prices.csv", _prices({"plum": 3.45, "fig": 5.10}, extra=("nectarine", 2.95)))
     dev.put("clean/discounts.csv", "name,percent\nplum,10\nfig,5\n")
-    dev.commit("Prices for the winter")
-    dev.delete("raw/2026-11-01/deliveries.csv")
-    dev.commit("The first delivery was counted twice")
-    stock = shop.create_branch("stock", "main")
-    stock.put("clean/stock.csv", "name,boxes\n" + "".join(f"{each},{chance.randrange(40)}\n" for each in FRUIT))
-    stock.commit("Count the stock")
-    main.put("raw/2026-11-06/deliveries.csv", _deliveries(chance, 40))
-    main.commit("Deliveries of 6 November")
-    main.merge(stock)
+    dev.commit("Prices for the winter", _by("teo", 15))
     main.put("_lochan/hooks/quality.yaml", QUALITY)
-    main.commit("Check prices before they land")
+    main.commit("Check prices before they land", _by("ada", 12))
+    banner = shop.create_branch("banner", "main")
+    banner.put("images/logo.png", _picture(72))
+    banner.commit("A smaller picture for phones", _by("noor", 11))
     main.put("raw/2026-11-07/deliveries.csv", _deliveries(chance, 40))
+    main.commit("Deliveries of 7 November", _by("collector", 9))
+    dev.delete("raw/2026-11-01/deliveries.csv")
+    dev.commit("The first delivery was counted twice", _by("teo", 7))
+    main.merge(banner, _by("ada", 6))
+    main.put("clean/prices.csv", _prices({"fig": 4.60}))
+    main.commit("Figs are dearer this week", _by("noor", 4))
+    shop.create_tag("v1.1", "main")
+    main.put("raw/2026-11-08/deliveries.csv", _deliveries(chance, 40))
     main.put("README.md", README + "- Deliveries come at six in the morning.\n")
+    _pull(shop)
+    shop.create_branch("an-experiment-with-a-rather-long-name-that-somebody-left-here", "v1.0")
+
+
+def _pull(shop: lochan.Repository) -> None:
     pull = shop.create_pull(
         "new-prices",
         "main",
@@ -97,7 +113,11 @@ def _shop(lake: lochan.Lake) -> None:
     pull.comment("Is the discount on figs still right with the new price?", path="clean/discounts.csv")
     pull.comment("I have asked the market: yes, until Christmas.")
     pull.check("prices", "success", "11 rows, none without a price")
-    shop.create_branch("an-experiment-with-a-rather-long-name-that-somebody-left-here", "v1.0")
+
+
+def _by(author: str, days: float) -> lochan.CommitOptions:
+    """Who commits, and how many days ago, so that a history looks as one does."""
+    return lochan.CommitOptions(author=author, date=datetime.now(UTC) - timedelta(days=days, hours=2 * len(author)))
 
 
 def _logs(lake: lochan.Lake) -> None:
@@ -125,7 +145,9 @@ def _logs(lake: lochan.Lake) -> None:
             if row["status"] >= 500:
                 row["error"] = {"kind": "timeout", "upstream": chance.choice(("payments", "stock"))}
             rows.append(row)
-        logs.load(rows, f"Requests of {begin + timedelta(hours=12 * part):%d %B, %H:%M}")
+        logs.load(
+            rows, f"Requests of {begin + timedelta(hours=12 * part):%d %B, %H:%M}", _by("collector", 5 - part / 2)
+        )
     logs.create_branch("without-robots", "main")
 
 
@@ -138,7 +160,12 @@ def _orders(lake: lochan.Lake) -> None:
             for at in range(300)
         ],
         "All orders so far",
+        _by("ada", 3),
     )
+
+
+def _stock(chance: random.Random) -> str:
+    return "name,boxes\n" + "".join(f"{each},{chance.randrange(40)}\n" for each in FRUIT)
 
 
 def _deliveries(chance: random.Random, count: int) -> bytes:

@@ -27,10 +27,12 @@ VIEWS = [
     "/events",
     "/jobs",
     "/operations",
+    "/stores",
     "/access",
     "/access?tab=policies",
     "/access?tab=signin",
     "/access?tab=audit",
+    "/access?tab=use",
     "/docs",
     "/docs/language/pipes",
 ]

@@ -180,7 +180,7 @@ def test_groups_policies_and_audit(page: Page) -> None:
 
 def test_help_is_inside(page: Page) -> None:
     page.goto("/docs")
-    page.get_by_role("link", name="retention").click()
+    page.get_by_role("link", name="Retention", exact=True).click()
     expect(page.get_by_role("heading", name="Retention").first).to_be_visible()
     page.goto("/docs/operations/nothing")
     expect(page.get_by_role("heading", name="No such page")).to_be_visible()

@@ -4,4 +4,5 @@ import "./style.css";
 
 const target = document.getElementById("app");
 if (!target) throw new Error("the page has no place for the application");
+target.replaceChildren();
 mount(App, { target });

@@ -75,5 +75,6 @@ export interface QueryPlan {
     rows_read: number;
     skipped: { why: string; objects: number; bytes: number }[];
   }[];
+  scans: { name: string; objects: string[]; columns: string[] }[];
   sql: string;
 }

@@ -4,7 +4,16 @@ import type { BranchInfo, Commit, RepositoryInfo, TagInfo } from "./types";
 const MANY = 1_000;
 
 export const listRepositories = (limit = MANY) => some(lines<RepositoryInfo>("/repos"), limit);
-export const getRepository = (name: string) => json<RepositoryInfo>("GET", route`/repos/${name}`);
+
+const asked = new Map<string, Promise<RepositoryInfo>>();
+
+/** Several parts of a view ask at once; one request answers them all. */
+export function getRepository(name: string): Promise<RepositoryInfo> {
+  const found = asked.get(name) ?? json<RepositoryInfo>("GET", route`/repos/${name}`).finally(() => asked.delete(name));
+  asked.set(name, found);
+  return found;
+}
+
 export const createRepository = (name: string) => send("POST", "/repos", { json: { name } });
 export const createPool = (name: string, key: string[]) =>
   send("POST", "/pool", { json: key.length ? { name, key } : { name } });

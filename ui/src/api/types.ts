@@ -28,7 +28,8 @@ export interface RepositoryInfo {
   created_by: string;
   metadata: Record<string, string>;
   pool?: PoolInfo;
-  storage?: string;
+  storage?: string; // the URL of a place of its own; absent: it lies in the lake
+  credentials?: string; // the profile that opens it
 }
 
 export interface BranchInfo {

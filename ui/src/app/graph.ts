@@ -19,7 +19,8 @@ export function graph(commits: readonly Pick<Commit, "id" | "parents">[]): Graph
     const through = lanes.flatMap((waiting, at) => (waiting !== null && waiting !== undefined ? [at] : []));
     const down = parents.map((parent, at) => {
       const known = lanes.indexOf(parent);
-      if (known >= 0) return known;
+      // A history goes straight down in its own lane: one further right that leads to the same parent joins it there.
+      if (known >= 0 && (at > 0 || known < lane)) return known;
       const taken = at === 0 ? lane : free(lanes);
       lanes[taken] = parent;
       return taken;

@@ -33,6 +33,13 @@ export function inline(text: string): Inline[] {
   return found;
 }
 
+/** A message in which only code is marked: everything else in it may be somebody's name, and stays as it is. */
+export const codeParts = (text: string): Inline[] =>
+  text
+    .split(/`([^`]+)`/)
+    .map((part, at): Inline => ({ kind: at % 2 ? "code" : "text", text: part }))
+    .filter((part) => part.text);
+
 export const headingId = (text: string): string =>
   text.toLowerCase().replace(/[^\p{L}\p{N}_\- ]/gu, "").replaceAll(" ", "-");
 

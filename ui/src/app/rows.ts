@@ -18,3 +18,21 @@ export function changedFields(before: unknown, after: unknown): Set<string> {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return new Set([...names].filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name])));
 }
+
+const OFFERS = 4;
+
+/** Fields by which the rows of two sides can be matched: each value is there at most once on a side, and some are on
+ * both. Those that match most rows come first. */
+export function likelyKeys(changes: readonly { before: unknown; after: unknown }[]): string[] {
+  const before = changes.map((each) => each.before).filter(isRecord);
+  const after = changes.map((each) => each.after).filter(isRecord);
+  const found: [string, number][] = [];
+  for (const name of columns([...before, ...after])) {
+    const [old, now] = [before, after].map((rows) => rows.map((row) => JSON.stringify(row[name])));
+    if (!old || !now || [...old, ...now].some((value) => value === undefined || value === "null")) continue;
+    const [left, right] = [new Set(old), new Set(now)];
+    const both = [...left].filter((value) => right.has(value)).length;
+    if (both && left.size === old.length && right.size === now.length) found.push([name, both]);
+  }
+  return found.sort((one, other) => other[1] - one[1]).slice(0, OFFERS).map(([name]) => name);
+}

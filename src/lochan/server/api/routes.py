@@ -43,6 +43,7 @@ VIEWS = (
     "/events",
     "/jobs",
     "/operations",
+    "/stores",
     "/access",
     "/docs",
     "/docs/{view:path}",

@@ -22,6 +22,7 @@ PAGE = {
     "/events",
     "/jobs",
     "/operations",
+    "/stores",
     "/docs",
     "/docs/{view:path}",
     "/setup",
