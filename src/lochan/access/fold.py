@@ -8,13 +8,25 @@ from typing import Any
 import msgspec
 
 from lochan.access.policy import ADMIN, BUILT_IN
-from lochan.access.state import GROUP, USER, AccessKey, AccessPolicy, AccessState, User, UserGroup, principal
+from lochan.access.state import (
+    GROUP,
+    USER,
+    AccessKey,
+    AccessPolicy,
+    AccessState,
+    LinkedIdentity,
+    User,
+    UserGroup,
+    principal,
+)
 from lochan.errors import AlreadyExists, NotFound, Refused
 from lochan.formats.events import Event
 from lochan.formats.lake_events import (
     AdminCreated,
     GroupCreated,
     GroupDeleted,
+    IdentityLinked,
+    IdentityUnlinked,
     KeyCreated,
     KeyExpirySet,
     KeyRevoked,
@@ -81,6 +93,9 @@ def _user_deleted(access: AccessState, event: UserDeleted, at: EventPosition) ->
     for group in access.groups():
         if event.name in group.members:
             access.group_table.put(group.name, _without(group, event.name))
+    for identity in access.identities():
+        if identity.user == event.name:
+            access.identity_table.drop((identity.source, identity.subject))
     access.attached_table.drop(principal(event.name))
     access.user_table.drop(event.name)
     return event.name
@@ -89,6 +104,25 @@ def _user_deleted(access: AccessState, event: UserDeleted, at: EventPosition) ->
 def _user_disabled(access: AccessState, event: UserDisabled, at: EventPosition) -> str:
     access.user_table.put(event.name, _replace(access.user(event.name), disabled=event.on))
     return event.name
+
+
+def _identity_linked(access: AccessState, event: IdentityLinked, at: EventPosition) -> str:
+    access.user(event.user)
+    known = access.identity(event.source, event.subject)
+    if known is not None:
+        hint = "unlink it first: `lochan auth identities unlink`"
+        raise AlreadyExists(
+            f"the identity {event.subject!r} of {event.source!r} is user {known.user!r} already", hint=hint
+        )
+    linked = LinkedIdentity(event.source, event.subject, event.user, at.time, at.user)
+    access.identity_table.put((event.source, event.subject), linked)
+    return event.user
+
+
+def _identity_unlinked(access: AccessState, event: IdentityUnlinked, at: EventPosition) -> str:
+    known = access.need_identity(event.source, event.subject)
+    access.identity_table.drop((event.source, event.subject))
+    return known.user
 
 
 def _group_created(access: AccessState, event: GroupCreated, at: EventPosition) -> str:
@@ -219,6 +253,8 @@ HANDLERS: dict[type[Event], Callable[[AccessState, Any, EventPosition], Any]] = 
     UserCreated: _user_created,
     UserDeleted: _user_deleted,
     UserDisabled: _user_disabled,
+    IdentityLinked: _identity_linked,
+    IdentityUnlinked: _identity_unlinked,
     GroupCreated: _group_created,
     GroupDeleted: _group_deleted,
     MemberAdded: _member_added,

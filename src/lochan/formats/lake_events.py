@@ -260,6 +260,26 @@ class UserDisabled(Event, frozen=True):
     on: bool
 
 
+class IdentityLinked(Event, frozen=True):
+    """Whoever signs in with this identity at another service is this user from then on. Valid while the user exists and
+    the identity is nobody's."""
+
+    type: ClassVar[str] = "identity-linked"
+
+    source: str  # which service, as `oidc https://accounts.example.com`
+    subject: str  # what that service calls them for ever; a name may be given to somebody else
+    user: str
+
+
+class IdentityUnlinked(Event, frozen=True):
+    """Valid while it is linked. The user stays."""
+
+    type: ClassVar[str] = "identity-unlinked"
+
+    source: str
+    subject: str
+
+
 class GroupCreated(Event, frozen=True):
     """Valid while no group has the name."""
 
