@@ -29,7 +29,8 @@ KEY = "first-try"
 # What only prepares a change, or tidies up: not counted.
 PREPARING = {"sealed", "turned", "turn-over", "workspace-sealed", "repository-opened", "abandoned", "compacted"}
 READS = """
-auth actions, auth can, auth groups list, auth groups show, auth keys list, auth policies list, auth policies show,
+auth actions, auth can, auth groups list, auth groups show, auth identities list, auth keys list, auth policies list,
+auth policies show, auth sessions list,
 auth tokens create,
 auth users list, auth users show,
 bisect bad, bisect good, bisect reset, bisect run, bisect skip, bisect start, blame, branch list, branch protection,

@@ -181,7 +181,9 @@ class OidcProvider:
             raise HttpError(502, f"the identity provider does not give {what}: it answered with status {status}")
         return found
 
-    async def _ask(self, method: str, url: str, headers: Mapping[str, str], body: str | None) -> tuple[int, Any]:
+    async def _ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: str | None
+    ) -> tuple[int, dict[str, Any]]:
         """The status and the JSON of the answer, if that is an object. Follows no redirect."""
         import httpx
         import msgspec
