@@ -29,7 +29,8 @@ KEY = "first-try"
 # What only prepares a change, or tidies up: not counted.
 PREPARING = {"sealed", "turned", "turn-over", "workspace-sealed", "repository-opened", "abandoned", "compacted"}
 READS = """
-auth actions, auth can, auth groups list, auth groups show, auth keys list, auth policies list, auth policies show,
+auth actions, auth can, auth groups list, auth groups show, auth identities list, auth keys list, auth policies list,
+auth policies show, auth sessions list,
 auth tokens create,
 auth users list, auth users show,
 bisect bad, bisect good, bisect reset, bisect run, bisect skip, bisect start, blame, branch list, branch protection,
@@ -165,6 +166,9 @@ CASES = [
         "auth users create ann", "auth keys create ann --access-key-id LKIAAAAAAAAAAAAAAAAA")),
     Case("auth keys rotate LKIAAAAAAAAAAAAAAAAA", (
         "auth users create ann", "auth keys create ann --access-key-id LKIAAAAAAAAAAAAAAAAA")),
+    Case("auth identities link ann oidc 7", ("auth users create ann",)),
+    Case("auth identities unlink ann oidc 7 --yes", ("auth users create ann", "auth identities link ann oidc 7")),
+    Case("auth sessions end --user ann --yes", ("auth users create ann",)),
     Case("auth users disable ann", ("auth users create ann",)),
     Case("auth users enable ann", ("auth users create ann", "auth users disable ann")),
     Case("auth groups create team"),
