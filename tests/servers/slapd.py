@@ -121,11 +121,16 @@ class DirectoryServer:
     def delete(self, dn: str) -> None:
         self._do("delete", dn)
 
-    def add_group(self, name: str, members: Sequence[str]) -> str:
+    def add_group(self, name: str, members: Sequence[str], **attributes: str) -> str:
         """Its DN. Members are DNs, and there must be one."""
         dn = f"cn={name},{GROUPS}"
-        self._do("add", dn, "groupOfNames", {"member": list(members)})
+        self._do("add", dn, "groupOfNames", {"member": list(members), **attributes})
         return dn
+
+    def members(self, group: str) -> list[str]:
+        with self._connection() as connection:
+            connection.search(group, "(objectClass=*)", "BASE", attributes=["member"])
+            return [each.decode() for each in connection.response[0]["raw_attributes"]["member"]]
 
     def set_members(self, group: str, members: Sequence[str]) -> None:
         self._do("modify", group, {"member": [("MODIFY_REPLACE", list(members))]})
@@ -145,12 +150,13 @@ class DirectoryServer:
         self.start()
 
     def _do(self, operation: str, *given: Any) -> None:
+        with self._connection() as connection:
+            getattr(connection, operation)(*given)
+
+    def _connection(self) -> Any:
         from ldap3 import Connection, Server
 
-        with Connection(
-            Server(self.url, get_info="NO_INFO"), _ROOT, _ROOT_PASSWORD, raise_exceptions=True
-        ) as connection:
-            getattr(connection, operation)(*given)
+        return Connection(Server(self.url, get_info="NO_INFO"), _ROOT, _ROOT_PASSWORD, raise_exceptions=True)
 
 
 @contextmanager

@@ -226,12 +226,20 @@ class LdapSettings(Section, frozen=True):
     ] = "entryUUID"
     group_base: Annotated[kinds.Text | None, "where groups are; without it, nobody is asked for groups"] = None
     group_filter: Annotated[
-        kinds.Text, "the filter that finds the groups of an entry, by its {dn} or by the {name} that was given"
+        kinds.Text, "the filter that finds the groups of an entry, by its {dn} or by the user's {name}"
     ] = "(member={dn})"
     group_attribute: Annotated[kinds.Text, "the attribute that names a group"] = "cn"
     group_depth: Annotated[
         kinds.Count, "how deep groups may lie in groups: 1 counts only the groups that people are in themselves"
     ] = 5
+    groups: Annotated[
+        kinds.Text | None,
+        "which groups of the lake follow groups of the directory, as directory group=lake group, with commas between",
+    ] = None
+    allowed_groups: Annotated[
+        kinds.Text | None,
+        "the groups of the directory that may sign in, with commas between; by default everybody whom the filter finds",
+    ] = None
     timeout_s: Annotated[kinds.Seconds, "how long a login waits for the directory"] = 10.0
 
 

@@ -9,7 +9,7 @@ import pytest
 from lochan.config.load import load
 from lochan.config.settings import LdapSettings
 from lochan.errors import Invalid
-from lochan.server.ldap.lookup import can_be_asked, fill_in, guid
+from lochan.server.ldap.lookup import can_be_tried, fill_in, guid, plain_name
 from lochan.server.ldap.settings import DirectorySettings, directory_settings
 
 _BASE = {"LOCHAN_LOGIN__LDAP__USER_BASE": "ou=people,dc=example,dc=org"}
@@ -90,12 +90,24 @@ def test_passwords_go_in_the_clear_only_to_this_machine_or_when_that_is_said() -
         ({"group_filter": "(cn=*)"}, r"does not contain \{dn\} or \{name\}"),
         ({"group_filter": "(|(member={dn})"}, "no filter of LDAP"),
         ({"ca_file": "/nowhere.pem"}, "cannot be read as certificates"),
+        ({"group_base": "ou=g", "groups": "engineers"}, "names no two groups"),
+        ({"group_base": "ou=g", "groups": "=engineers"}, "names no two groups"),
+        ({"group_base": "ou=g", "groups": "engineers=two words"}, "cannot be a group's name"),
+        ({"groups": "a=b"}, "login.ldap.groups is set, and no login.ldap.group_base"),
+        ({"allowed_groups": "a"}, "login.ldap.allowed_groups is set, and no"),
     ],
 )
 def test_what_is_refused(given: dict[str, str], message: str) -> None:
     with pytest.raises(Invalid, match=message) as caught:
         checked("ldaps://ldap.example.org", **given)
     assert "secret-canary" not in str(caught.value)
+
+
+def test_groups() -> None:
+    text = "Data Engineers = engineers, staff=readers,staff=all@example, a=b=c,"
+    given = checked("ldaps://h", group_base="ou=g", groups=text, allowed_groups="staff, Data Engineers").groups
+    assert given.mapping == {"Data Engineers": ("engineers",), "staff": ("readers", "all@example"), "a=b": ("c",)}
+    assert given.allowed == {"staff", "Data Engineers"}
 
 
 def test_a_file_without_certificates(tmp_path: Path) -> None:
@@ -131,22 +143,42 @@ def test_a_value_is_not_filled_in_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "name, password, can",
+    "given, name",
     [
-        ("ada", "secret", True),
-        ("ada", "", False),
-        ("", "secret", False),
-        ("ada", "\0secret", False),
-        ("ada", "sec\nret", False),
-        ("a\0da", "secret", False),
-        ("ada", "\ud800", False),
-        ("ada", "x" * 1_025, False),
-        ("a" * 257, "secret", False),
-        ("ada", " ", True),
+        ("ada", "ada"),
+        ("Ada", "Ada"),
+        (" ada  lovelace ", "ada lovelace"),
+        ("jo\u0308rg", "j\u00f6rg"),
+        ("\uff41da", "ada"),
+        ("", ""),
+        (" ", ""),
+        ("a\0da", ""),
+        ("a\u00adda", ""),
+        ("a\ufe0fda", ""),
+        ("\ud800", ""),
+        ("a" * 256, "a" * 256),
+        ("a" * 257, ""),
+        ("a" * 100_000, ""),
     ],
 )
-def test_what_no_directory_is_asked(name: str, password: str, can: bool) -> None:
-    assert can_be_asked(name, password) is can
+def test_one_name_is_written_in_one_way(given: str, name: str) -> None:
+    assert plain_name(given) == name
+
+
+@pytest.mark.parametrize(
+    "password, can",
+    [
+        ("secret", True),
+        (" ", True),
+        ("", False),
+        ("\0secret", False),
+        ("sec\nret", False),
+        ("\ud800", False),
+        ("x" * 1_025, False),
+    ],
+)
+def test_which_passwords_are_tried(password: str, can: bool) -> None:
+    assert can_be_tried(password) is can
 
 
 def test_a_guid_is_written_as_others_write_it() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
-from lochan.access.external import ExternalIdentity
+from lochan.access.external import ExternalIdentity, ProviderGroups
 from lochan.clock import Clock
 from lochan.server.api.errors import HttpError
 from lochan.server.ldap.connection import DirectoryConnection, DirectoryFailure
@@ -24,6 +24,10 @@ class Directory:
         self._settings = settings
         self._clock = clock
         self._threads = ThreadPoolExecutor(_AT_ONCE, "lochan-directory")
+
+    @property
+    def groups(self) -> ProviderGroups:
+        return self._settings.groups
 
     async def identity(self, name: str, password: str) -> ExternalIdentity | None:
         """Whose name and password these are. None: nobody's, and how long that took does not tell whether there is the

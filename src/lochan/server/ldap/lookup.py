@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from stringprep import in_table_b1
+from unicodedata import normalize
 
 from lochan.access.external import ExternalIdentity
 from lochan.ids import Ids
 from lochan.server.ldap.connection import DirectoryConnection, DirectoryEntry, DirectoryFailure
 from lochan.server.ldap.settings import DirectorySettings
 
-NAME_LENGTH_MAX = 256
+_NAME_LENGTH_MAX = 256
 _PASSWORD_LENGTH_MAX = 1_024
 _GROUPS_MAX = 1_000  # of one user; a directory with more is likely to be misunderstood
 _AT_ONCE = 40  # entries whose groups one search asks for
@@ -21,7 +23,8 @@ def find_identity(
 ) -> ExternalIdentity | None:
     """None where there is no such name or the password is another; both take as many questions. Raises
     DirectoryFailure."""
-    if not can_be_asked(name, password):
+    name = plain_name(name)
+    if not name or not can_be_tried(password):
         return None
     try:
         connection.open()
@@ -33,22 +36,25 @@ def find_identity(
         if not connection.bind(entry.dn, password):
             return None
         connection.bind_reader()
-        return ExternalIdentity(
-            settings.source,
-            _subject(settings, entry),
-            _user_name(settings, entry, name),
-            _group_names(connection, settings, entry.dn, name) if settings.group_base else frozenset(),
-        )
+        user = _user_name(settings, entry, name)
+        groups = _group_names(connection, settings, entry.dn, user) if settings.group_base else frozenset()
+        return ExternalIdentity(settings.source, _subject(settings, entry), user, groups)
     finally:
         connection.close()
 
 
-def can_be_asked(name: str, password: str) -> bool:
-    """A password that is empty would let anybody in; one with a control character may be cut there, and be empty."""
-    return (
-        0 < len(name) <= NAME_LENGTH_MAX
-        and 0 < len(password) <= _PASSWORD_LENGTH_MAX
-        and not any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in name + password)
+def plain_name(given: str) -> str:
+    """The one way to write it, as far as directories see no difference; empty where nobody can have this name. So wrong
+    passwords for one name are counted together, however it is written."""
+    name = " ".join(normalize("NFKC", given[: 4 * _NAME_LENGTH_MAX]).split())
+    is_plain = 0 < len(name) <= _NAME_LENGTH_MAX and name.isprintable() and not any(map(in_table_b1, name))
+    return name if is_plain else ""
+
+
+def can_be_tried(password: str) -> bool:
+    """One that is empty would let anybody in; one with a control character may be cut there, and be empty."""
+    return 0 < len(password) <= _PASSWORD_LENGTH_MAX and not any(
+        ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in password
     )
 
 

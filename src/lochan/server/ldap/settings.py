@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from lochan.access.external import ProviderGroups
 from lochan.config.load import without_password
 from lochan.config.settings import LdapSettings
 from lochan.errors import Invalid, Refused
 from lochan.server.connections import is_loopback
+from lochan.server.provider_groups import provider_groups
 
 _PORTS = {"ldap": 389, "ldaps": 636}
 _SECTION = "login.ldap"
@@ -46,6 +48,7 @@ class DirectorySettings:
     group_filter: str  # with {dn} or {name}
     group_attribute: str
     group_depth: int
+    groups: ProviderGroups
     timeout_s: float
 
 
@@ -65,6 +68,12 @@ def directory_settings(given: LdapSettings) -> DirectorySettings | None:
         raise Invalid(f"{_SECTION}.user_base is not set", hint="such as ou=people,dc=example,dc=org")
     _check_filter("user_filter", given.user_filter, {"name"})
     _check_filter("group_filter", given.group_filter, {"dn", "name"})
+    groups = provider_groups(_SECTION, given.groups, given.allowed_groups)
+    if not given.group_base and (groups.mapping or groups.allowed):
+        raise Invalid(
+            f"{_SECTION}.{'groups' if groups.mapping else 'allowed_groups'} is set, and no {_SECTION}.group_base",
+            hint="such as ou=groups,dc=example,dc=org",
+        )
     return DirectorySettings(
         given.source,
         address,
@@ -79,6 +88,7 @@ def directory_settings(given: LdapSettings) -> DirectorySettings | None:
         given.group_filter,
         given.group_attribute,
         given.group_depth,
+        groups,
         given.timeout_s,
     )
 
