@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
+from lochan.config.group_map import parse_group_list, parse_group_map
 from lochan.config.schedule import parse_schedule
 
 MB, GB = 10**6, 10**9
@@ -102,6 +103,16 @@ def _length(text: str, _: ValueContext) -> float:
 def _schedule(text: str, _: ValueContext) -> str:
     parse_schedule(text)
     return text.strip().lower()
+
+
+def _map(text: str, _: ValueContext) -> str:
+    parse_group_map(text)
+    return text
+
+
+def _list(text: str, _: ValueContext) -> str:
+    parse_group_list(text)
+    return text
 
 
 def _size(text: str, _: ValueContext) -> int:
@@ -194,3 +205,8 @@ When = Annotated[
     SettingKind("off, a length of time such as 15m, 1h or 7d, or a time of day such as 03:00 (UTC)", _schedule),
 ]
 Size = Annotated[int, SIZE]
+GroupMap = Annotated[
+    str,
+    SettingKind("groups of a provider and of the lake, such as engineers -> developers, analysts; staff -> all", _map),
+]
+GroupList = Annotated[str, SettingKind("names of groups, with semicolons between", _list)]

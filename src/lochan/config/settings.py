@@ -195,7 +195,7 @@ class AuthSettings(Section, frozen=True):
     encrypt: EncryptionSettings = EncryptionSettings()
 
 
-class LdapSettings(Section, frozen=True):
+class LdapLoginSettings(Section, frozen=True):
     url: Annotated[
         kinds.LdapUrl | None, "the directory whose names and passwords people can sign in with; without it, none"
     ] = None
@@ -233,18 +233,17 @@ class LdapSettings(Section, frozen=True):
         kinds.Count, "how deep groups may lie in groups: 1 counts only the groups that people are in themselves"
     ] = 5
     groups: Annotated[
-        kinds.Text | None,
-        "which groups of the lake follow groups of the directory, as directory group=lake group, with commas between",
+        kinds.GroupMap | None,
+        "groups of the lake that follow the directory's, such as engineers -> developers, analysts; staff -> all",
     ] = None
     allowed_groups: Annotated[
-        kinds.Text | None,
-        "the groups of the directory that may sign in, with commas between; by default everybody whom the filter finds",
+        kinds.GroupList | None, "groups of the directory, with semicolons between; nobody else may sign in"
     ] = None
     timeout_s: Annotated[kinds.Seconds, "how long a login waits for the directory"] = 10.0
 
 
 class LoginSettings(Section, frozen=True):
-    ldap: LdapSettings = LdapSettings()
+    ldap: LdapLoginSettings = LdapLoginSettings()
 
 
 class HooksSettings(Section, frozen=True):

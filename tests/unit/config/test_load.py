@@ -303,6 +303,7 @@ def test_every_setting_can_come_from_the_environment() -> None:
         "gateways.s3.flat_listen": "h:1",
         "upkeep.compact": "1h",
         "login.ldap.url": "ldaps://h",
+        "login.ldap.groups": "a -> b",
         "spark.remote": "sc://h",
         "spark.local_threshold": "1GB",
         "spark.task_memory": "1GB",

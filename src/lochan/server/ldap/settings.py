@@ -9,11 +9,11 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from lochan.access.external import ProviderGroups
+from lochan.config.group_map import parse_group_list, parse_group_map
 from lochan.config.load import without_password
-from lochan.config.settings import LdapSettings
+from lochan.config.settings import LdapLoginSettings
 from lochan.errors import Invalid, Refused
 from lochan.server.connections import is_loopback
-from lochan.server.provider_groups import provider_groups
 
 _PORTS = {"ldap": 389, "ldaps": 636}
 _SECTION = "login.ldap"
@@ -52,7 +52,7 @@ class DirectorySettings:
     timeout_s: float
 
 
-def directory_settings(given: LdapSettings) -> DirectorySettings | None:
+def directory_settings(given: LdapLoginSettings) -> DirectorySettings | None:
     """None where no directory is configured. Raises Invalid, and Refused where the package ldap3 is missing."""
     if given.url is None:
         return None
@@ -68,7 +68,10 @@ def directory_settings(given: LdapSettings) -> DirectorySettings | None:
         raise Invalid(f"{_SECTION}.user_base is not set", hint="such as ou=people,dc=example,dc=org")
     _check_filter("user_filter", given.user_filter, {"name"})
     _check_filter("group_filter", given.group_filter, {"dn", "name"})
-    groups = provider_groups(_SECTION, given.groups, given.allowed_groups)
+    groups = ProviderGroups(
+        parse_group_map(given.groups) if given.groups else {},
+        parse_group_list(given.allowed_groups) if given.allowed_groups else frozenset(),
+    )
     if not given.group_base and (groups.mapping or groups.allowed):
         raise Invalid(
             f"{_SECTION}.{'groups' if groups.mapping else 'allowed_groups'} is set, and no {_SECTION}.group_base",
