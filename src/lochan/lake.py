@@ -4,7 +4,6 @@ done with it is in `lochan.api`."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from shlex import quote
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lochan.access.state import AccessState
 from lochan.clock import Clock, SystemClock
-from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Refused
+from lochan.errors import AlreadyExists, NotFound, Refused
 from lochan.formats import lake_file
 from lochan.formats.lake_file import LakeFile
 from lochan.formats.record import Actor
@@ -30,6 +29,7 @@ from lochan.versioning.state.damage import Damage
 from lochan.versioning.state.default_rules import DefaultRetention
 from lochan.versioning.state.saved_queries import SavedQueries
 from lochan.versioning.state.subscriptions import Subscriptions
+from lochan.versioning.storages import Storages
 from lochan.versioning.upkeep_turns import UpkeepTurns
 
 if TYPE_CHECKING:
@@ -39,12 +39,10 @@ if TYPE_CHECKING:
     from lochan.engines.duckdb.files import Files
     from lochan.engines.query_context import QueryContext
     from lochan.formats.entry import Entry
-    from lochan.formats.events import Event
     from lochan.formats.pool_settings import PoolSettings
     from lochan.hooks.gate import HookGate
     from lochan.hooks.run_hook import HookOptions
     from lochan.jobs.record import JobReporter
-    from lochan.journal.state import State
     from lochan.journal.trim import JournalTrim, TrimResult
     from lochan.pools.merge import RowMerge
     from lochan.store.open import StoreLocation
@@ -118,7 +116,6 @@ class Lake:
         self.clock = clock
         self.ids = ids
         self._world = world
-        self._storages: dict[StorageName, Store] = {}
         self._outside: OutsideFiles | None = None
         self._access: OpenAccess | None = None
         self._queries: QueryContext | None = None
@@ -192,54 +189,17 @@ class Lake:
         """Opens its store in another process, and those of repositories that do not lie in it."""
         from lochan.store.open import StoreLocation
 
-        routes = {}
-        for each in self._own.tail.state.of(Repositories).with_storage():
-            with suppress(LochanError):  # whoever reads it here is told what is wrong
-                routes[each.id] = self.storage_place(StorageName(each.storage, each.credentials))
-        return StoreLocation(self.url, self._world.options, routes=routes)
+        return StoreLocation(self.url, self._world.options, routes=self.storages.locations())
 
     @cached_property
+    def storages(self) -> Storages:
+        """Where its repositories lie: in the lake, or in storages of their own."""
+        return Storages(self.store, self.id, self._own, self.clock, self.ids, self._world.storage)
+
+    @property
     def files(self) -> Store:
-        """All of its files, wherever its repositories lie. A lake whose repositories all lie in it has them in its
-        store."""
-        from lochan.store.routed import RoutedStore
-
-        return RoutedStore(self.store, self._own_store, self._routed)
-
-    async def current_files(self) -> Store:
-        """`files`, as the lake is now: what was just opened may not have seen all of its journal."""
-        await self._own.fresh()
-        return self.files
-
-    def _routed(self) -> list[str]:
-        """The ids of repositories that do not lie in the lake."""
-        return [each.id for each in self._own.tail.state.of(Repositories).with_storage()]
-
-    def store_of(self, repository: Repository) -> Store:
-        """Where its files are: in the lake, or in a storage of its own. Raises Refused, NotFound for credentials that
-        nobody has configured here."""
-        return self._storage(StorageName(repository.storage, repository.credentials)) or self.store
-
-    def _own_store(self, id: str) -> Store | None:
-        found = self._own.tail.state.of(Repositories).by_id(id)
-        return None if found is None else self._storage(StorageName(found.storage, found.credentials))
-
-    def _storage(self, name: StorageName) -> Store | None:
-        if not name.url:
-            return None
-        if name not in self._storages:
-            self._storages[name] = self.storage_place(name).open(clock=self.clock, ids=self.ids)
-        return self._storages[name]
-
-    def storage_place(self, name: StorageName) -> StoreLocation:
-        """Opens the storage of a repository, in any process. Raises NotFound, Invalid, Refused."""
-        from lochan.store.open import StoreLocation
-
-        if self._world.storage is not None:
-            return self._world.storage(name)
-        if name.credentials or not name.url.startswith("file://"):
-            raise Refused(f"{name.url} cannot be reached from here", hint="open the lake from a configuration")
-        return StoreLocation(name.url)
+        """All of its files, wherever its repositories lie."""
+        return self.storages.files
 
     @property
     def body_settings(self) -> BodySettings:
@@ -310,39 +270,15 @@ class Lake:
         if storage is None:
             return await create(self.journal)
         check_new(name, kind, default_branch, metadata or {}, dotted=dotted)
-        return await self._create_elsewhere(create, name, storage)
-
-    async def _create_elsewhere(
-        self, create: Callable[..., Awaitable[Repository]], name: str, storage: StorageName
-    ) -> Repository:
-        from lochan.versioning import own_storage
-        from lochan.versioning.state.refs import Refs
-
-        repositories = (await self._own.fresh()).of(Repositories)
-        if repositories.find(name) is not None:  # the lake's journal says what is wrong, or that it is the same request
+        if (await self._own.fresh()).of(Repositories).find(name) is not None:
+            # Which says what is wrong, or that it is the same request.
             return await create(self.journal, storage=storage)
         if self.file.journal != "store":
             raise Refused(
                 "the journals of this lake are in PostgreSQL, so a repository cannot have a storage of its own",
                 hint="leave out the storage; nothing was made",
             )
-        own_storage.check_place(storage.url, self.url, repositories.with_storage())
-        store = own_storage.opened(lambda: self.storage_place(storage), self.clock, self.ids)
-        await own_storage.check_free(store, self.clock, self.ids)
-        id = self.ids.ksuid(self.clock.wall())
-        await own_storage.claim(store, self.id, id, self.clock, self.ids)
-
-        async def journal(id: str) -> Journal:
-            return await self._journals.open(id, (Refs,), store)
-
-        try:
-            made = await create(journal, storage=storage, id=id)
-        except (AlreadyExists, Invalid, Refused):  # which say for certain that it was not made
-            await own_storage.release(store, self.id, id)
-            raise
-        if made.id != id:  # the same request, sent twice at once
-            await own_storage.release(store, self.id, id)
-        return made
+        return await self.storages.create(create, self._journal_in, storage)
 
     async def create_pool(
         self,
@@ -367,21 +303,8 @@ class Lake:
             key=key,
         )
 
-    async def take_in(self, *, actor: Actor) -> None:
-        """After a restore, which has put all files into the lake: repositories lie there from now on."""
-        from lochan.formats.lake_events import RepositoryMoved
-        from lochan.journal.group import AppendRequest
-
-        for each in (await self._own.fresh()).of(Repositories).with_storage():
-            moved: list[Event] = [RepositoryMoved(each.id)]
-            await self._own.submit(AppendRequest(actor, partial(_same, moved)))
-
     async def release_storage(self, repository: Repository) -> None:
-        """Of a repository whose files are gone: another one may have it."""
-        from lochan.versioning.own_storage import release
-
-        if repository.storage:
-            await release(self.store_of(repository), self.id, repository.id)
+        await self.storages.release(repository)
 
     async def prepare_pool(
         self, name: str, settings: PoolSettings, *, default_branch: str = "main", actor: Actor
@@ -458,7 +381,12 @@ class Lake:
             return self._own
         from lochan.versioning.state.refs import Refs  # with Arrow behind it: a list of repositories needs neither
 
-        return await self._journals.open(repository_id, (Refs,), self._own_store(repository_id))
+        return await self._journals.open(repository_id, (Refs,), self.storages.own(repository_id))
+
+    async def _journal_in(self, repository_id: str, store: Store) -> Journal:
+        from lochan.versioning.state.refs import Refs
+
+        return await self._journals.open(repository_id, (Refs,), store)
 
     async def open_repository(self, name: str) -> OpenRepository:
         """Its objects and history; see the functions of `lochan.versioning`. Raises NotFound."""
@@ -471,7 +399,7 @@ class Lake:
         from lochan.versioning.open_repository import OpenRepository
         from lochan.versioning.upkeep import attach
 
-        store = self.store_of(found)
+        store = self.storages.of(found)
         if found.storage:
             from lochan.versioning.own_storage import check_claim
 
@@ -579,7 +507,7 @@ class Lake:
     async def _trim_repository(self, repository: Repository) -> TrimResult:
         from lochan.versioning.state.refs import Refs
 
-        return await self._journals.trim(repository.id, (Refs,), self._own_store(repository.id))
+        return await self._journals.trim(repository.id, (Refs,), self.storages.own(repository.id))
 
     def queries(self) -> QueryContext:
         if self._queries is None:
@@ -591,7 +519,8 @@ class Lake:
 
             cache = self._world.cache
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
-            files = RoutedFiles(files_of(self.store, *kept, verified=self.verified), self._own_files, self._routed)
+            inside = files_of(self.store, *kept, verified=self.verified)
+            files = RoutedFiles(inside, self._own_files, self.storages.routed)
             self._queries = QueryContext(
                 self, files, Snapshots(), self.clock, self.files, self.place, self.verified, Instances(), self._tell
             )
@@ -601,7 +530,7 @@ class Lake:
         """For queries, of a repository that does not lie in the lake."""
         from lochan.engines.duckdb.files import files_of
 
-        store = self._own_store(id)
+        store = self.storages.own(id)
         if store is None:
             return None
         cache = self._world.cache
@@ -640,7 +569,3 @@ class Lake:
         if self._queries is not None:
             self._queries.instances.close()
         await self._journals.close()
-
-
-def _same(events: list[Event], state: State) -> list[Event]:
-    return events

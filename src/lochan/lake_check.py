@@ -58,9 +58,8 @@ async def fsck(
     except LochanError:  # what the lake names outside of itself cannot be known
         return await check(store, SystemClock(), repositories, data=data, repair=repair, progress=progress)
     try:
-        return await check(
-            await lake.current_files(), SystemClock(), repositories, data=data, repair=repair, progress=progress
-        )
+        files = await lake.storages.current_files()
+        return await check(files, SystemClock(), repositories, data=data, repair=repair, progress=progress)
     finally:
         await lake.close()
 

@@ -161,6 +161,11 @@ auth groups list
 auth groups show team
 auth groups remove team ann
 auth groups delete team --yes
+auth identities link ann 'oidc https://id.example' 7
+auth identities list
+auth identities unlink ann 'oidc https://id.example' 7 --yes
+auth sessions list
+auth sessions end --user ann --yes
 auth users disable ann
 auth users enable ann
 auth keys revoke LKIAAAAAAAAAAAAAAAAA --yes

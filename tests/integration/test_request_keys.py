@@ -165,6 +165,9 @@ CASES = [
         "auth users create ann", "auth keys create ann --access-key-id LKIAAAAAAAAAAAAAAAAA")),
     Case("auth keys rotate LKIAAAAAAAAAAAAAAAAA", (
         "auth users create ann", "auth keys create ann --access-key-id LKIAAAAAAAAAAAAAAAAA")),
+    Case("auth identities link ann oidc 7", ("auth users create ann",)),
+    Case("auth identities unlink ann oidc 7 --yes", ("auth users create ann", "auth identities link ann oidc 7")),
+    Case("auth sessions end --user ann --yes", ("auth users create ann",)),
     Case("auth users disable ann", ("auth users create ann",)),
     Case("auth users enable ann", ("auth users create ann", "auth users disable ann")),
     Case("auth groups create team"),

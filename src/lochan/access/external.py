@@ -9,17 +9,19 @@ service calls somebody may be somebody else here, and a provider may give a name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
 from typing import NamedTuple
 
 from lochan.access.open_access import OpenAccess
 from lochan.access.state import AccessState, LinkedIdentity
 from lochan.access.users import check_name
-from lochan.errors import Invalid, Refused
+from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.events import Event
 from lochan.formats.lake_events import IdentityLinked, IdentityUnlinked, MemberAdded, MemberRemoved, UserCreated
 from lochan.formats.record import Actor
 
 _TEXT_MAX = 512
+_LISTED = "`lochan auth identities list` shows those there are"
 
 
 class ExternalIdentity(NamedTuple):
@@ -96,7 +98,7 @@ def _memberships(state: AccessState, user: str, mapped: frozenset[str], wanted: 
         # Without it the user might be allowed too much, too: its policies may deny something.
         raise SignInRefused(
             f"the lake has no group {missing[0]!r}, which the configuration maps a group of the provider to",
-            hint=f"an administrator of this lake can make it: `lochan auth groups create {missing[0]}`",
+            hint=f"an administrator of this lake can make it: `lochan auth groups create {quote(missing[0])}`",
         )
     joined = [MemberAdded(group, user) for group in sorted(wanted - now)]
     left = [MemberRemoved(group, user) for group in sorted((mapped & now) - wanted)]
@@ -120,7 +122,8 @@ def _check_name(state: AccessState, identity: ExternalIdentity) -> None:
             raise SignInRefused(
                 f"the lake has a user {user.name!r} already, who is not the identity {identity.subject!r} of "
                 f"{identity.source!r}",
-                hint="an administrator of this lake can link the two: `lochan auth identities link`",
+                hint="an administrator of this lake can link the two: `lochan auth identities link "
+                f"{quote(user.name)} {quote(identity.source)} {quote(identity.subject)}`",
             )
 
 
@@ -144,7 +147,16 @@ async def link_identity(
     return access.folded().need_identity(source, subject)
 
 
-async def unlink_identity(access: OpenAccess, source: str, subject: str, *, actor: Actor, key: str = "") -> None:
-    """The user stays, and the identity no longer leads to it. Raises NotFound."""
+async def unlink_identity(
+    access: OpenAccess, user: str, source: str, subject: str, *, actor: Actor, key: str = ""
+) -> None:
+    """The user stays, and the identity no longer leads to it: the sessions that it opened have ended when this returns.
+    Raises NotFound."""
     event = IdentityUnlinked(source, subject)
-    await access.submit(actor, lambda state: [event], "unlink-identity", source, subject, key=key)
+
+    def decide(state: AccessState) -> Sequence[Event]:
+        if state.need_identity(source, subject).user != user:
+            raise NotFound(f"the identity {subject!r} of {source!r} is not user {user!r}'s", hint=_LISTED)
+        return [event]
+
+    await access.submit(actor, decide, "unlink-identity", user, source, subject, key=key, takes_away=True)

@@ -15,6 +15,7 @@ from lochan.access.state import (
     AccessPolicy,
     AccessState,
     LinkedIdentity,
+    LoginSession,
     User,
     UserGroup,
     principal,
@@ -36,11 +37,15 @@ from lochan.formats.lake_events import (
     PolicyDeleted,
     PolicyDetached,
     PolicyPut,
+    SessionEnded,
+    SessionOpened,
     UserCreated,
     UserDeleted,
     UserDisabled,
 )
 from lochan.journal.state import EventPosition
+
+SESSIONS_MAX = 100  # of one user at once; a further one ends the oldest
 
 _replace = msgspec.structs.replace
 
@@ -96,6 +101,7 @@ def _user_deleted(access: AccessState, event: UserDeleted, at: EventPosition) ->
     for identity in access.identities():
         if identity.user == event.name:
             access.identity_table.drop((identity.source, identity.subject))
+    _end_sessions(access, lambda session: session.user == event.name)
     access.attached_table.drop(principal(event.name))
     access.user_table.drop(event.name)
     return event.name
@@ -103,6 +109,8 @@ def _user_deleted(access: AccessState, event: UserDeleted, at: EventPosition) ->
 
 def _user_disabled(access: AccessState, event: UserDisabled, at: EventPosition) -> str:
     access.user_table.put(event.name, _replace(access.user(event.name), disabled=event.on))
+    if event.on:  # enabled again, they sign in again
+        _end_sessions(access, lambda session: session.user == event.name)
     return event.name
 
 
@@ -110,9 +118,10 @@ def _identity_linked(access: AccessState, event: IdentityLinked, at: EventPositi
     access.user(event.user)
     known = access.identity(event.source, event.subject)
     if known is not None:
-        hint = "unlink it first: `lochan auth identities unlink`"
         raise AlreadyExists(
-            f"the identity {event.subject!r} of {event.source!r} is user {known.user!r} already", hint=hint
+            f"the identity {event.subject!r} of {event.source!r} is user {known.user!r} already",
+            hint=f"`lochan auth identities unlink {quote(known.user)} {quote(event.source)} {quote(event.subject)}` "
+            "takes that back",
         )
     linked = LinkedIdentity(event.source, event.subject, event.user, at.time, at.user)
     access.identity_table.put((event.source, event.subject), linked)
@@ -122,6 +131,7 @@ def _identity_linked(access: AccessState, event: IdentityLinked, at: EventPositi
 def _identity_unlinked(access: AccessState, event: IdentityUnlinked, at: EventPosition) -> str:
     known = access.need_identity(event.source, event.subject)
     access.identity_table.drop((event.source, event.subject))
+    _end_sessions(access, lambda session: (session.user, session.source) == (known.user, event.source))
     return known.user
 
 
@@ -176,12 +186,47 @@ def _key_created(access: AccessState, event: KeyCreated, at: EventPosition) -> s
 def _key_revoked(access: AccessState, event: KeyRevoked, at: EventPosition) -> str:
     access.need_key(event.id)
     access.key_table.drop(event.id)
+    _end_sessions(access, lambda session: session.key == event.id)
     return event.id
 
 
 def _key_expiry_set(access: AccessState, event: KeyExpirySet, at: EventPosition) -> str:
     access.key_table.put(event.id, _replace(access.need_key(event.id), expires=event.expires))
     return event.id
+
+
+# --- sessions --------------------------------------------------------------------------------------------------------
+def _session_opened(access: AccessState, event: SessionOpened, at: EventPosition) -> str:
+    if access.user(event.user).disabled:
+        raise Refused(f"user {event.user!r} is disabled", hint="an administrator of this lake can enable it again")
+    if event.key and access.need_key(event.key).user != event.user:
+        raise Refused(f"access key {event.key!r} is not user {event.user!r}'s", hint="sign in again")
+    if event.id in access.session_table:
+        raise AlreadyExists(f"there is a session {event.id!r} already", hint="sign in again")
+    _end_sessions(access, lambda session: session.expires <= at.time)
+    of_user = [each for each in access.sessions() if each.user == event.user]
+    for each in of_user[: len(of_user) - SESSIONS_MAX + 1] if len(of_user) >= SESSIONS_MAX else ():
+        access.session_table.drop(each.id)
+    session = LoginSession(
+        event.id, event.digest, event.user, event.how, at.time, event.expires, event.key, event.source, event.address
+    )
+    access.session_table.put(event.id, session)
+    return event.id
+
+
+def _session_ended(access: AccessState, event: SessionEnded, at: EventPosition) -> str:
+    found = access.session_table.get(event.id)
+    if found is None:
+        hint = "it has ended, or expired: `lochan auth sessions list` shows those that are open"
+        raise NotFound(f"no session {event.id!r} in this lake", hint=hint)
+    access.session_table.drop(event.id)
+    return found.user
+
+
+def _end_sessions(access: AccessState, ends: Callable[[LoginSession], bool]) -> None:
+    for session in access.sessions():
+        if ends(session):
+            access.session_table.drop(session.id)
 
 
 # --- policies --------------------------------------------------------------------------------------------------------
@@ -255,6 +300,8 @@ HANDLERS: dict[type[Event], Callable[[AccessState, Any, EventPosition], Any]] = 
     UserDisabled: _user_disabled,
     IdentityLinked: _identity_linked,
     IdentityUnlinked: _identity_unlinked,
+    SessionOpened: _session_opened,
+    SessionEnded: _session_ended,
     GroupCreated: _group_created,
     GroupDeleted: _group_deleted,
     MemberAdded: _member_added,

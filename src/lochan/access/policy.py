@@ -71,6 +71,8 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "auth:CreateKey": (USER, "create an access key for it, or one in place of another"),
     "auth:CreateToken": (USER, "create short-lived credentials of one of its access keys"),
     "auth:RevokeKey": (USER, "revoke one of its access keys"),
+    "auth:EndSession": (USER, "end one of its sessions; everybody may end their own"),
+    "auth:LinkIdentity": (USER, "say which identity of another service signs in as it"),
     "auth:ListGroups": (GROUP, "see that the group is there"),
     "auth:ReadGroup": (GROUP, "read about it: its policies, its members"),
     "auth:CreateGroup": (GROUP, "create it"),

@@ -26,6 +26,8 @@ from lochan.formats.lake_events import (
     PolicyDeleted,
     PolicyDetached,
     PolicyPut,
+    SessionEnded,
+    SessionOpened,
     Statement,
     UserCreated,
     UserDeleted,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:  # every command folds who has access, and few ask
 
 USER, GROUP = "user/", "group/"
 ACCESS_2 = "access-2"  # in checkpoints: groups, disabled users, conditions, keys with limits or an end
-ACCESS_3 = "access-3"  # identities of other services
+ACCESS_3 = "access-3"  # identities of other services, sessions
 _RIGHTS_MAX = 10_000
 
 
@@ -83,6 +85,18 @@ class LinkedIdentity(msgspec.Struct, frozen=True, array_like=True):
     linked_by: str
 
 
+class LoginSession(msgspec.Struct, frozen=True, array_like=True):
+    id: str
+    digest: bytes  # SHA-256 of the token's secret
+    user: str
+    how: str  # key | oidc | ldap
+    begun: int  # microseconds since 1970, as all times
+    expires: int
+    key: str = ""  # the access key that it stands for; empty: it acts as the user
+    source: str = ""  # the service that said who it is
+    address: str = ""
+
+
 class AccessPolicy(msgspec.Struct, frozen=True, array_like=True):
     name: str
     statements: tuple[Statement, ...]
@@ -114,6 +128,8 @@ class AccessState(StatePart):
         KeyExpirySet,
         IdentityLinked,
         IdentityUnlinked,
+        SessionOpened,
+        SessionEnded,
     )
     features: ClassVar[tuple[str, ...]] = (ACCESS_2, ACCESS_3)
 
@@ -131,6 +147,7 @@ class AccessState(StatePart):
         self.identity_table: FoldTable[tuple[str, str], LinkedIdentity] = (
             parent.identity_table.fork() if parent else FoldTable()
         )  # by source and subject
+        self.session_table: FoldTable[str, LoginSession] = parent.session_table.fork() if parent else FoldTable()
         # What was worked out since the last change: for each user, with the limits of a key, and which conditions held.
         self._rights: dict[tuple[object, ...], Rights] = {}
         self._statements: dict[str, list[AccessPolicy]] = {}
@@ -227,6 +244,21 @@ class AccessState(StatePart):
             raise NotFound(f"the identity {subject!r} of {source!r} is nobody's in this lake", hint=hint)
         return found
 
+    def sessions(self) -> list[LoginSession]:
+        """The oldest first; those that have expired too, until the next one is opened."""
+        return sorted((each for _, each in self.session_table.items()), key=lambda each: (each.begun, each.id))
+
+    def open_session(self, id: str, now: int) -> LoginSession | None:
+        """None for one that has ended, however it did."""
+        found = self.session_table.get(id)
+        if found is None or now >= found.expires:
+            return None
+        if found.key:
+            key = self.active_key(found.key, now)
+            return None if key is None or key.user != found.user else found
+        user = self.user_table.get(found.user)
+        return None if user is None or user.disabled else found
+
     def all_policies_of(self, user: str) -> list[AccessPolicy]:
         """Its own, then those of its groups; each once. None for a user who is disabled or unknown."""
         found = self._statements.get(user)
@@ -318,7 +350,7 @@ class AccessState(StatePart):
 
     def join(self) -> None:
         tables = self.user_table, self.key_table, self.policy_table, self.attached_table, self.group_table
-        for table in (*tables, self.identity_table):
+        for table in (*tables, self.identity_table, self.session_table):
             table.join()
         if self._parent is not None:
             self._parent.forget()
@@ -330,13 +362,13 @@ class AccessState(StatePart):
             or any(key.limits or key.expires for _, key in self.key_table.items())
             or any(each.conditions for _, policy in self.policy_table.items() for each in policy.statements)
         )
-        linked = next(self.identity_table.items(), None) is not None
-        return (*((ACCESS_2,) if narrow else ()), *((ACCESS_3,) if linked else ()))
+        signs_in = any(next(table.items(), None) is not None for table in (self.identity_table, self.session_table))
+        return (*((ACCESS_2,) if narrow else ()), *((ACCESS_3,) if signs_in else ()))
 
     def dump(self) -> object:
         own = [policy for policy in self.policies() if not policy.built_in]
         attached = dict(sorted(self.attached_table.items()))
-        return _Dump(self.users(), self.keys(), own, attached, self.groups(), self.identities())
+        return _Dump(self.users(), self.keys(), own, attached, self.groups(), self.identities(), self.sessions())
 
     def load(self, dumped: msgspec.Raw) -> None:
         read = _decoder.decode(dumped)
@@ -352,6 +384,8 @@ class AccessState(StatePart):
             self.group_table.put(group.name, group)
         for identity in read.identities:
             self.identity_table.put((identity.source, identity.subject), identity)
+        for session in read.sessions:
+            self.session_table.put(session.id, session)
 
 
 def principal(user: str) -> str:
@@ -365,6 +399,7 @@ class _Dump(msgspec.Struct, array_like=True):
     attached: dict[str, tuple[str, ...]]
     groups: list[UserGroup] = []
     identities: list[LinkedIdentity] = []
+    sessions: list[LoginSession] = []
 
 
 _decoder = msgspec.msgpack.Decoder(_Dump)

@@ -50,8 +50,8 @@ async def delete_user(access: OpenAccess, name: str, *, actor: Actor, key: str =
 
 
 async def set_disabled(access: OpenAccess, name: str, on: bool, *, actor: Actor, key: str = "") -> User:
-    """When this returns, none of its keys and tokens lets anybody in; they do again when it is taken back. Raises
-    NotFound, or Refused for the last who has the policy Admin."""
+    """When this returns, none of its keys and tokens lets anybody in; they do again when it is taken back, but its
+    sessions have ended. Raises NotFound, or Refused for the last who has the policy Admin."""
     event = UserDisabled(name, on)
     await access.submit(actor, lambda state: [event], "set-disabled", name, on, key=key, takes_away=on)
     return access.folded().user(name)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lochan.access import rights as decide
     from lochan.access.open_access import OpenAccess
     from lochan.access.state import AccessKey, AccessPolicy, AccessState, User, UserGroup
+    from lochan.api.sign_ins import IdentityInfo, LoginSessionInfo
 
 
 # Users, access keys and policies, as verbs give them back.
@@ -307,6 +308,49 @@ class Access:
         from lochan.access.users import revoke_key
 
         await revoke_key(self._open, id, actor=self._session.actor, key=key)
+
+    async def sessions(self) -> AsyncIterator[LoginSessionInfo]:
+        """Those that are open: the oldest first."""
+        from lochan.api.sign_ins import LoginSessionInfo
+
+        state, now = await self._open.state(), self._open.clock.wall()
+        for each in state.sessions():
+            if state.open_session(each.id, now) is not None:
+                yield LoginSessionInfo.of(each)
+
+    async def end_session(self, id: str, *, key: str = "") -> None:
+        """When it returns, no server lets the session in any more. Raises NotFound."""
+        from lochan.access.sessions import end_session
+
+        await end_session(self._open, id, actor=self._session.actor, key=key)
+
+    async def end_sessions(self, user: str, *, key: str = "") -> int:
+        """All that the user has, and how many those were. Raises NotFound."""
+        from lochan.access.sessions import end_sessions
+
+        return await end_sessions(self._open, user, actor=self._session.actor, key=key)
+
+    async def identities(self) -> AsyncIterator[IdentityInfo]:
+        """Identities of other services, in the order of their users' names."""
+        from lochan.api.sign_ins import IdentityInfo
+
+        for each in (await self._open.state()).identities():
+            yield IdentityInfo.of(each)
+
+    async def link_identity(self, user: str, source: str, subject: str, *, key: str = "") -> IdentityInfo:
+        """Whoever signs in with that identity is this user from then on. Raises NotFound, AlreadyExists, Invalid."""
+        from lochan.access.external import link_identity
+        from lochan.api.sign_ins import IdentityInfo
+
+        return IdentityInfo.of(
+            await link_identity(self._open, user, source, subject, actor=self._session.actor, key=key)
+        )
+
+    async def unlink_identity(self, user: str, source: str, subject: str, *, key: str = "") -> None:
+        """The user stays; the sessions that the identity has opened end. Raises NotFound."""
+        from lochan.access.external import unlink_identity
+
+        await unlink_identity(self._open, user, source, subject, actor=self._session.actor, key=key)
 
     async def policies(self) -> AsyncIterator[PolicyInfo]:
         """First those that every lake has, then the lake's own."""

@@ -432,7 +432,7 @@ class Lake:
         from lochan.api.recovery import fsck
 
         lake = self._session.lake
-        files = await lake.current_files()
+        files = await lake.storages.current_files()
         return await fsck(files, lake.clock, repositories, data=data, repair=repair, progress=progress)
 
     async def rebuild(

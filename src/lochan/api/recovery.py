@@ -165,7 +165,7 @@ async def rebuild(
     elsewhere = open_destination(lake.other_store, to) if to else None
     request = RebuildRequest(tuple(repositories), check, missing, elsewhere)
     digest = await _on_spark(session, master) if engine == "spark" else None
-    work = LakeRebuild(await lake.current_files(), request, scratch_store, lake.clock, digest)
+    work = LakeRebuild(await lake.storages.current_files(), request, scratch_store, lake.clock, digest)
     return RebuildResult(parts=tuple([_rebuilt(each) async for each in work.run()]))
 
 
@@ -334,7 +334,7 @@ async def let_go(store: Store, actor: Actor) -> None:
 
     lake = await Lake.open(store)
     try:
-        await lake.take_in(actor=actor)
+        await lake.storages.take_in(actor=actor)
         for repository in await lake.repositories():
             await abandon_held(lake, repository.id, actor)
     finally:

@@ -17,7 +17,7 @@ A right is an action and a resource, such as `fs:ReadObject {self}/object/{path}
     {path?}           is only checked for an argument that is given
     *                 at the end is everything that begins like that; so is an argument that may be anything
     sources           are those of a query, each checked while it is planned
-    journal:, rows:, stash:, owner:, deleted:, subscriber:   are explained in `wrappers/resources.py`
+    journal:, rows:, stash:, owner:, deleted:, subscriber:, signed-in:   are explained in `wrappers/resources.py`
 
 and ` if commit_staged` behind it says that the right is only needed where that argument is not None.
 """
@@ -683,6 +683,40 @@ VERBS = (
     ),
     Verb("Access", "create_token", _R, "auth tokens create", "POST keys/{id}/tokens", ("auth:CreateToken owner:id",)),
     Verb("Access", "revoke_key", _W, "auth keys revoke", "DELETE keys/{id}", ("auth:RevokeKey owner:id",)),
+    Verb("Access", "sessions", _R, "auth sessions list", "GET sessions", shows=("auth:ReadUser signed-in:item",)),
+    Verb("Access", "end_session", _W, "auth sessions end", "DELETE sessions/{id}", ("auth:EndSession signed-in:id",)),
+    Verb(
+        "Access",
+        "end_sessions",
+        _W,
+        "auth sessions end",
+        "DELETE users/{user}/sessions",
+        ("auth:EndSession user/{user}",),
+    ),
+    Verb(
+        "Access",
+        "identities",
+        _R,
+        "auth identities list",
+        "GET identities",
+        shows=("auth:ReadUser user/{item.user}",),
+    ),
+    Verb(
+        "Access",
+        "link_identity",
+        _W,
+        "auth identities link",
+        "POST users/{user}/identities",
+        ("auth:LinkIdentity user/{user}",),
+    ),
+    Verb(
+        "Access",
+        "unlink_identity",
+        _W,
+        "auth identities unlink",
+        "DELETE users/{user}/identities",
+        ("auth:LinkIdentity user/{user}",),
+    ),
     Verb(
         "Access",
         "policies",

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from lochan.access.users import NewAccessKey
     from lochan.api.upkeep_tasks import UpkeepOptions
     from lochan.lake import Lake
-    from lochan.server.settings import ClientLimits, DeliverySettings, Listener, QuerySettings, Tls
+    from lochan.server.settings import ClientLimits, DeliverySettings, Listener, OidcSettings, QuerySettings, Tls
 
 _LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
+_OIDC_LIBRARIES = ("authlib", "cryptography", "httpx", "joserfc")
 _WORKERS_MAX = 256
 _SPARK_LEAST_MIB = 512  # a JVM with less does not even start Spark
 ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCESS_KEY"
@@ -56,7 +57,7 @@ def serve_command(
 
     While the lake has no user, it prints a link that makes the administrator. The link works once.
     """
-    _check_installed()
+    _check_libraries(_LIBRARIES, "the server", "server")
     from lochan.server.api.setup import token_hash
     from lochan.server.serve import serve
 
@@ -84,15 +85,15 @@ def _cores() -> int:
     return min(allowed, _WORKERS_MAX)
 
 
-def _check_installed() -> None:
+def _check_libraries(libraries: tuple[str, ...], what: str, extra: str) -> None:
     """Raises Refused, before a process is started that could only fail."""
     from importlib.util import find_spec
 
-    missing = [name for name in _LIBRARIES if find_spec(name) is None]
+    missing = [name for name in libraries if find_spec(name) is None]
     if missing:
         raise Refused(
-            f"the server needs {', '.join(missing)}, which are not installed",
-            hint="install Lochan with its extra: pip install 'lochan[server]'",
+            f"{what} needs {', '.join(missing)}, which are not installed",
+            hint=f"install Lochan with its extra: pip install 'lochan[{extra}]'",
         )
 
 
@@ -173,6 +174,39 @@ def _listener(
         deliveries=_deliveries(config) if name == "api" else None,
         queries=_queries(config),
         limits=_limits(config),
+        oidc=_oidc(config) if name == "api" else None,
+    )
+
+
+def _oidc(config: Config) -> "OidcSettings | None":
+    """Raises Invalid, or Refused where what it needs is not installed."""
+    given = config.settings.login.oidc
+    if given.issuer is None:
+        return None
+    if not given.client_id:
+        raise Invalid("login.oidc.issuer is set, and login.oidc.client_id is not", hint="set both, or neither")
+    from lochan.access.external import ProviderGroups
+    from lochan.config.group_map import parse_group_list, parse_group_map
+    from lochan.server.login.provider import check_url
+    from lochan.server.settings import OidcSettings
+
+    _check_libraries(_OIDC_LIBRARIES, "signing in by OpenID Connect", "oidc")
+    for url in (given.issuer, given.callback_url or given.issuer):
+        check_url(url)
+    return OidcSettings(
+        given.issuer,
+        given.client_id,
+        given.client_secret or "",
+        given.scopes,
+        given.name_claim,
+        given.groups_claim,
+        ProviderGroups(
+            parse_group_map(given.groups) if given.groups else {},
+            parse_group_list(given.allowed_groups) if given.allowed_groups else frozenset(),
+        ),
+        given.callback_url or "",
+        given.ca_file or "",
+        given.title,
     )
 
 

@@ -195,6 +195,35 @@ class AuthSettings(Section, frozen=True):
     encrypt: EncryptionSettings = EncryptionSettings()
 
 
+class OidcLoginSettings(Section, frozen=True):
+    issuer: Annotated[
+        kinds.HttpUrl | None, "the provider of OpenID Connect where people sign in; without it, nobody does"
+    ] = None
+    client_id: Annotated[kinds.Text | None, "what the provider calls this server"] = None
+    client_secret: Annotated[
+        kinds.Secret | None,
+        "the secret that the provider has given out for it; better in the environment than in a file",
+    ] = None
+    scopes: Annotated[kinds.Text, "what the provider is asked for"] = "openid profile email"
+    name_claim: Annotated[kinds.Text, "the claim that names the user"] = "preferred_username"
+    groups_claim: Annotated[kinds.Text, "the claim that lists groups"] = "groups"
+    groups: Annotated[
+        kinds.GroupMap | None,
+        "groups of the lake that follow the provider's, such as engineers -> developers, analysts; staff -> all",
+    ] = None
+    allowed_groups: Annotated[
+        kinds.GroupList | None, "groups of the provider, with semicolons between; nobody else may sign in"
+    ] = None
+    callback_url: Annotated[
+        kinds.HttpUrl | None,
+        "where the provider sends browsers to; by default /api/v1/auth/oidc/callback at the host that they have called",
+    ] = None
+    ca_file: Annotated[
+        kinds.LocalPath | None, "certificates in PEM that the provider's is checked against; by default the system's"
+    ] = None
+    title: Annotated[kinds.Text, "what the button of the page says"] = "Sign in with OpenID Connect"
+
+
 class LdapLoginSettings(Section, frozen=True):
     url: Annotated[
         kinds.LdapUrl | None, "the directory whose names and passwords people can sign in with; without it, none"
@@ -243,7 +272,9 @@ class LdapLoginSettings(Section, frozen=True):
 
 
 class LoginSettings(Section, frozen=True):
+    oidc: OidcLoginSettings = OidcLoginSettings()
     ldap: LdapLoginSettings = LdapLoginSettings()
+
 
 
 class HooksSettings(Section, frozen=True):

@@ -280,6 +280,30 @@ class IdentityUnlinked(Event, frozen=True):
     subject: str
 
 
+class SessionOpened(Event, frozen=True):
+    """Somebody has signed in, and a token lets them in as this user until it ends. Valid while the user may sign in,
+    and the key is theirs."""
+
+    type: ClassVar[str] = "session-opened"
+
+    id: str
+    digest: bytes  # SHA-256 of the token's secret
+    user: str
+    how: str  # key | oidc | ldap
+    expires: int  # microseconds since 1970
+    key: str = ""  # the access key that it stands for; empty: it acts as the user
+    source: str = ""  # the service that said who it is, as in `identity-linked`
+    address: str = ""  # where the request came from, without the port
+
+
+class SessionEnded(Event, frozen=True):
+    """Valid while it is there."""
+
+    type: ClassVar[str] = "session-ended"
+
+    id: str
+
+
 class GroupCreated(Event, frozen=True):
     """Valid while no group has the name."""
 

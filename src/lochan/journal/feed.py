@@ -344,6 +344,10 @@ def _access(event: Event) -> str:
             return f"linked {event.subject} of {event.source} to user {event.user}"
         case lake.IdentityUnlinked():
             return f"unlinked {event.subject} of {event.source}"
+        case lake.SessionOpened():
+            return f"{event.user} signed in by {event.how}, session {event.id}"
+        case lake.SessionEnded():
+            return f"ended session {event.id}"
         case lake.GroupCreated():
             return f"created group {event.name}"
         case lake.GroupDeleted():

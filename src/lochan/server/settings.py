@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from lochan.access.external import ProviderGroups
 from lochan.api.upkeep_tasks import UpkeepOptions
 from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.lake import Lake
@@ -55,6 +56,30 @@ class DeliverySettings(NamedTuple):
     turn_s: float = 15.0  # how long other servers wait for one that has stopped
 
 
+class OidcSettings(NamedTuple):
+    """How people sign in at a provider of OpenID Connect."""
+
+    issuer: str
+    client_id: str
+    client_secret: str = ""  # empty: the provider knows this client by its address and PKCE alone
+    scopes: str = "openid profile email"
+    name_claim: str = "preferred_username"
+    groups_claim: str = "groups"
+    groups: ProviderGroups = ProviderGroups()
+    callback_url: str = ""  # empty: as the browser calls this server
+    ca_file: str = ""  # of the provider's certificate; empty: the system's
+    title: str = "Sign in with OpenID Connect"
+
+    def __repr__(self) -> str:
+        """Without the secret, so that no log or traceback shows it."""
+        return f"OidcSettings(issuer={self.issuer!r}, client_id={self.client_id!r})"
+
+    @property
+    def source(self) -> str:
+        """As identities name it: a subject means nothing at another issuer."""
+        return f"oidc {self.issuer}"
+
+
 class Listener(NamedTuple):
     """One address, with processes of its own. All of it can be pickled: each process is started afresh."""
 
@@ -72,4 +97,5 @@ class Listener(NamedTuple):
     deliveries: DeliverySettings | None = None  # None: this process sends no events to subscriptions
     queries: QuerySettings = QuerySettings()
     limits: ClientLimits = ClientLimits()
+    oidc: OidcSettings | None = None  # None: nobody signs in so
     setup_hash: bytes = b""  # of the token that makes the first administrator; empty: nobody can be made

@@ -131,6 +131,8 @@ API: Mapping[str, Ask] = {
     "Lake.delete_query": Ask(names={"name": "not-mine"}),
     "postStatsEvents": Ask(body={"events": []}),
     "Mcp": Ask(body={"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+    "oidcLogin": Ask(),
+    "oidcCallback": Ask(),
     "login": Ask(body={"access_key_id": "LKIANOBODYNOBODY0000", "secret_access_key": "x" * 40}),
     "setup": Ask(body={"username": "x"}),
     "createAdministrator": Ask(body={"token": "x"}),
@@ -336,6 +338,12 @@ API: Mapping[str, Ask] = {
     "Access.create_token": Ask(names={"id": "{key}"}),
     "Access.revoke_key": Ask(names={"id": "{key}"}, final=True),
     "deleteCredentials": Ask(final=True),
+    "Access.sessions": Ask(marker='"bea"'),
+    "Access.end_session": Ask(names={"id": "{session}"}, final=True),
+    "Access.end_sessions": Ask(names=_USER),
+    "Access.identities": Ask(marker='"bea"'),
+    "Access.link_identity": Ask(body={"source": "oidc", "subject": "8"}),
+    "Access.unlink_identity": Ask(query={"source": "oidc", "subject": "7"}, final=True),
     "Access.groups": Ask(marker='"crew"'),
     "listGroups": Ask(marker='"crew"'),
     "Access.group": Ask(names=_GROUP, marker='"crew"'),
@@ -544,6 +552,7 @@ class _Names:
             "folder": scope.folder,
             "pool": scope.pool,
             "key": made["key"],
+            "session": made["session"],
         }
         home = scope.repository if f"{scope.repository}.pull" in made else "shop"
         for what in ("pull", "upload", "stash", "workspace"):

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import lochan
+from lochan.access.sessions import SignIn, open_session
+from lochan.formats.record import Actor
 from tests.integration.matrix.roles import ROLES, Role
 
 FILES = ("data/a.csv", "secret/s.csv")
@@ -19,7 +21,7 @@ class Credentials(NamedTuple):
 
 
 class World(NamedTuple):
-    made: Mapping[str, str]  # ids, by `repository.what`, and `key`
+    made: Mapping[str, str]  # ids, by `repository.what`, `key` and `session`
     people: Mapping[str, Credentials]  # by role
 
 
@@ -38,6 +40,8 @@ def make_world(lake: lochan.Lake, more: Mapping[str, Role]) -> World:
     access.create_group("crew")
     access.put_policy("Extra", b"statements: [{effect: allow, actions: 'fs:ReadObject', resources: '*'}]")
     made["key"] = access.create_key("bea").access_key_id
+    access.link_identity("bea", "oidc", "7")
+    made["session"] = _session(lake, "bea", made["key"])
     people = {name: _person(lake, f"as-{name}", role) for name, role in ROLES.items()}
     people |= {name: _person(lake, f"person-{number}", role) for number, (name, role) in enumerate(more.items())}
     for name in ("frozen", "ice"):
@@ -45,6 +49,13 @@ def make_world(lake: lochan.Lake, more: Mapping[str, Role]) -> World:
     for branch in ("locked", "sealed"):
         lake.repository("shop").protect(branch, blocked=["stage", "commit", "revert", "merge", "rewrite"])
     return World(made, {**people, **_outside(lake)})
+
+
+def _session(lake: lochan.Lake, user: str, key: str) -> str:
+    """The id of one that the user has opened, which only a server does."""
+    access = lake._noun._session.lake.open_access()
+    opened = open_session(access, SignIn(user, "key", key), actor=Actor(user, "test/1", ""))
+    return lake._runtime.wait(opened).id
 
 
 def _repository(lake: lochan.Lake, name: str) -> dict[str, str]:

@@ -129,9 +129,11 @@ def test_an_administrator_links_an_identity_to_a_user_and_takes_it_back() -> Non
             await link_identity(access, "eve", OIDC, "2", actor=ACTOR)
         with pytest.raises(Invalid, match="subject"):
             await link_identity(access, "admin", OIDC, "", actor=ACTOR)
-        await unlink_identity(access, OIDC, "1815", actor=ACTOR)
+        with pytest.raises(NotFound, match="is not user 'admin'"):
+            await unlink_identity(access, "admin", OIDC, "1815", actor=ACTOR)
+        await unlink_identity(access, "countess", OIDC, "1815", actor=ACTOR)
         with pytest.raises(NotFound, match="nobody's"):
-            await unlink_identity(access, OIDC, "1815", actor=ACTOR)
+            await unlink_identity(access, "countess", OIDC, "1815", actor=ACTOR)
         assert await enters(access) == "ada"
 
     run(work())

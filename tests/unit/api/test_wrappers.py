@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from lochan.access.rights import Denied
+from lochan.access.sessions import SignIn, open_session
 from lochan.api.collection import KeepRule, RetentionInfo
 from lochan.api.frames import FeedOptions
 from lochan.api.imports import ImportSource
@@ -81,6 +82,7 @@ def workspace(lake: Lake) -> Any:
 _WORKSPACE: list[str] = []  # the name of the one that the sample lake has
 _STASHED: list[str] = []
 _KEY: list[str] = []
+_SESSION: list[str] = []
 _PULL: list[str] = []  # the id of a pull request from dev into main
 _GONE: list[str] = []  # the id of a repository that was deleted
 
@@ -534,6 +536,14 @@ CASES = {
     "Access.key": Case(lambda it: it.access.key(_KEY[0]), "auth:ReadUser user/ada"),
     "Access.create_key": Case(lambda it: it.access.create_key("ada"), "auth:CreateKey user/ada"),
     "Access.revoke_key": Case(lambda it: it.access.revoke_key(_KEY[0]), "auth:RevokeKey user/ada"),
+    "Access.sessions": Case(lambda it: it.access.sessions(), "auth:ReadUser user/ada", hides=True),
+    "Access.end_session": Case(lambda it: it.access.end_session(_SESSION[0]), "auth:EndSession user/ada"),
+    "Access.end_sessions": Case(lambda it: it.access.end_sessions("ada"), "auth:EndSession user/ada"),
+    "Access.identities": Case(lambda it: it.access.identities(), "auth:ReadUser user/ada", hides=True),
+    "Access.link_identity": Case(lambda it: it.access.link_identity("ada", "oidc", "8"), "auth:LinkIdentity user/ada"),
+    "Access.unlink_identity": Case(
+        lambda it: it.access.unlink_identity("ada", "oidc", "7"), "auth:LinkIdentity user/ada"
+    ),
     "Access.policies": Case(
         lambda it: it.access.policies(), "auth:ListPolicies policy/Admin\nauth:ReadPolicy policy/Admin", hides=True
     ),
@@ -610,6 +620,9 @@ async def _make_sample(folder: Path) -> None:
     lake = Lake(Session(opened, ADMIN))
     await lake.access.create_user("ada")
     _KEY[:] = [(await lake.access.create_key("ada")).access_key_id]
+    await lake.access.link_identity("ada", "oidc", "7")
+    signed_in = SignIn("ada", "key", _KEY[0])
+    _SESSION[:] = [(await open_session(opened.open_access(), signed_in, actor=ADMIN)).id]
     for name in ("spare", "spare2"):
         await lake.access.put_policy(name, STATEMENTS)
     await lake.access.attach("spare2", "ada")

@@ -14,6 +14,14 @@ export interface ServedLake {
 export const servedLake = () => json<ServedLake>("GET", "/lake");
 export const signIn = (access_key_id: string, secret_access_key: string) =>
   send("POST", "/auth/login", { json: { access_key_id, secret_access_key } });
+export interface OidcCapability {
+  title: string;
+  path: string;
+}
+
+/** The provider of OpenID Connect where people can sign in, if the server has one. */
+export const oidcLogin = async () =>
+  (await json<{ oidc?: OidcCapability | null }>("GET", "/auth/capabilities")).oidc ?? null;
 /** Whether there is anybody who could sign in. */
 export const isSetUp = async () => (await json<{ state: string }>("GET", "/setup_lakefs")).state === "initialized";
 
@@ -46,10 +54,11 @@ export async function lakeEvents(last: number): Promise<EventLine[]> {
 
 /** What the server offers around logins, as far as it says so: nothing that is off. */
 export async function serverConfig(): Promise<Record<string, unknown>> {
-  const [config, setup] = await Promise.all([
+  const [config, setup, oidc] = await Promise.all([
     json<{ capabilities_config?: Record<string, unknown> }>("GET", "/config"),
     json<{ login_config?: Record<string, unknown> }>("GET", "/setup_lakefs"),
+    oidcLogin(),
   ]);
-  const found = { ...config.capabilities_config, ...setup.login_config };
+  const found = { ...config.capabilities_config, ...setup.login_config, oidc };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== "" && value !== false && value !== null));
 }

@@ -17,6 +17,7 @@ _PLACES = {
     "lochan.api.recovery": ("BackupResult", "FsckResult", "RebuildResult", "ScrubResult"),
     "lochan.api.saved_queries": ("SavedQueryInfo",),
     "lochan.api.schedule": ("TaskStatus",),
+    "lochan.api.sign_ins": ("IdentityInfo", "LoginSessionInfo"),
     "lochan.api.subscriptions": ("DeadLetter", "SubscriptionInfo", "SubscriptionSecret"),
     "lochan.api.retention": ("RetentionInfo",),
     "lochan.api.usage": ("UsageCompactResult", "UsageStatus"),

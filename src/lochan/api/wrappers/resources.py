@@ -14,6 +14,7 @@ from lochan.api.wrappers.proxy import VerbCall
 from lochan.errors import NotFound
 
 if TYPE_CHECKING:
+    from lochan.api.sign_ins import LoginSessionInfo
     from lochan.api.subscriptions import SubscriptionInfo
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.state.pulls import PullState
@@ -213,6 +214,15 @@ class CallResources:
             owner = next((each.owner for each in state.all() if each.id == about), "")
         return [] if owner and owner == self._session.actor.user else [Right(action, resources.LAKE)]
 
+    async def signed_in(self, action: str, about: str | LoginSessionInfo) -> list[Right]:
+        """A session is of the user who has signed in, who may see and end it. An unknown one might be anybody's."""
+        user = "" if isinstance(about, str) else about.user
+        if isinstance(about, str):
+            state = await self._session.lake.open_access().state()
+            user = next((each.user for each in state.sessions() if each.id == about), "")
+        own = self._session.actor.user
+        return [] if user and user == own else [Right(action, resources.user(user), not user)]
+
 
 def event_rights(repository: str | None, action: str = "fs:ReadEvents") -> list[Right]:
     """Events name objects, so their readers must be allowed to read all objects there."""
@@ -238,4 +248,5 @@ _SPECIAL: Mapping[str, Callable[[CallResources, str, Any], Awaitable[list[Right]
     "owner": CallResources.owner,
     "deleted": CallResources.deleted,
     "subscriber": CallResources.subscriber,
+    "signed-in": CallResources.signed_in,
 }

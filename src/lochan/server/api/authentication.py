@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from lochan.access.requester import address_of
+from lochan.access.sessions import find_session
 from lochan.access.tokens import PREFIX, SealedToken, read_token
-from lochan.server.api import login_token
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
+from lochan.server.api.session_cookie import COOKIE
 from lochan.server.connections import is_loopback
 from lochan.server.gateway.authentication import limits_of, verify
 from lochan.server.gateway.wire.errors import S3Error
@@ -41,9 +42,9 @@ async def authenticate(api: Api, request: Request, *, presigned: bool = False) -
     scheme, _, rest = header.partition(" ")
     if scheme == ALGORITHM:
         return await _by_signature(api, request, header)
-    if not header and login_token.COOKIE in request.cookies:
-        _refuse_other_sites(request)
-        await _by_token(api, request, request.cookies[login_token.COOKIE])
+    if not header and COOKIE in request.cookies:
+        refuse_other_sites(request)
+        await _by_token(api, request, request.cookies[COOKIE])
     elif not header:
         _refuse("the request is anonymous: sign it (AWS4-HMAC-SHA256), or give an access key and its secret (Basic)")
     elif scheme.lower() == "bearer":
@@ -62,8 +63,8 @@ async def _by_token(api: Api, request: Request, token: str) -> None:
     context.is_session = True
     if token.startswith(PREFIX):
         await _by_session(api, context, token)
-    else:
-        context.access_key, context.user = await login_token.owner(api.access, token, context.arrived)
+    elif found := await find_session(api.access, token, context.arrived):
+        context.user, context.access_key, context.login_session = found.user, found.key, found.id
     if not context.user:
         _refuse("the session has ended: log in again")
 
@@ -84,7 +85,7 @@ def _keep(context: RequestContext, session: SealedToken | None, token: str | Non
         context.session_id, context.session_secret, context.session_token = session.id, session.secret, token or ""
 
 
-def _refuse_other_sites(request: Request) -> None:
+def refuse_other_sites(request: Request) -> None:
     """A browser sends its cookies along whoever made the page that asks. It says itself where that page is from, in
     headers that no script can set."""
     if request.method in _READS:

@@ -15,6 +15,7 @@ from lochan.server.api.failed_logins import FailedLogins
 from lochan.server.api.queries import Queries
 from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.wire.identity import Realm
+from lochan.server.login.provider import OidcProvider
 from lochan.server.metrics import QueryMetrics
 from lochan.server.rest.fast_stat import FastStat
 from lochan.server.rest.import_tasks import ImportTasks
@@ -31,12 +32,13 @@ class RequestContext:
     arrived: float  # by the boot clock, when the request came (A1)
     source: str
     user: str = ""
-    access_key: str = ""  # by which they were authenticated
+    access_key: str = ""  # by which they were authenticated; of a session it may be empty, which acts as the user
     limits: tuple[tuple[str, ...], ...] = ()  # of a session
     is_session: bool = False  # whether a token stands for the access key
     session_secret: str = field(default="", repr=False)  # of a session that can sign
     session_id: str = ""
     session_token: str = field(default="", repr=False)
+    login_session: str = ""  # the id of a session that somebody has opened by signing in
     operation: str = "Unknown"
 
     @property
@@ -73,6 +75,12 @@ class Api:
     @cached_property
     def fast_stat(self) -> FastStat:
         return FastStat(self.session, self.access, self.lake.url)
+
+    @cached_property
+    def oidc(self) -> OidcProvider | None:
+        """None: nobody signs in so."""
+        settings = self.listener.oidc
+        return None if settings is None else OidcProvider(settings, self.clock)
 
     @cached_property
     def realm(self) -> Realm:

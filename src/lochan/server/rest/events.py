@@ -16,6 +16,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from lochan.access.sessions import is_open
 from lochan.api.results import moment
 from lochan.api.wrappers.guard import RightsGuard
 from lochan.api.wrappers.resources import event_rights
@@ -64,6 +65,7 @@ class _Feed:
     def __init__(self, call: RestCall, lines: AsyncIterator[EventLine], repository: str | None) -> None:
         self._api = call.api
         self._requester = call.context.requester
+        self._session = call.context.login_session
         self._lines = lines
         self._repository = repository
         self._next: asyncio.Task[EventLine | None] | None = None
@@ -102,9 +104,12 @@ class _Feed:
         return await anext(self._lines, None)
 
     async def _check(self) -> None:
-        """Raises EOFError for a user who may not read events any more, and when the stream has lasted long enough."""
+        """Raises EOFError for a user who may not read events any more, when the session has ended, and when the stream
+        has lasted long enough."""
         now = self._api.clock.boot()
         if now - self.begun > _STREAM_S or self._api.stopping.is_set():
+            raise EOFError
+        if self._session and not await is_open(self._api.access, self._session, now):
             raise EOFError
         if now - self._checked > _CHECK_S:
             if not await RightsGuard(self._api.access, self._requester, now).may(event_rights(self._repository)):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lochan.server.api import login_token
-from lochan.server.api.authentication import by_secret, refuse_in_the_clear
+from lochan.access.requester import address_of
+from lochan.access.sessions import NewSession, SignIn, end_session, find_session, open_session
+from lochan.errors import NotFound
+from lochan.formats.record import Actor
+from lochan.server.api.authentication import by_secret, refuse_in_the_clear, refuse_other_sites
+from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
-from lochan.server.api.login_token import COOKIE, LIFE_S, LoginToken
+from lochan.server.api.session_cookie import COOKIE, session_cookie
 from lochan.server.api.setup import make_admin
 from lochan.server.rest.auth_wire import CredentialsWithSecret
 from lochan.server.rest.operation import JSON, Answer, Resource, RestCall
@@ -17,41 +23,61 @@ from lochan.server.rest.wire import (
     AuthCapabilities,
     AuthenticationToken,
     LoginInformation,
+    OidcCapability,
     Setup,
     SetupRequest,
     SetupState,
 )
 
 RESOURCE = Resource("auth")
+CLIENT = "login"
 _MICROSECONDS = 1_000_000
 
 
 @RESOURCE.operation("POST", "/auth/login", {200: AuthenticationToken}, body=LoginInformation, open=True)
 async def login(call: RestCall) -> Answer:
-    """Get a token for an access key and its secret: for the Bearer scheme, and as a cookie.
+    """Open a session with an access key and its secret. Its token is for the Bearer scheme, and comes as a cookie too.
 
-    It ends after 12 hours, and at once when the key is revoked.
+    It ends after 12 hours; and at once when it is logged out or ended, or the key is revoked.
     """
     given: LoginInformation = call.body
     refuse_in_the_clear(call.request)
     await by_secret(call.api, call.request, given.access_key_id, given.secret_access_key)
     call.api.guard.authenticated(call.context.source)
-    expires = call.api.clock.wall() // _MICROSECONDS + LIFE_S
-    token = login_token.issue(LoginToken(given.access_key_id, expires), given.secret_access_key)
-    body = msgspec.json.encode(AuthenticationToken(token=token, token_expiration=expires))
-    return Response(body, media_type=JSON, headers={"set-cookie": _cookie(call.request, token, LIFE_S)})
+    opened = await begin_session(call.api, call.request, SignIn(call.user, "key", given.access_key_id))
+    body = AuthenticationToken(token=opened.token, token_expiration=opened.expires // _MICROSECONDS)
+    headers = {"set-cookie": session_cookie(call.request, opened.token)}
+    return Response(msgspec.json.encode(body), media_type=JSON, headers=headers)
+
+
+async def begin_session(api: Api, request: Request, signed_in: SignIn) -> NewSession:
+    """For whoever has just signed in by this request."""
+    context: RequestContext = request.scope[CONTEXT]
+    context.user = signed_in.user
+    here = signed_in._replace(address=address_of(context.source))
+    return await open_session(api.access, here, actor=Actor(signed_in.user, CLIENT, context.source))
 
 
 @RESOURCE.operation("POST", "/auth/logout", {204: None}, open=True)
 async def logout(call: RestCall) -> Answer:
-    """Take the cookie of a session back. To end all sessions of an access key, revoke it."""
-    return Response(status_code=204, headers={"set-cookie": _cookie(call.request, "", 0)})
+    """End the session of the cookie or Bearer token that comes with it, at every server, and take the cookie back."""
+    scheme, _, token = call.request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        token = call.request.cookies.get(COOKIE, "")
+        refuse_other_sites(call.request)
+    session = await find_session(call.api.access, token.strip(), call.context.arrived)
+    if session is not None:
+        call.context.user = session.user
+        with suppress(NotFound):  # ended meanwhile
+            await end_session(call.api.access, session.id, actor=Actor(session.user, CLIENT, call.context.source))
+    return Response(status_code=204, headers={"set-cookie": session_cookie(call.request, "", 0)})
 
 
 @RESOURCE.operation("GET", "/auth/capabilities", {200: AuthCapabilities}, open=True)
 async def get_auth_capabilities(call: RestCall) -> Answer:
     """Get what the server offers around logins."""
-    return AuthCapabilities()
+    oidc = call.api.listener.oidc
+    return AuthCapabilities(oidc=None if oidc is None else OidcCapability(title=oidc.title))
 
 
 @RESOURCE.operation("GET", "/setup_lakefs", {200: SetupState}, open=True)
@@ -81,9 +107,3 @@ async def create_administrator(call: RestCall) -> Answer:
         secret_access_key=made.secret_access_key,
         creation_date=call.api.clock.wall() // _MICROSECONDS,
     )
-
-
-def _cookie(request: Request, token: str, seconds: int) -> str:
-    """No script can read it, and no other site can have it sent along."""
-    secure = "; Secure" if request.scope.get("scheme") == "https" else ""
-    return f"{COOKIE}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"

@@ -31,6 +31,11 @@ class UrlSigner:
     @classmethod
     async def of(cls, call: RestCall) -> UrlSigner:
         context = call.context
+        if context.login_session and not context.access_key:
+            raise HttpError(
+                403,
+                "this session has no access key to sign an address with: sign in with an access key, or ask without",
+            )
         found = await call.api.access.find_key(context.access_key, context.arrived)
         if found is None:
             raise HttpError(401, "the access key of this session was revoked: log in again")

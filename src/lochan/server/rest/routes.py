@@ -24,6 +24,7 @@ from lochan.server.rest import (
     imports,
     login,
     objects,
+    oidc,
     pool_branches,
     pools,
     presigned_parts,
@@ -56,6 +57,7 @@ RESOURCES = (
     query.RESOURCE,
     events.RESOURCE,
     login.RESOURCE,
+    oidc.RESOURCE,
     auth.RESOURCE,
 )
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource.operations)

@@ -399,9 +399,15 @@ class AuthenticationToken(WireValue, frozen=True, kw_only=True):
     token_expiration: int
 
 
+class OidcCapability(WireValue, frozen=True, kw_only=True):
+    title: str  # of a button
+    path: str = "/api/v1/auth/oidc/login"  # where a browser goes; `next` in its query is where it returns to
+
+
 class AuthCapabilities(WireValue, frozen=True, kw_only=True):
     invite_user: bool = False
     forgot_password: bool = False
+    oidc: OidcCapability | None = None  # None: nobody signs in so
 
 
 class SetupState(WireValue, frozen=True, kw_only=True):

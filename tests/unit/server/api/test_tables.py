@@ -11,8 +11,17 @@ from lochan.server.api.middleware import routes
 from lochan.server.api.routes import OPEN, ROUTES, VERBS
 
 DOCUMENT = {"/openapi.json", "/api/v1/openapi.json"}
+_SESSION_ROUTES = (
+    "auth/login",
+    "auth/logout",
+    "auth/capabilities",
+    "auth/oidc/login",
+    "auth/oidc/callback",
+    "setup_lakefs",
+    "setup",
+)
 # Who logs in has no session yet; who logs out needs none; the first administrator comes with a token of the server.
-SESSIONS = {f"/api/v1/{each}" for each in ("auth/login", "auth/logout", "auth/capabilities", "setup_lakefs", "setup")}
+SESSIONS = {f"/api/v1/{each}" for each in _SESSION_ROUTES}
 # The page itself holds nothing of the lake: it asks the API, as whoever has signed in.
 PAGE = {
     "/",

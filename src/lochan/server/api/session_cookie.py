@@ -1,0 +1,17 @@
+"""The cookie that holds the token of a session in a browser."""
+
+from starlette.requests import Request
+
+from lochan.access.sessions import LIFE_S
+
+COOKIE = "internal_auth_session"  # as clients written for lakeFS call it
+
+
+def session_cookie(request: Request, token: str, seconds: int = LIFE_S) -> str:
+    """As a header. No script can read it, and no other site can have it sent along."""
+    return f"{COOKIE}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure(request)}"
+
+
+def secure(request: Request) -> str:
+    """What a cookie has at its end, so that it is never sent in the clear where the server has TLS."""
+    return "; Secure" if request.scope.get("scheme") == "https" else ""
