@@ -276,7 +276,6 @@ class LoginSettings(Section, frozen=True):
     ldap: LdapLoginSettings = LdapLoginSettings()
 
 
-
 class HooksSettings(Section, frozen=True):
     allowed_hosts: Annotated[
         kinds.Text | None, "hosts at private addresses that webhooks may be sent to, with spaces between"
