@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.servers import azurite, chromium, client_env, gcs, kafka, minio, postgres
+from tests.servers import azurite, chromium, client_env, gcs, kafka, minio, postgres, slapd
 from tests.spark import java, s3a
 
 ROOT = Path(__file__).parent.parent
@@ -96,6 +96,7 @@ def _install(name: str) -> None:
         azurite.install()
         gcs.binary()
         postgres.install()
+        slapd.install()
         kafka.jars()
         client_env.make_all()
     if name == "browser":

@@ -153,6 +153,7 @@ class SetUpLogging:
 def _listener(
     name: str, address: str, config: Config, workers: int, tls: "Tls | None", upkeep: "UpkeepOptions | None"
 ) -> "Listener":
+    from lochan.server.ldap.settings import directory_settings
     from lochan.server.settings import Listener, S3Settings
 
     settings, s3 = config.settings, config.settings.gateways.s3
@@ -172,6 +173,7 @@ def _listener(
         usage_s=settings.usage.flush_s if settings.usage.enabled else None,
         upkeep=upkeep if name == "api" else None,
         deliveries=_deliveries(config) if name == "api" else None,
+        directory=directory_settings(config.settings.login.ldap) if name == "api" else None,
         queries=_queries(config),
         limits=_limits(config),
         oidc=_oidc(config) if name == "api" else None,

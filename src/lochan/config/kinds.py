@@ -183,6 +183,11 @@ PostgresUrl = Annotated[
     Meta(pattern=r"^(?i:postgres(ql)?)://[^\x00-\x1f\x7f]+\Z"),
     SettingKind("a URL that begins with postgres:// or postgresql://", secret=True),
 ]
+LdapUrl = Annotated[
+    str,
+    Meta(pattern=r"^(?i:ldaps?)://[^\x00-\x1f\x7f]+\Z"),
+    SettingKind("a URL that begins with ldap:// or ldaps://"),
+]
 SparkUrl = Annotated[str, Meta(pattern=r"^(?i:sc)://[^\x00-\x1f\x7f]+\Z"), SettingKind("a URL that begins with sc://")]
 YesNo = Annotated[bool, YES_OR_NO]
 Count = Annotated[int, Meta(ge=1, lt=10**6), SettingKind("a whole number, 1 or more")]

@@ -224,8 +224,56 @@ class OidcLoginSettings(Section, frozen=True):
     title: Annotated[kinds.Text, "what the button of the page says"] = "Sign in with OpenID Connect"
 
 
+class LdapLoginSettings(Section, frozen=True):
+    url: Annotated[
+        kinds.LdapUrl | None, "the directory whose names and passwords people can sign in with; without it, none"
+    ] = None
+    start_tls: Annotated[kinds.YesNo, "whether a connection to an ldap:// address is encrypted by StartTLS"] = True
+    plain_allowed: Annotated[
+        kinds.YesNo, "whether passwords may go to another machine in the clear, where `login.ldap.start_tls` is off"
+    ] = False
+    ca_file: Annotated[
+        kinds.LocalPath | None,
+        "the authorities that the directory's certificate is checked by, in PEM; by default those of the system",
+    ] = None
+    source: Annotated[
+        kinds.Text,
+        "how the lake notes whose identity it is; another directory needs another word, a new address of "
+        "the same one does not",
+    ] = "ldap"
+    bind_dn: Annotated[
+        kinds.Text | None, "the account that reads the directory; by default it is read without a name"
+    ] = None
+    bind_password: Annotated[kinds.Secret | None, "its password"] = None
+    user_base: Annotated[kinds.Text | None, "where people are, such as ou=people,dc=example,dc=org"] = None
+    user_filter: Annotated[kinds.Text, "the filter that finds one entry by the name that somebody signs in with"] = (
+        "(uid={name})"
+    )
+    name_attribute: Annotated[kinds.Text, "the attribute that names the lake's user"] = "uid"
+    id_attribute: Annotated[
+        kinds.Text, "the attribute that never changes and is never given to another entry, such as objectGUID"
+    ] = "entryUUID"
+    group_base: Annotated[kinds.Text | None, "where groups are; without it, nobody is asked for groups"] = None
+    group_filter: Annotated[
+        kinds.Text, "the filter that finds the groups of an entry, by its {dn} or by the user's {name}"
+    ] = "(member={dn})"
+    group_attribute: Annotated[kinds.Text, "the attribute that names a group"] = "cn"
+    group_depth: Annotated[
+        kinds.Count, "how deep groups may lie in groups: 1 counts only the groups that people are in themselves"
+    ] = 5
+    groups: Annotated[
+        kinds.GroupMap | None,
+        "groups of the lake that follow the directory's, such as engineers -> developers, analysts; staff -> all",
+    ] = None
+    allowed_groups: Annotated[
+        kinds.GroupList | None, "groups of the directory, with semicolons between; nobody else may sign in"
+    ] = None
+    timeout_s: Annotated[kinds.Seconds, "how long a login waits for the directory"] = 10.0
+
+
 class LoginSettings(Section, frozen=True):
     oidc: OidcLoginSettings = OidcLoginSettings()
+    ldap: LdapLoginSettings = LdapLoginSettings()
 
 
 class HooksSettings(Section, frozen=True):

@@ -2,12 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.access.external import ProviderGroups
 from lochan.api.upkeep_tasks import UpkeepOptions
 from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.lake import Lake
+
+if TYPE_CHECKING:  # which needs what needs this
+    from lochan.server.ldap.settings import DirectorySettings
 
 
 class Tls(NamedTuple):
@@ -95,6 +98,7 @@ class Listener(NamedTuple):
     usage_s: float | None = 60.0  # how often the usage log is written; None: there is none
     upkeep: UpkeepOptions | None = None  # what this process does for the lake by schedule; None: nothing
     deliveries: DeliverySettings | None = None  # None: this process sends no events to subscriptions
+    directory: "DirectorySettings | None" = None  # whose names and passwords sign in, at the API
     queries: QuerySettings = QuerySettings()
     limits: ClientLimits = ClientLimits()
     oidc: OidcSettings | None = None  # None: nobody signs in so

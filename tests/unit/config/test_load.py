@@ -302,6 +302,8 @@ def test_every_setting_can_come_from_the_environment() -> None:
         "blockstore.azure.endpoint": "http://h",
         "gateways.s3.flat_listen": "h:1",
         "upkeep.compact": "1h",
+        "login.ldap.url": "ldaps://h",
+        "login.ldap.groups": "a -> b",
         "spark.remote": "sc://h",
         "spark.local_threshold": "1GB",
         "spark.task_memory": "1GB",

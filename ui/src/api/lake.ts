@@ -19,9 +19,13 @@ export interface OidcCapability {
   path: string;
 }
 
-/** The provider of OpenID Connect where people can sign in, if the server has one. */
-export const oidcLogin = async () =>
-  (await json<{ oidc?: OidcCapability | null }>("GET", "/auth/capabilities")).oidc ?? null;
+/** How people can sign in beside access keys and secrets. */
+export interface SignInMethods {
+  oidc?: OidcCapability | null; // at a provider of OpenID Connect
+  ldap?: boolean; // with the names and passwords of a directory
+}
+
+export const signInMethods = () => json<SignInMethods>("GET", "/auth/capabilities");
 /** Whether there is anybody who could sign in. */
 export const isSetUp = async () => (await json<{ state: string }>("GET", "/setup_lakefs")).state === "initialized";
 
@@ -54,11 +58,11 @@ export async function lakeEvents(last: number): Promise<EventLine[]> {
 
 /** What the server offers around logins, as far as it says so: nothing that is off. */
 export async function serverConfig(): Promise<Record<string, unknown>> {
-  const [config, setup, oidc] = await Promise.all([
+  const [config, setup, methods] = await Promise.all([
     json<{ capabilities_config?: Record<string, unknown> }>("GET", "/config"),
     json<{ login_config?: Record<string, unknown> }>("GET", "/setup_lakefs"),
-    oidcLogin(),
+    signInMethods(),
   ]);
-  const found = { ...config.capabilities_config, ...setup.login_config, oidc };
+  const found: Record<string, unknown> = { ...config.capabilities_config, ...setup.login_config, ...methods };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== "" && value !== false && value !== null));
 }

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -27,6 +28,9 @@ from lochan.server.logs import AccessLog
 from lochan.server.maintenance import keep_memory_trimmed, keep_schedule
 from lochan.server.metrics import QueryMetrics, UpkeepMetrics
 from lochan.server.settings import Listener
+
+if TYPE_CHECKING:
+    from lochan.server.ldap.directory import Directory
 
 
 def api(listener: Listener, guard: ConnectionGuard) -> Middleware:
@@ -55,6 +59,8 @@ def api(listener: Listener, guard: ConnectionGuard) -> Middleware:
                 opened.queries.close(), opened.spark.stop(), opened.imports.close(), opened.tasks.close()
             )
             await asyncio.wait(chores)
+            if opened.directory is not None:
+                opened.directory.close()
             await opened.usage.close()
             if log is not None:
                 await log.close()
@@ -87,7 +93,18 @@ async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     usage = usage_log(listener, session, clock, Ids(), metrics.usage_dropped)
     queries = Queries(partial(_open_lake, listener), settings, clock, Ids(), metrics, usage)
     access = opened.open_access()
-    return Api(listener, session, Lake(session), access, queries, spark, metrics, guard, clock, usage, clock.boot())
+    return Api(
+        *(listener, session, Lake(session), access, queries, spark, metrics, guard, clock, usage, clock.boot()),
+        directory=_directory(listener),
+    )
+
+
+def _directory(listener: Listener) -> "Directory | None":
+    if listener.directory is None:
+        return None
+    from lochan.server.ldap.directory import Directory
+
+    return Directory(listener.directory, SystemClock())
 
 
 async def _open_lake(listener: Listener) -> Lake:

@@ -29,6 +29,7 @@ from lochan.server.gateway.wire.signed_request import SignedRequest
 _SCHEMES = f'Basic realm="Lochan", charset="UTF-8", Bearer, {ALGORITHM}'
 _READS = ("GET", "HEAD")
 _WRONG = "the access key or its secret is wrong"
+_WRONG_EITHER = "the name or its password is wrong, or the access key or its secret"
 _MICROSECONDS = 1_000_000
 
 
@@ -122,19 +123,28 @@ def refuse_in_the_clear(request: Request) -> None:
 async def by_secret(api: Api, request: Request, id: str, secret: str) -> None:
     """Raises 401, and 429 for an address from which too many were wrong for this key."""
     context: RequestContext = request.scope[CONTEXT]
-    address = address_of(context.source)
-    wait_s = api.failed_logins.wait_s(address, id, secret, api.clock.boot())
-    if wait_s:
-        words = "too many wrong secrets for this key came from this address: try again later"
-        raise HttpError(429, words, retry_after=str(wait_s))
+    refuse_too_many(api, context, id, secret)
     user = await _user(api, id, secret, context.arrived)
     if not user and await api.access.freshness.catch_up(context.arrived):  # it may be a moment old
         user = await _user(api, id, secret, context.arrived)
     if not user:
-        api.failed_logins.failed(address, id, api.clock.boot())
-        _refuse(_WRONG)
-    api.failed_logins.succeeded(address, id, secret)
+        refuse_wrong(api, context, id)
+    api.failed_logins.succeeded(address_of(context.source), id, secret)
     context.user, context.access_key = user, id
+
+
+def refuse_too_many(api: Api, context: RequestContext, name: str, secret: str) -> None:
+    """Raises 429, before a secret is looked at; `name` is what the wrong ones are counted for."""
+    wait_s = api.failed_logins.wait_s(address_of(context.source), name, secret, api.clock.boot())
+    if wait_s:
+        words = "too many wrong secrets for this key or name came from this address: try again later"
+        raise HttpError(429, words, retry_after=str(wait_s))
+
+
+def refuse_wrong(api: Api, context: RequestContext, name: str) -> NoReturn:
+    """Raises 401. Nobody learns from the words which half was wrong, or whether the name is a key or a person's."""
+    api.failed_logins.failed(address_of(context.source), name, api.clock.boot())
+    _refuse(_WRONG if api.directory is None else _WRONG_EITHER)
 
 
 async def _by_signature(api: Api, request: Request, authorization: str) -> str:

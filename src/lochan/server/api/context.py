@@ -3,6 +3,7 @@
 from asyncio import Event
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from lochan.access.open_access import OpenAccess
 from lochan.access.requester import Requester, address_of
@@ -22,6 +23,9 @@ from lochan.server.rest.import_tasks import ImportTasks
 from lochan.server.settings import Listener
 from lochan.server.verbs.tasks import VerbTasks
 from lochan.usage.log import UsageLog
+
+if TYPE_CHECKING:  # it needs a package that only those install who have a directory
+    from lochan.server.ldap.directory import Directory
 
 CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
 
@@ -65,6 +69,7 @@ class Api:
     imports: ImportTasks = field(default_factory=ImportTasks)
     tasks: VerbTasks = field(default_factory=VerbTasks)
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
+    directory: "Directory | None" = None  # None: only access keys open a session
     stopping: Event = field(default_factory=Event)  # set when the server has to stop: endless answers end
 
     def wind_up(self) -> None:

@@ -36,18 +36,30 @@ _MICROSECONDS = 1_000_000
 
 @RESOURCE.operation("POST", "/auth/login", {200: AuthenticationToken}, body=LoginInformation, open=True)
 async def login(call: RestCall) -> Answer:
-    """Open a session with an access key and its secret. Its token is for the Bearer scheme, and comes as a cookie too.
+    """Open a session with an access key and its secret, or, where a directory (LDAP) is configured, with a person's
+    name and password. Its token is for the Bearer scheme, and comes as a cookie too.
 
     It ends after 12 hours; and at once when it is logged out or ended, or the key is revoked.
     """
     given: LoginInformation = call.body
     refuse_in_the_clear(call.request)
-    await by_secret(call.api, call.request, given.access_key_id, given.secret_access_key)
+    signed_in = await _sign_in(call, given)
     call.api.guard.authenticated(call.context.source)
-    opened = await begin_session(call.api, call.request, SignIn(call.user, "key", given.access_key_id))
+    opened = await begin_session(call.api, call.request, signed_in)
     body = AuthenticationToken(token=opened.token, token_expiration=opened.expires // _MICROSECONDS)
     headers = {"set-cookie": session_cookie(call.request, opened.token)}
     return Response(msgspec.json.encode(body), media_type=JSON, headers=headers)
+
+
+async def _sign_in(call: RestCall, given: LoginInformation) -> SignIn:
+    """What is an access key, also of somebody who may not sign in, is not shown to the directory, nor is its secret."""
+    api, name, secret = call.api, given.access_key_id, given.secret_access_key
+    if api.directory is not None and (await api.access.state()).key(name) is None:
+        from lochan.server.ldap.sign_in import sign_in_by_directory  # with a package that few need
+
+        return await sign_in_by_directory(api, api.directory, call.request, name, secret)
+    await by_secret(api, call.request, name, secret)
+    return SignIn(call.user, "key", name)
 
 
 async def begin_session(api: Api, request: Request, signed_in: SignIn) -> NewSession:
@@ -77,7 +89,8 @@ async def logout(call: RestCall) -> Answer:
 async def get_auth_capabilities(call: RestCall) -> Answer:
     """Get what the server offers around logins."""
     oidc = call.api.listener.oidc
-    return AuthCapabilities(oidc=None if oidc is None else OidcCapability(title=oidc.title))
+    button = None if oidc is None else OidcCapability(title=oidc.title)
+    return AuthCapabilities(oidc=button, ldap=call.api.directory is not None)
 
 
 @RESOURCE.operation("GET", "/setup_lakefs", {200: SetupState}, open=True)

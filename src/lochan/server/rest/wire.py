@@ -408,6 +408,7 @@ class AuthCapabilities(WireValue, frozen=True, kw_only=True):
     invite_user: bool = False
     forgot_password: bool = False
     oidc: OidcCapability | None = None  # None: nobody signs in so
+    ldap: bool = False  # whether a directory's names and passwords are taken beside access keys and secrets
 
 
 class SetupState(WireValue, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""Names and passwords that a directory (LDAP) knows."""
