@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+import lochan
 from lochan.api.wire.call import Argument, ArgumentForm, ArgumentPlace, WireCall, wire_calls
 from tests.integration.api.client import Client
 from tests.servers.lochan import LochanServer
@@ -87,11 +88,18 @@ def _request(call: WireCall, given: dict[str, Any], names: dict[str, str]) -> tu
 
 
 @pytest.fixture(scope="module")
-def client(server: LochanServer) -> Client:
+def client(server: LochanServer) -> Iterator[Client]:
+    """What it leaves behind is deleted: other files of tests use the same server."""
     found = Client(server.api, server.access_key, server.secret_key)
     for path, body in (("repos", {"name": "shop"}), ("pools", {"name": "logs", "key": "n"})):
         found.ask("POST", f"/api/v1/{path}", json.dumps(body).encode(), content_type="application/json")
-    return found
+    yield found
+    address, key, secret = f"http://{server.api}", server.access_key, server.secret_key
+    with lochan.connect(address, access_key=key, secret_key=secret) as lake:
+        for repository in list(lake.repositories()):
+            lake.repository(repository.name).delete()
+        for pool in list(lake.pools()):
+            lake.pool(pool.name).delete()
 
 
 # What would end what the others need, or, by its contract, never end.
