@@ -49,6 +49,14 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
         return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s, self.threads)
 
+    def within(self, memory_bytes_max: int | None) -> EngineOptions:
+        """What a user of a server gets of it: no more memory than that, and no more threads than processors."""
+        import os
+
+        most = self.limits.memory_bytes if memory_bytes_max is None else memory_bytes_max
+        threads = None if self.threads is None else min(self.threads, os.cpu_count() or 1)
+        return msgspec.structs.replace(self, memory_bytes=min(self.limits.memory_bytes, most), threads=threads)
+
 
 class QueryOptions(EngineOptions, frozen=True, kw_only=True):
     """What a server decides about a query besides: see `Lake.query`."""

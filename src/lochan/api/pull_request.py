@@ -189,7 +189,8 @@ class PullRequest:
         self, check: str, status: str, text: str = "", *, link: str = "", commit: str = "", key: str = ""
     ) -> str:
         """Reports the outcome of a check of that name: `pending`, `success` or `failure`, in a few words, with a link
-        to more. Of the head of the source, or of another `commit`. Gives the commit. Raises Invalid."""
+        to more. Of the head of the source, or of another `commit`; it counts for requests into the same target. Gives
+        the commit. Raises Invalid."""
         from lochan.versioning.pulls import report_check
 
         actor = self._session.acting(key, "report check", *self._names, check, status, text, link, commit)
@@ -197,7 +198,7 @@ class PullRequest:
             refs, _ = await repository.refs()
             found = refs.pulls.get(self.id)
             at = await self._checked_commit(repository, commit or _head(refs, found), found)
-            return await report_check(repository, at, check, status, text, link, actor=actor)
+            return await report_check(repository, at, found.target, check, status, text, link, actor=actor)
 
     async def resolve(self, choices: Sequence[Resolution], options: CommitOptions = DEFAULT_COMMIT) -> Commit:
         """Settles all its conflicts, by a merge of the target into the source. Bytes that are given are a second commit
@@ -298,4 +299,4 @@ def _heads(refs: Refs, found: PullState) -> tuple[str, str]:
 def _checks(refs: Refs, found: PullState) -> tuple[PullCheck, ...]:
     head = _head(refs, found)
     required = {name for rule in refs.guard.of(found.target).rules for name in rule.checks}
-    return tuple(PullCheck.of(each, head, each.name in required) for each in refs.pulls.checks(head))
+    return tuple(PullCheck.of(each, head, each.name in required) for each in refs.pulls.checks(head, found.target))

@@ -159,6 +159,7 @@ class Session:
         self._load_groups: list[LoadGroups] = []  # one, from the first small load on; shared by copies too
         self._notes: list[ReadNotes] = []  # one, from the first read on; shared by copies of this session
         self.is_served = False  # whether a server has authenticated who acts
+        self.memory_bytes_max: int | None = None  # of rows, for each request of a user of a server
         self.credentials: Credentials = ("", ())  # by which that was: a key's id, and the limits of a session
 
     def acting(self, key: str, *request: object) -> Actor:
@@ -189,7 +190,13 @@ class Session:
         return other
 
     def spark(self, master: str | None = None) -> SparkPlace:
-        """Where Spark runs: at that master, or where its opener has configured it."""
+        """Where Spark runs: at that master, or where its opener has configured it. Raises Refused where a user of a
+        server names one: the server would take its own credentials there."""
+        if master and self.is_served:
+            raise Refused(
+                "where Spark runs is chosen by the server, not by its users",
+                hint="leave the master out",
+            )
         if self._spark is not None:
             return self._spark(master)
         from lochan.engines.spark.place import STANDARD
@@ -292,9 +299,11 @@ class ServerSession(Session):
         return self.lake.known_repository(name) or await self.lake.repository(name)
 
 
-def server_session(lake: Lake) -> Session:
+def server_session(lake: Lake, memory_bytes_max: int | None = None) -> Session:
     """The session of a server, for its own work. Its users have their own sessions: see `acting_as`."""
-    return Session(lake, Actor("lochan", "server", ""))
+    made = Session(lake, Actor("lochan", "server", ""))
+    made.memory_bytes_max = memory_bytes_max
+    return made
 
 
 @contextmanager

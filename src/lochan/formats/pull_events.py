@@ -104,7 +104,7 @@ class PullThreadResolved(Event, frozen=True):
 
 
 class CheckReported(Event, frozen=True):
-    """Of a commit, not of a request: every request whose source is there has it. Replaces one of the same name."""
+    """Of a commit: every request from there into that branch has it. Replaces one of the same name and branch."""
 
     type: ClassVar[str] = "check-reported"
 
@@ -113,3 +113,4 @@ class CheckReported(Event, frozen=True):
     status: str  # pending, success, failure
     text: str = ""
     link: str = ""
+    target: str = ""  # that requests are into; "": whatever they are into, as in records of before

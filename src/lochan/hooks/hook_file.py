@@ -13,8 +13,10 @@ hooks:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+
+import msgspec
 
 from lochan.errors import Invalid, QueryError
 from lochan.hooks.templates import TEMPLATES, TemplateError
@@ -31,6 +33,8 @@ PULL_VERBS = ("open-pull", "update-pull", "review-pull", "close-pull", "reopen-p
 REF_VERBS = ("create-branch", "delete-branch", "create-tag", "delete-tag", *PULL_VERBS)
 EVENTS = tuple(f"{when}-{verb}" for verb in (*HEAD_VERBS, *REF_VERBS) for when in ("pre", "post"))
 _HOOKS_MAX = 50
+_VALUES_MAX = 10_000  # in a file, each counted as often as aliases repeat it
+_LETTERS = 16  # of a text, which count as one value more
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|ms)?")
@@ -129,7 +133,25 @@ class _Reader:
         if node is None:
             raise HookFileError("the file is empty", self._path, 1, 1, hint="it needs `on` and `hooks`")
         self._node = node
+        self._check_size(node)
         return node
+
+    def _check_size(self, root: yaml.Node) -> None:
+        """A few lines of aliases of aliases stand for more values than any memory holds. Raises HookFileError."""
+        sizes: dict[int, int] = {}  # 0: what is inside is being counted
+
+        def size(node: yaml.Node) -> int:
+            if id(node) not in sizes:
+                sizes[id(node)] = 0
+                text = len(node.value) // _LETTERS if _is_scalar(node) else 0
+                sizes[id(node)] = 1 + text + sum(map(size, _inside(node)))
+            elif not sizes[id(node)]:
+                raise self._error(node, "a value contains itself")
+            return sizes[id(node)]
+
+        if size(root) > _VALUES_MAX:
+            hint = "aliases are counted as written out"
+            raise self._error(root, f"the file has more than {_VALUES_MAX:,} values", hint)
 
     def _error(self, node: yaml.Node, message: str, hint: str = "") -> HookFileError:
         mark = node.start_mark
@@ -298,17 +320,26 @@ class _Reader:
         return seconds
 
     def _value(self, node: yaml.Node) -> object:
-        """Plain values. An alias that contains itself, or a huge one, ends in an error."""
+        """What JSON has too: it is sent as JSON, and stands in queries."""
         import yaml
 
         loader = yaml.SafeLoader("")
         try:
             found: object = loader.construct_document(node)
+            msgspec.json.encode(found)
             return found
-        except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        except (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError) as error:
             raise self._error(node, f"not a value: {' '.join(str(error).split())}") from None
         finally:
             loader.dispose()
+
+
+def _inside(node: yaml.Node) -> Iterator[yaml.Node]:
+    if _is_mapping(node):
+        for pair in node.value:
+            yield from pair
+    elif _is_sequence(node):
+        yield from node.value
 
 
 # YAML is imported when there is a file: most changes are made where there is none.

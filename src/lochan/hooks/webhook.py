@@ -82,7 +82,7 @@ def send(request: WebhookRequest, boot: Callable[[], float], lookup: Lookup = lo
         if status not in (301, 302, 303, 307, 308) or not location:
             return WebhookAnswer(status, answer)
         following = urljoin(url, location)
-        if origin_of(following) != origin_of(url) and urlsplit(url).scheme == "https" and following[:5] == "http:":
+        if _split(url).scheme == "https" and _split(following).scheme == "http":
             raise Refused("the webhook redirects from https to http")
         if origin_of(following) != origin_of(url):
             # Headers that a hook adds are for the host that it names.

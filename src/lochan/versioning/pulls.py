@@ -173,11 +173,19 @@ async def resolve_thread(repository: OpenRepository, id: str, thread: str, on: b
 
 @once(same)
 async def report_check(
-    repository: OpenRepository, commit: str, name: str, status: str, text: str = "", link: str = "", *, actor: Actor
+    repository: OpenRepository,
+    commit: str,
+    target: str,
+    name: str,
+    status: str,
+    text: str = "",
+    link: str = "",
+    *,
+    actor: Actor,
 ) -> str:
-    """The one way in which the outcome of a check of a commit is written down, whoever has made it. Returns the
-    commit."""
-    return str(await repository.submit(actor, CheckReported(commit, name, status, text, link)))
+    """The one way in which the outcome of a check of a commit is written down, whoever has made it. It counts for
+    requests into the target. Returns the commit."""
+    return str(await repository.submit(actor, CheckReported(commit, name, status, text, link, target)))
 
 
 async def _judge_known(repository: OpenRepository, actor: Actor, verb: str, id: str) -> Judged:

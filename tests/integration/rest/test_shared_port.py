@@ -74,3 +74,39 @@ def test_delta_tables(shared: LochanServer) -> None:
     shared.lochan("repo", "create", "tables")
     play("run_deltalake.py", shared, "lakefs://tables/main/tables/t", client="deltalake")
     assert shared.lochan("log", "tables").count("table: tables/t/") >= 3  # each write was a branch, merged at its end
+
+
+PAGES = (
+    "text/html",
+    "image/svg+xml",
+    "application/xhtml+xml; charset=utf-8",
+    "text/xml",
+    "unknown/unknown",
+    "TEXT/HTML",
+)
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_an_object_that_is_a_page_runs_no_script_where_the_web_page_is(shared: LochanServer, kind: str) -> None:
+    """A link to it is of the same origin as the page, whose cookie the browser sends along."""
+    with closing(shared.boto3(signature_version="s3v4")) as client:
+        target = {"Bucket": "shared", "Key": "main/evil.txt"}
+        client.put_object(**target, Body=b"<script>steal()</script>", ContentType=kind)
+        with urllib.request.urlopen(client.generate_presigned_url("get_object", target, 60)) as answer:
+            assert answer.headers["content-security-policy"] == "sandbox"
+            assert answer.headers["x-content-type-options"] == "nosniff"
+        client.put_object(**target, Body=b"<script>steal()</script>", ContentType="text/plain")
+        asked = {**target, "ResponseContentType": kind}
+        with urllib.request.urlopen(client.generate_presigned_url("get_object", asked, 60)) as answer:
+            assert answer.headers["content-type"] == kind
+            assert answer.headers["content-security-policy"] == "sandbox"
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "image/png", "application/pdf", "application/octet-stream"])
+def test_what_runs_nothing_is_shown_as_ever(shared: LochanServer, kind: str) -> None:
+    with closing(shared.boto3(signature_version="s3v4")) as client:
+        target = {"Bucket": "shared", "Key": "main/still"}
+        client.put_object(**target, Body=b"x", ContentType=kind)
+        with urllib.request.urlopen(client.generate_presigned_url("get_object", target, 60)) as answer:
+            assert "content-security-policy" not in answer.headers
+            assert answer.headers["x-content-type-options"] == "nosniff"

@@ -4,6 +4,7 @@ done is recorded."""
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
@@ -12,12 +13,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from lochan.access.policy import ACTIONS
+from lochan.access.requester import Requester
 from lochan.access.rights import Denied
 from lochan.api import blocking
+from lochan.api.imports import ImportSource
 from lochan.api.lake import Lake
+from lochan.api.options import EngineOptions
 from lochan.api.session import Session
-from lochan.api.verbs import VERBS, Kind
-from lochan.api.wrappers.proxy import Wrapped
+from lochan.api.verbs import VERBS, Kind, Verb
+from lochan.api.wrappers.guard import RightsGuard
+from lochan.api.wrappers.proxy import VerbCall, Wrapped, find_verb
 from lochan.api.wrappers.records import AuditLine, Caller, Use, serve_lake
 from lochan.errors import Dirty, Invalid, NotFound, Refused
 from lochan.formats.record import Actor
@@ -370,3 +375,51 @@ def test_routes_are_unique_and_well_formed() -> None:
             "a read changes nothing"
         )
         assert verb.kind is not Kind.WRITE or not verb.route.startswith("GET")
+
+
+def test_a_user_of_a_server_takes_spark_nowhere(tmp_path: Path) -> None:
+    """A master of theirs would be sent whatever the server's own Spark is given: keys of the store, and code to run."""
+
+    async def run() -> None:
+        at = await _place(tmp_path, ("allow", "*", "*"))
+        await at.lake.create_pool("logs")
+        await at.lake.pool("logs").load([{"a": 1}])
+        theirs = EngineOptions(engine="spark", master="spark://attacker.example:7077")
+        sources = [ImportSource("s3://bucket/")]
+        for work in (
+            at.bobs.diff_rows("logs", "logs", theirs),
+            at.bobs.explain("from logs", theirs),
+            at.bobs.query("from logs", theirs),
+            at.bobs.rebuild(check=True, engine="spark", master=str(theirs.master)),
+            at.bobs.pool("logs").compact(engine=theirs),
+            at.bobs.repository("shop").branch("main").import_files(sources, engine=theirs),
+            at.bobs.repository("shop").gc.plan(engine=theirs),
+        ):
+            with pytest.raises(Refused, match="chosen by the server"):
+                await work
+        await at.lake.close()
+
+    asyncio.run(run())
+
+
+def test_a_user_of_a_server_gets_no_more_memory_than_the_server_gives(tmp_path: Path) -> None:
+    async def run() -> None:
+        at = await _place(tmp_path, ("allow", "*", "*"))
+        await at.lake.create_pool("logs")
+        huge = EngineOptions(memory_bytes=1 << 50, threads=1_000_000)
+        at.lake._session.memory_bytes_max = 1 << 30
+        call = VerbCall(_verb("diff_rows"), at.lake, inspect.signature(Lake.diff_rows), "logs", "logs", huge)
+        bob = RightsGuard(at.lake._session.lake.open_access(), Requester("bob", "", (), None), 0.0)
+        async with bob.around(call):
+            limits = call.arguments["options"].limits
+        assert limits.memory_bytes == 1 << 30 and 1 <= limits.threads <= 4_096
+        assert EngineOptions(memory_bytes=5, threads=1).within(None).limits[:3] == (5, None, 1)
+        await at.lake.close()
+
+    asyncio.run(run())
+
+
+def _verb(name: str) -> Verb:
+    found = find_verb(Lake, name)
+    assert found is not None
+    return found

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from lochan.errors import Refused, Transient
+from lochan.hooks import webhook
 from lochan.hooks.webhook import WebhookRequest, checked_address, is_inside, look_up, send, signature, signing_secret
 
 
@@ -142,3 +143,16 @@ def test_nobody_there_and_no_such_host() -> None:
         send(WebhookRequest("http://hook.example:9/", b"{}", {}, 5, ["hook.example"]), time.monotonic, _lookup)
     with pytest.raises(Transient, match="cannot be found"):
         look_up("no-such-host.invalid", 80)
+
+
+def test_a_redirect_out_of_tls_is_refused_however_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def once(method: str, url: str, *rest: object) -> tuple[int, bytes, str]:
+        asked.append(url)
+        return 307, b"", "HTTP://hook.example/clear"
+
+    monkeypatch.setattr(webhook, "_once", once)
+    with pytest.raises(Refused, match="from https to http"):
+        send(WebhookRequest("https://hook.example/", b"{}", {}, 5), time.monotonic, _lookup)
+    assert asked == ["https://hook.example/"]

@@ -45,6 +45,7 @@ from lochan.formats.repository_events import (
 from lochan.journal.keys import Keys
 from lochan.journal.state import EventPosition, Schema, State
 from lochan.versioning.state import pulls
+from lochan.versioning.state.merge_gate import unmet
 from lochan.versioning.state.protection import DIRECT
 from lochan.versioning.state.pulls_fold import COMMENTS_MAX, TEXT_BYTES_MAX
 from lochan.versioning.state.refs import Refs
@@ -383,14 +384,37 @@ def test_checks_are_of_a_commit_and_few_are_kept(monkeypatch: pytest.MonkeyPatch
     story.refused("ci", CheckReported(WORK.id, "a", "success", "x" * 501), Invalid)
     story.by("ci", CheckReported(WORK.id, "a", "failure"))
     story.by("ci", CheckReported(WORK.id, "a", "success", "", "https://ci.example.org/1?x=1"))
-    assert [each.status for each in story.refs.pulls.checks(WORK.id)] == ["success"]
+    assert [each.status for each in story.refs.pulls.checks(WORK.id, "main")] == ["success"]
     story.by("ci", CheckReported(FIRST.id, "a", "success"))
     story.go_on("dev", MORE)
     story.by("ci", CheckReported(MORE.id, "a", "success"))
-    assert not story.refs.pulls.checks(WORK.id)
+    assert not story.refs.pulls.checks(WORK.id, "main")
     for number in range(49):
         story.by("ci", CheckReported(MORE.id, f"check-{number}", "success"))
     story.refused("ci", CheckReported(MORE.id, "one-more", "success"), Refused)
+
+
+def test_a_check_counts_for_the_target_that_it_was_reported_for() -> None:
+    """Whoever may report for one branch would else decide what comes to another."""
+    story = Review()
+    story.rule(checks=("quality",))
+    story.by("eve", CheckReported(WORK.id, "quality", "success", target="eves"))
+    assert not story.refs.pulls.checks(WORK.id, "main")
+    assert [each.user for each in story.refs.pulls.checks(WORK.id, "eves")] == ["eve"]
+    reasons = list(unmet(story.refs, story.refs.pulls.get(story.pull), ()))
+    assert any("'quality' was not reported" in each for each in reasons), reasons
+    for number in range(49):
+        story.by("eve", CheckReported(WORK.id, f"check-{number}", "success", target="eves"))
+    story.by("ci", CheckReported(WORK.id, "quality", "success", target="main"))
+    story.by("eve", CheckReported(WORK.id, "quality", "failure", target="eves"))
+    assert not list(unmet(story.refs, story.refs.pulls.get(story.pull), ()))
+
+
+def test_a_check_of_a_record_without_a_target_counts_for_all() -> None:
+    story = Review()
+    story.rule(checks=("quality",))
+    story.by("ci", CheckReported(WORK.id, "quality", "success"))
+    assert not list(unmet(story.refs, story.refs.pulls.get(story.pull), ()))
 
 
 def test_a_read_only_repository_takes_no_requests() -> None:

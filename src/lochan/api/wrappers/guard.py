@@ -15,7 +15,7 @@ from lochan.access import resources
 from lochan.access.rights import Denied, Rights, VisibleObjects
 from lochan.api.imports import ImportSource
 from lochan.api.object_results import ObjectPage
-from lochan.api.options import QueryOptions
+from lochan.api.options import EngineOptions, QueryOptions
 from lochan.api.repository import Repository
 from lochan.api.verbs import Verb
 from lochan.api.wrappers.proxy import HIDDEN, Passed, VerbCall
@@ -55,6 +55,7 @@ class RightsGuard:
             if not await self._allows(call, about):
                 raise _denied(call)
             _check_local(call)
+            _limit_engine(call)
             if any(each.endswith(f" {SOURCES}") for each in call.verb.needs):
                 self._limit_query(call)
             yield _Filter(self, call, about).passed
@@ -172,6 +173,13 @@ def _check_local(call: VerbCall) -> None:
             f"{verb.noun}.{verb.name} works on files of the machine that serves the lake",
             hint="send them by `lochan fs upload FILE REPO/PATH` or `lochan load POOL FILE`, or name files in a bucket",
         )
+
+
+def _limit_engine(call: VerbCall) -> None:
+    """What a user asks of an engine is within what the server gives; the options of a query are the server's own."""
+    for name, given in call.arguments.items():
+        if type(given) is EngineOptions:
+            call.arguments[name] = given.within(call.handle._session.memory_bytes_max)
 
 
 def _is_local(verb: Verb, given: object) -> bool:

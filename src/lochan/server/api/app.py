@@ -85,8 +85,8 @@ def _on_stop(stop: Callable[[], None]) -> None:
 
 async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     opened = await listener.open_lake()
-    session = server_session(opened)
     clock, metrics, settings = SystemClock(), QueryMetrics(), listener.queries
+    session = server_session(opened, settings.memory_bytes)
     spark = ServerSpark(settings.spark, settings.memory_bytes)
     if settings.warm:
         spark.warm_up()
@@ -109,7 +109,7 @@ def _directory(listener: Listener) -> "Directory | None":
 
 async def _open_lake(listener: Listener) -> Lake:
     """For one thread of queries."""
-    return Lake(server_session(await listener.open_lake()))
+    return Lake(server_session(await listener.open_lake(), listener.queries.memory_bytes))
 
 
 def _chores(api: Api) -> Iterator[Coroutine[object, object, None]]:

@@ -36,6 +36,12 @@ _OVERRIDES = {
 _NONE: Mapping[str, str] = {}
 _SECOND = 1_000_000
 _RANGES = ("accept-ranges", "bytes")
+# What a browser shows and runs nothing of; a page (HTML, SVG, XML, whatever it takes for one) is run.
+_STILL = re.compile(
+    "(audio|font|video)/.*|image/(?!svg).*|text/(plain|csv|markdown)|application/(json|pdf|[a-z0-9.+-]*octet-stream)"
+)
+_NO_SNIFFING = ("x-content-type-options", "nosniff")
+_SANDBOX = ("content-security-policy", "sandbox")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a header's name is made of
 
 
@@ -136,7 +142,15 @@ def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
 def object_headers(found: ServedObject, request: S3Request, *, whole: bool = True) -> Headers:
     """Without the length, which depends on the span. A checksum is only sent with the whole object."""
     overrides = {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
-    return stored_headers(found, overrides, checksums=whole and asks_for_checksums(request.headers))
+    headers = stored_headers(found, overrides, checksums=whole and asks_for_checksums(request.headers))
+    return headers if "authorization" in request.headers else [*headers, *_link_headers(dict(headers)["content-type"])]
+
+
+def _link_headers(content_type: str) -> Headers:
+    """Of an object that a browser may open by a link. It may come from the address of the web page, whose cookie a
+    script of the object's would have; in a sandbox it has none, and runs nothing."""
+    kind = content_type.partition(";")[0].strip().lower()
+    return [_NO_SNIFFING] if _STILL.fullmatch(kind) else [_NO_SNIFFING, _SANDBOX]
 
 
 def stored_headers(found: ServedObject, overrides: Mapping[str, str] = _NONE, *, checksums: bool) -> Headers:

@@ -90,7 +90,7 @@ def unmet(refs: RefsState, pull: PullState, inactive: Collection[str]) -> Iterat
             yield f"{each.user!r} asked for changes"
     for rule in refs.guard.of(pull.target).rules:
         yield from _missing_approvals(pull, rule, source, inactive)
-        yield from _missing_checks(refs, rule, source.head)
+        yield from _missing_checks(refs, rule, source.head, pull.target)
 
 
 def _missing_approvals(
@@ -109,8 +109,8 @@ def is_current(commit: str, incarnation: int, rule: Protection | None, source: B
     return commit == source.head or (rule is not None and rule.keep_stale and incarnation == source.incarnation)
 
 
-def _missing_checks(refs: RefsState, rule: Protection, head: str) -> Iterator[str]:
-    known = {each.name: each for each in refs.pulls.checks(head)}
+def _missing_checks(refs: RefsState, rule: Protection, head: str, target: str) -> Iterator[str]:
+    known = {each.name: each for each in refs.pulls.checks(head, target)}
     for name in rule.checks:
         found = known.get(name)
         if found is None:

@@ -60,6 +60,7 @@ class CheckState(msgspec.Struct, frozen=True, array_like=True):
     link: str
     user: str
     time: int
+    target: str = ""  # of the requests that have it; "": of all
 
 
 class CommitChecks(msgspec.Struct, frozen=True, array_like=True):
@@ -138,9 +139,10 @@ class Pulls(FoldTables):
         """The newest first."""
         return sorted((each for _, each in self._pulls.items()), key=lambda each: each.order, reverse=True)
 
-    def checks(self, commit: str) -> tuple[CheckState, ...]:
+    def checks(self, commit: str, target: str) -> tuple[CheckState, ...]:
+        """Of requests into that branch: whoever may report for one branch has said nothing about another."""
         found = self._checks.get(commit)
-        return () if found is None else found.checks
+        return () if found is None else tuple(each for each in found.checks if each.target in ("", target))
 
     @property
     def in_use(self) -> bool:
@@ -172,7 +174,7 @@ class Pulls(FoldTables):
             self._make_room()
             self._checks.put(commit, CommitChecks(number, (check,)))
             return
-        others = tuple(each for each in found.checks if each.name != check.name)
+        others = tuple(each for each in found.checks if (each.name, each.target) != (check.name, check.target))
         self._checks.put(commit, CommitChecks(found.number, (*others, check)))
 
     def _make_room(self) -> None:

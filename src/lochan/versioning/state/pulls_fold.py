@@ -46,7 +46,7 @@ USER_NAME_MAX = 256
 COMMENTS_MAX = 2_000  # of one request
 CHECK_TEXT_MAX = 500
 LINK_MAX = 1_000
-CHECKS_MAX = 50  # of one commit
+CHECKS_MAX = 50  # of one commit and one target
 _PULL = "pull"  # a name for `RecordNames`
 
 
@@ -208,10 +208,10 @@ def _check_reported(refs: RefsState, event: CheckReported, at: EventPosition) ->
         raise Invalid(f"the text of a check has at most {CHECK_TEXT_MAX} characters, not {len(event.text)}")
     _check_link(event.link)
     refs.commit(event.commit)
-    known = refs.pulls.checks(event.commit)
-    if len(known) >= CHECKS_MAX and all(each.name != event.name for each in known):
+    known = refs.pulls.checks(event.commit, event.target)
+    if len(known) >= CHECKS_MAX and all((each.name, each.target) != (event.name, event.target) for each in known):
         raise Refused(f"commit {event.commit[:12]} has {CHECKS_MAX} checks, which is the most")
-    made = CheckState(event.name, event.status, event.text, event.link, at.user, at.time)
+    made = CheckState(event.name, event.status, event.text, event.link, at.user, at.time, event.target)
     refs.pulls.put_check(event.commit, made, at.number)
     return event.commit
 
