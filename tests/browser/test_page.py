@@ -28,10 +28,10 @@ def test_sign_in_and_out(browser: Browser, server: LochanServer) -> None:
 
 def test_list_and_search(page: Page) -> None:
     page.goto("/")
-    expect(page.get_by_role("link", name="shop")).to_be_visible()
+    expect(page.get_by_role("link", name="shop", exact=True)).to_be_visible()
     page.get_by_label("Search by name").fill("log")
-    expect(page.get_by_role("link", name="logs")).to_be_visible()
-    expect(page.get_by_role("link", name="shop")).to_have_count(0)
+    expect(page.get_by_role("link", name="logs", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="shop", exact=True)).to_have_count(0)
     page.reload()  # the address is the state
     expect(page.get_by_label("Search by name")).to_have_value("log")
 
@@ -146,10 +146,10 @@ def test_keys_are_shown_once(page: Page) -> None:
 
 def test_palette(page: Page) -> None:
     page.goto("/")
-    expect(page.get_by_role("link", name="shop")).to_be_visible()
+    expect(page.get_by_role("link", name="shop", exact=True)).to_be_visible()
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Go to").fill("sho")
-    expect(page.get_by_role("option", name="shop")).to_be_visible()
+    expect(page.get_by_role("option", name="shop", exact=True)).to_be_visible()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/repositories/shop$"))
 

@@ -14,7 +14,7 @@ from tests.servers.lochan import LochanServer
 
 def test_sizes_and_activity(page: Page) -> None:
     page.goto("/")
-    row = page.get_by_role("row").filter(has_text="logs")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="logs", exact=True))
     expect(row.get_by_text(re.compile(r"^\d+ rows$"))).to_be_visible()
     expect(row.get_by_role("img", name=re.compile("commits? in 30 days"))).to_be_visible()
     page.goto("/repositories/shop/branches")
