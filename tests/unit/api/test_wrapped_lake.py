@@ -409,7 +409,7 @@ def test_a_user_of_a_server_gets_no_more_memory_than_the_server_gives(tmp_path: 
         huge = EngineOptions(memory_bytes=1 << 50, threads=1_000_000)
         at.lake._session.memory_bytes_max = 1 << 30
         call = VerbCall(_verb("diff_rows"), at.lake, inspect.signature(Lake.diff_rows), "logs", "logs", huge)
-        bob = RightsGuard(at.lake._session.lake.open_access(), Requester("bob", "", (), None), 0.0)
+        bob = RightsGuard(at.lake._session.lake.open_access(), Requester("bob", ""), 0.0)
         async with bob.around(call):
             limits = call.arguments["options"].limits
         assert limits.memory_bytes == 1 << 30 and 1 <= limits.threads <= 4_096
