@@ -39,7 +39,7 @@ def feed(lines: Lines) -> Any:
     api = SimpleNamespace(
         clock=SystemClock(), stopping=asyncio.Event(), lake=SimpleNamespace(repositories=repositories), access=None
     )
-    call = SimpleNamespace(api=api, context=SimpleNamespace(requester=None))
+    call = SimpleNamespace(api=api, context=SimpleNamespace(requester=None, login_session=""))
     return _Feed(call, lines(), None)  # type: ignore[arg-type]
 
 

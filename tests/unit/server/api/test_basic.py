@@ -55,7 +55,7 @@ def test_it_is_refused_in_the_clear_before_the_secret_is_looked_at(client: str, 
     "client, scheme", [("192.0.2.1", "https"), ("127.0.0.1", "http"), ("::1", "http"), ("::ffff:127.0.0.1", "http")]
 )
 def test_it_is_taken_over_tls_and_from_this_machine(client: str, scheme: str) -> None:
-    api = cast(Api, SimpleNamespace(access=Access(), clock=SystemClock(), failed_logins=FailedLogins()))
+    api = cast(Api, SimpleNamespace(access=Access(), clock=SystemClock(), failed_logins=FailedLogins(), directory=None))
     asked = request(client, scheme)
     run(authenticate(api, asked))
     assert asked.scope[CONTEXT].user == "ada"
@@ -77,7 +77,7 @@ def test_a_server_that_is_not_ready_names_no_place() -> None:
 def test_nobody_tries_very_many_secrets() -> None:
     """And a stranger locks nobody out but who has that key at their address."""
     access = Access()
-    api = cast(Api, SimpleNamespace(access=access, clock=SystemClock(), failed_logins=FailedLogins()))
+    api = cast(Api, SimpleNamespace(access=access, clock=SystemClock(), failed_logins=FailedLogins(), directory=None))
     wrong = b64encode(b"KEY:wrong").decode()
     codes = []
     for _ in range(ATTEMPTS + 3):
