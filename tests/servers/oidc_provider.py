@@ -52,9 +52,10 @@ class OidcServer:
 
 
 class Browser:
-    """Follows redirects one by one, with the cookies of each server."""
+    """Follows redirects one by one, with the cookies of each server. `address` is where it is, on this machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        self._pools = urllib3.PoolManager(source_address=(address, 0))
         self.cookies: dict[str, dict[str, str]] = {}
 
     def ask(self, method: str, url: str, fields: dict[str, str] | None = None) -> urllib3.BaseHTTPResponse:
@@ -64,7 +65,7 @@ class Browser:
         body = None if fields is None else urlencode(fields)
         if body is not None:
             headers["content-type"] = "application/x-www-form-urlencoded"
-        answer = urllib3.request(method, url, body=body, headers=headers, redirect=False, retries=False, timeout=60)
+        answer = self._pools.request(method, url, body=body, headers=headers, redirect=False, retries=False, timeout=60)
         for each in answer.headers.getlist("set-cookie"):
             name, _, rest = each.partition("=")
             value = rest.partition(";")[0]

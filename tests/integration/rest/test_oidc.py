@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -16,6 +17,12 @@ from tests.servers.port import free_port
 
 SESSION = "internal_auth_session"
 FLOW = "lochan_oidc"
+_NUMBERS = count(2)
+
+
+def elsewhere() -> Browser:
+    """At an address of its own: those who failed before have not failed from there."""
+    return Browser(f"127.0.0.{next(_NUMBERS)}")
 
 
 class World(NamedTuple):
@@ -32,13 +39,13 @@ class World(NamedTuple):
 
     def refused(self, subject: str, status: int = 403) -> str:
         """What the browser is told of a sign-in that is refused."""
-        browser = Browser()
+        browser = elsewhere()
         answer = browser.ask("GET", self.sent_back(subject, browser))
         assert (answer.status, SESSION in browser.cookies[self.server.api]) == (status, False), answer.data
         return answer.data.decode()
 
     def signs_in(self, subject: str) -> Browser:
-        browser = Browser()
+        browser = elsewhere()
         answer = browser.ask("GET", self.sent_back(subject, browser))
         assert (answer.status, answer.headers["location"]) == (303, "/"), answer.data
         return browser
@@ -188,23 +195,23 @@ def test_no_token_and_no_name(world: World) -> None:
 
 def test_a_code_a_state_and_a_cookie_are_good_for_one_sign_in(world: World) -> None:
     world.provider.has("once", preferred_username="once")
-    browser = Browser()
+    browser = elsewhere()
     back = world.sent_back("once", browser)
     flow = browser.cookies[world.server.api][FLOW]
     # another browser, which has no cookie, or the cookie of another sign-in
-    assert Browser().ask("GET", back).status == 403
-    other = Browser()
+    assert elsewhere().ask("GET", back).status == 403
+    other = elsewhere()
     world.sent_back("once", other)
     assert other.ask("GET", back).status == 403
     # another state, and none
     parts = urlsplit(back)
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}
     for wrong in ({**query, "state": "x"}, {"code": query["code"]}):
-        lost = Browser()
+        lost = elsewhere()
         lost.cookies[world.server.api] = {FLOW: flow}
         assert lost.ask("GET", parts._replace(query=urlencode(wrong)).geturl()).status == 403
     # a cookie that nobody here has sealed
-    forged = Browser()
+    forged = elsewhere()
     forged.cookies[world.server.api] = {FLOW: flow[:-4] + "AAAA"}
     assert forged.ask("GET", back).status == 403
     assert browser.ask("GET", back).status == 303
@@ -231,12 +238,12 @@ def test_a_code_a_state_and_a_cookie_are_good_for_one_sign_in(world: World) -> N
     ],
 )
 def test_nobody_is_sent_elsewhere(world: World, next: str) -> None:
-    answer = Browser().ask("GET", f"{world.url}/auth/oidc/login?{urlencode({'next': next})}")
+    answer = elsewhere().ask("GET", f"{world.url}/auth/oidc/login?{urlencode({'next': next})}")
     assert (answer.status, "location" in answer.headers) == (400, False)
 
 
 def test_the_provider_says_no(world: World) -> None:
-    browser = Browser()
+    browser = elsewhere()
     answer = browser.ask("GET", f"{world.url}/auth/oidc/login")
     sent = parse_qs(urlsplit(answer.headers["location"]).query)
     assert (sent["code_challenge_method"], sent["response_type"], sent["client_id"]) == (["S256"], ["code"], ["lochan"])
@@ -252,7 +259,7 @@ def test_what_the_server_offers(world: World) -> None:
 
 def test_a_provider_that_is_down(world: World) -> None:
     world.provider.has("down", preferred_username="down")
-    browser = Browser()
+    browser = elsewhere()
     back = world.sent_back("down", browser)
     world.provider.lies("down")
     answer = browser.ask("GET", back)

@@ -43,6 +43,8 @@ def _rename_branch(state: State, seen: None, name: str, branch: str, to: str) ->
     state.check_writable()
     guard(state, branch, "rewrite")
     _check_free(state, to)
+    if found.staged:  # or they would be on a branch on which nobody may stage anything
+        guard(state, to, "stage")
     return [Result(state.without_branch(branch).with_branch(to, found), found.head)]
 
 
