@@ -172,6 +172,7 @@ class CollectionOracle(FilesOracle):
             if id in heads or not refs.collection.has_expired(id):
                 commit = refs.recorded(id)
                 self._add(found, id[:8], [self._tree(TreeRef(commit.tree, commit.tree_file))])
+                found.files |= {f"{self.prefix}/{run.file}" for run in refs.input_table.get(id) or ()}
         for where, layers in _all_layers(refs):
             self._add(found, where, self._layers(layers))
         for upload in refs.uploads.all():
