@@ -125,6 +125,7 @@ async def get_branch_protection_rules(call: RestCall) -> Answer:
     "/repositories/{repository}/settings/branch_protection",
     {204: None},
     body=list[BranchProtectionRule],
+    headers={"If-Match": "the ETag of the rules that were read"},
 )
 async def set_branch_protection_rules(call: RestCall) -> Answer:
     """Replace the rules that protect branches: what fits a pattern takes no writes and no commits.
