@@ -123,7 +123,7 @@ async def version(api: Api, request: Request) -> Response:
     return _json(VersionConfig(version=__version__))
 
 
-class ServedLake(WireValue, frozen=True, kw_only=True):
+class ServedLakeInfo(WireValue, frozen=True, kw_only=True):
     id: str
     version: str
     user: str  # who asks
@@ -136,7 +136,7 @@ async def served_lake(api: Api, request: Request) -> Response:
     """Get which lake it is, who asks, and the version that serves it: what a client asks first."""
     context: RequestContext = request.scope[CONTEXT]
     return _json(
-        ServedLake(
+        ServedLakeInfo(
             id=api.lake.id,
             version=__version__,
             user=context.user,
@@ -189,7 +189,7 @@ SERVED = (
     ServedPath("CancelTask", "DELETE", f"{tasks.BELOW}/{{id}}", tasks.cancel_task, {204: None}),
     ServedPath("OpenApi", "GET", "/openapi.json", document, {200: dict[str, Any]}, OPEN),
     ServedPath("HealthCheck", "GET", "/healthcheck", healthcheck, {204: None}, OPEN),
-    ServedPath("ServedLake", "GET", "/lake", served_lake, {200: ServedLake}),
+    ServedPath("ServedLake", "GET", "/lake", served_lake, {200: ServedLakeInfo}),
     ServedPath("Version", "GET", "/config/version", version, {200: VersionConfig}, OPEN),
 )
 

@@ -66,6 +66,8 @@ async def create_repository(call: RestCall) -> Answer:
     wanted: RepositoryCreation = call.body
     if call.query.bare:
         raise HttpError(400, "bare repositories are not supported: leave out `bare`")
+    if wanted.sample_data:
+        raise HttpError(400, "in the body: `sample_data`: there is no sample data to fill a repository with")
     made = await call.lake.create_repository(
         wanted.name,
         default_branch=wanted.default_branch or "main",

@@ -52,10 +52,12 @@ class WireRepository(WireValue, frozen=True, kw_only=True):
     default_branch: str
     storage_namespace: str
     storage_id: str = ""
-    read_only: bool = False
+    read_only: bool | msgspec.UnsetType = msgspec.UNSET  # lists leave it out: only the repository itself knows it
 
     @classmethod
-    def of(cls, found: RepositoryInfo, lake_url: str, read_only: bool = False) -> WireRepository:
+    def of(
+        cls, found: RepositoryInfo, lake_url: str, read_only: bool | msgspec.UnsetType = msgspec.UNSET
+    ) -> WireRepository:
         return cls(
             id=found.name,
             creation_date=seconds(found.created),
@@ -77,6 +79,38 @@ class RepositoryMetadataSet(WireRequest, frozen=True, kw_only=True):
 
 class RepositoryMetadataKeys(WireRequest, frozen=True, kw_only=True):
     keys: list[str]
+
+
+class TaskCreation(WireValue, frozen=True, kw_only=True):
+    id: str
+
+
+class RefsDump(WireValue, frozen=True, kw_only=True):
+    commits_meta_range_id: str
+    tags_meta_range_id: str
+    branches_meta_range_id: str
+
+
+class RefsRestore(WireRequest, frozen=True, kw_only=True):
+    commits_meta_range_id: str
+    tags_meta_range_id: str
+    branches_meta_range_id: str
+    force: bool = False
+
+
+class RepositoryDumpStatus(WireValue, frozen=True, kw_only=True):
+    id: str
+    done: bool
+    update_time: datetime
+    error: str | None = None
+    refs: RefsDump | None = None
+
+
+class RepositoryRestoreStatus(WireValue, frozen=True, kw_only=True):
+    id: str
+    done: bool
+    update_time: datetime
+    error: str | None = None
 
 
 # --- refs ------------------------------------------------------------------------------------------------------------
