@@ -28,6 +28,7 @@
     │   ├── AlreadyExists         the name is taken
     │   ├── KeyReused             an idempotency key came back with another request
     │   ├── ConcurrentCommit      the branch was moved meanwhile, and the changes do not apply to where it is now
+    │   │   └── RaceLost            others were faster again and again (kind concurrent-commit)
     │   ├── PreconditionFailed    the object is not as the request says it must be
     │   │   └── HookRefused         a hook of the repository has refused the change (kind hook-refused)
     │   └── PathsInTheWay         others changed the same paths: committed, or staged and not yet committed
@@ -216,6 +217,10 @@ class KeyReused(Conflict):
 
 class ConcurrentCommit(Conflict):
     kind = "concurrent-commit"
+
+
+class RaceLost(ConcurrentCommit):
+    pass
 
 
 class PreconditionFailed(Conflict):

@@ -197,6 +197,8 @@ def test_what_was_changed_here_is_not_overwritten(source: LochanServer, tmp_path
     ("words", "env", "message"),
     [
         (["--from-lakefs", "nonsense"], {}, "is no address of a server"),
+        (["--from-lakefs", "http://127.0.0.1:99999"], {}, "is no address of a server"),
+        (["--from-lakefs", "http://[1"], {}, "is no address of a server"),
         (["--from-lakefs", "http://127.0.0.1:9"], {}, "cannot be reached"),
         (["--from-lakefs", "URL", "--repo", "none"], {}, "answers 404"),
         (["--from-lakefs", "URL", "--to", "x"], {}, "--to is for one repository"),

@@ -72,6 +72,9 @@ def test_spark_makes_the_same_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             with pytest.raises(NothingToDo):
                 branch.ingest(found, engine=engine)
         assert len(set(trees.values())) == 1
+        single = [lochan.ImportSource(f"file://{source}/3/0010.csv", "one", file=True)]
+        assert repository.create_branch("single", "main").import_files(single, engine=SPARK).added == 1
+        assert repository.ref("single").read("one") == b"10\n"
         assert repository.ref("inventory").read("in/3/0010.csv") == b"10\n"
 
         (source / "0" / "0000.csv").unlink()

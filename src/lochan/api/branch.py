@@ -10,6 +10,7 @@ import msgspec
 
 from lochan.api import imports
 from lochan.api.bodies import Body, chunks_of
+from lochan.api.conditions import NO_CONDITIONS, Conditions
 from lochan.api.imports import ImportChange, ImportRequest, ImportResult, ImportSource
 from lochan.api.object_results import Address, ChangeCount, ObjectInfo
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
@@ -239,18 +240,21 @@ class Branch(WritableRef):
         checksum: str | None = None,
         content_type: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        conditions: Conditions = NO_CONDITIONS,
         key: str = "",
     ) -> ObjectInfo:
-        """What was put at the address of that token becomes the object; its size and MD5 must be those that are given.
-        Raises NotFound, Refused for a token that was used or has expired, Invalid."""
+        """What was put at the address of that token becomes the object; its size and MD5 must be those that are given,
+        and what stands there must be as the conditions say. Raises NotFound, PreconditionFailed, Refused for a token
+        that was used or has expired, Invalid."""
         from lochan.versioning.copy import CopyChanges
         from lochan.versioning.links import LinkOptions, link
 
         options, declared = CopyChanges(content_type, None, metadata or None), LinkOptions(size, checksum)
         actor = self._session.acting(key, "link address", self.repository_name, self.name, path, token, declared)
         async with self._staging() as (repository, at):
+            check = conditions.checking(path)
             return ObjectInfo.of(
-                await link(repository, at, path, token, actor=actor, declared=declared, options=options)
+                await link(repository, at, path, token, actor=actor, declared=declared, options=options, check=check)
             )
 
     async def link(

@@ -21,7 +21,7 @@ from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.results import Commit, Result
 from lochan.checkout import state as states
 from lochan.checkout.state import CheckoutState, FileState
-from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, NothingToDo, PathsInTheWay, Refused
+from lochan.errors import AlreadyExists, Conflict, Invalid, LochanError, NotFound, NothingToDo, PathsInTheWay, Refused
 
 if TYPE_CHECKING:
     from lochan.api.branch import Branch
@@ -113,8 +113,8 @@ class Checkout:
         self, message: str = "", options: CommitOptions = DEFAULT_COMMIT, *, report: Report = ignored
     ) -> Commit:
         """One commit of everything that was changed in the folder, onto its branch. Raises NothingToDo, PathsInTheWay
-        with the paths that the branch has changed too, Refused for a tag or a commit, Protected, Invalid without a
-        message."""
+        with the paths that the branch has changed too, Conflict for a file that is written meanwhile, Refused for a tag
+        or a commit, Protected, Invalid without a message."""
         options = replace(options, message=message) if message else options
         if not options.message:
             raise Invalid("the commit has no message", hint="give one with -m")
@@ -184,7 +184,7 @@ class Checkout:
         workspace = await branch.workspace(options.message, key=new_key())
 
         async def one(change: FileChange) -> None:
-            stored[change.path] = await _put(workspace, folder / change.path, state.prefix + change.path, new_key())
+            stored[change.path] = await _put(workspace, folder, change, state.prefix + change.path, new_key())
 
         try:
             await map_concurrently(one, [each for each in changes if each.now is not None], _WIDTH)
@@ -349,14 +349,27 @@ def _changes(folder: Path, state: CheckoutState, report: Report) -> list[FileCha
     return find_changes(folder, state, report)
 
 
-async def _put(workspace: Workspace, file: Path, path: str, key: str) -> FileState:
-    """The file as it was when it was read; one that is written meanwhile is another, and so is changed again."""
-    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+async def _put(workspace: Workspace, folder: Path, change: FileChange, path: str, key: str) -> FileState:
+    """Raises Conflict unless what was read twice, to find the change and now, is the same: of a file that a program
+    writes meanwhile it would be a mixture, which never stood there."""
+    file = folder / change.path
+    try:
+        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:  # gone, or a link by now
+        raise _written_meanwhile(file) from None
     with os.fdopen(opened, "rb") as stream:
         before = os.fstat(opened)
         kind = guess_type(path)[0] or "application/octet-stream"
         made = await workspace.put(path, stream, content_type=kind, key=key)
+    assert change.now is not None, "it is a file"
+    if (made.size, made.checksum) != (change.now.size, change.now.md5):
+        raise _written_meanwhile(file)
     return FileState(made.size, made.checksum, before.st_mtime_ns)
+
+
+def _written_meanwhile(file: Path) -> Conflict:
+    why = f"{file} was changed while it was committed, so nothing was committed"
+    return Conflict(why, hint="commit again when the program that writes it has ended")
 
 
 def _in_the_way(paths: list[str], hint: str) -> PathsInTheWay:

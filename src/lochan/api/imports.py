@@ -33,11 +33,12 @@ class ImportSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prefix: str = ""  # what its objects' paths are to begin with
     inventory: str = ""  # the URL of an S3 Inventory's manifest.json, or of a plain list: read instead of listing
     verify: bool = False  # ask the store for every file of the inventory; else for some of them
+    file: bool = False  # the URL is of one file, and `prefix` the whole path of its object
 
     def folder(self) -> ImportFolder:
         from lochan.versioning.heads.imports import ImportFolder
 
-        return ImportFolder(self.url, self.prefix, self.inventory, self.verify)
+        return ImportFolder(self.url, self.prefix, self.inventory, self.verify, self.file)
 
 
 class ImportResult(Result, frozen=True, kw_only=True):

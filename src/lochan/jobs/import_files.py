@@ -52,7 +52,7 @@ from lochan.versioning.bodies.inventory import (
 from lochan.versioning.bodies.list_spans import ListSpan, list_spans
 from lochan.versioning.bodies.listed_files import LOCATED_SCHEMA, FileAddresses, as_entries
 from lochan.versioning.bodies.outside_files import OutsideFiles, OutsideFolder
-from lochan.versioning.heads.imports import ImportFolder, ListedRanges, Seen
+from lochan.versioning.heads.imports import ImportFolder, ListedRanges, Seen, place_of
 from lochan.versioning.job_hold import run_prefix
 from lochan.versioning.open_repository import OpenRepository
 
@@ -77,6 +77,7 @@ class ListTask(msgspec.Struct, frozen=True, array_like=True):
     part: tuple[str, str, int, str] | None = None  # root, path, size and MD5 of an inventory's part
     format: tuple[str, tuple[str, ...], bool, bool] | None = None
     checks: int = 0  # files that the store is asked for; -1: all
+    single: bool = False  # one file, whose whole name the prefix is
 
 
 class ImportTarget(NamedTuple):
@@ -92,7 +93,10 @@ async def list_tasks(outside: OutsideFiles, sources: Sequence[ImportFolder], cor
     """Raises Invalid, NotFound, Refused."""
     tasks: list[ListTask] = []
     for source in sources:
-        at = await outside.place(source.url)
+        at = await place_of(outside, source)
+        if at.single:
+            tasks.append(ListTask(at.root, at.prefix, source.to, single=True))
+            continue
         if source.inventory:
             target = at.addresses(source.to)
             parts = await inventory_parts(outside, source.inventory, target)
@@ -160,8 +164,9 @@ async def _next(tables: AsyncIterator[pa.Table]) -> pa.Table | None:
 async def _files(task: ListTask, stores: Mapping[str, Store]) -> AsyncIterator[pa.Table]:
     store, addresses = stores[task.root], FileAddresses(task.root, task.prefix, task.to)
     if task.part is None or task.format is None:
-        folder = OutsideFolder(task.root, task.prefix, store)
-        async for table in folder.span(ListSpan(task.after, task.upto), task.to):
+        folder = OutsideFolder(task.root, task.prefix, store, task.single)
+        span = ListSpan(task.after, task.upto)
+        async for table in folder.files(task.to) if task.single else folder.span(span, task.to):
             yield addresses.located(table)
         return
     root, path, size, md5 = task.part

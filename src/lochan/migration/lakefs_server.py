@@ -89,8 +89,12 @@ class LakefsServer:
 
     def __init__(self, url: str, keys: LakeFSKeys) -> None:
         """Raises Invalid."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # of the host, or of the port
+            fits = False
+        if not fits:
             raise Invalid(f"{url!r} is no address of a server", hint="such as https://lakefs.example.org")
         self.url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._parts = parts

@@ -184,13 +184,13 @@ def _again(url: str, credentials: ServerKeys | None, author: str, id: str) -> Re
 
 def address_of(url: str) -> ServerAddress:
     """Of `http://host:port`, `https://host`, or `http+unix:///path/of/socket`. Raises Invalid."""
-    parts = urlsplit(url)
-    if parts.scheme == "http+unix":
-        return ServerAddress("", 0, False, parts.path)
     try:
+        parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        port = -1
+        parts, port = urlsplit(""), -1
+    if parts.scheme == "http+unix":
+        return ServerAddress("", 0, False, parts.path)
     if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
         raise Invalid(f"{url!r} is not the URL of a server", hint="give one such as https://lake.example.org:8000")
     if parts.path.strip("/") or parts.query or parts.username:

@@ -190,8 +190,12 @@ def _has_profile(options: Mapping[str, str]) -> bool:
 
 def _client(url: str, endpoint: str) -> "ClientConfig":
     if endpoint:
-        parts = urlsplit(endpoint)
-        if parts.scheme not in ("http", "https") or not parts.hostname:  # obstore panics on such an endpoint
+        try:
+            parts = urlsplit(endpoint)
+            fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            fits = False
+        if not fits:  # obstore panics on such an endpoint
             raise Invalid(f"{url}: the endpoint {endpoint!r} is not an http:// or https:// address")
     return {"connect_timeout": "5s", "timeout": "60s", "allow_http": endpoint.startswith("http://")}
 

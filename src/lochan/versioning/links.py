@@ -30,6 +30,7 @@ from lochan.versioning.bodies.tokens import AddressToken
 from lochan.versioning.copy import SAME, CopyChanges, with_options
 from lochan.versioning.idempotency import entry_first, once
 from lochan.versioning.names import check_key
+from lochan.versioning.objects import Check, append_staged
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import LINK
 
@@ -106,9 +107,11 @@ async def link(
     actor: Actor,
     declared: LinkOptions = NOTHING,
     options: CopyChanges = SAME,
+    check: Check | None = None,
 ) -> Entry:
-    """Makes the bytes at the token's address the object at the path. Raises Refused for a token that is not valid here
-    or was used before, NotFound if nothing is there yet, and Invalid for bytes that are not as declared."""
+    """Makes the bytes at the token's address the object at the path, if `check` allows it, given the object that is
+    there at that very moment; if not, the token stays good. Raises Refused for a token that is not valid here or was
+    used before, NotFound if nothing is there yet, and Invalid for bytes that are not as declared."""
     key, now = await repository.token_key.get(), repository.clock.wall()
     given = tokens.check(key, token, repository=repository.repository.id, branch=branch, path=path, now=now)
     refs, mint = await repository.refs()
@@ -120,9 +123,8 @@ async def link(
         where = _url(repository, given.address)
         raise NotFound(f"there is nothing at {where}", hint="put the bytes there first") from error
     entry = with_options(await _entry(repository, path, stat, declared), options)
-    await repository.submit(actor, Staged(branch, puts=(entry,), closes=(given.id,)))
+    await append_staged(repository, actor, Staged(branch, puts=(entry,), closes=(given.id,)), path, check)
     fp("link.landed")
-    repository.staged(branch)
     return entry
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callab
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from lochan.errors import ConcurrentCommit, NotFound, Refused
+from lochan.errors import ConcurrentCommit, NotFound, RaceLost, Refused
 from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
@@ -290,7 +290,7 @@ async def submit_if(
             )
         except _LookAgain:
             continue
-    raise ConcurrentCommit(f"branch {branch!r} changes too quickly for a condition to be tested", hint="try again")
+    raise RaceLost(f"branch {branch!r} changes too quickly for a condition to be tested", hint="try again")
 
 
 class _Seen(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lochan.errors import ConcurrentCommit, NotFound, PathsInTheWay
+from lochan.errors import ConcurrentCommit, NotFound, PathsInTheWay, RaceLost
 from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
@@ -50,7 +50,7 @@ async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor
         fp("stash.popped")
         repository.staged(branch)
         return one
-    raise ConcurrentCommit(f"branch {branch!r} was moved {_TRIES} times meanwhile", hint="try again")
+    raise RaceLost(f"branch {branch!r} was moved {_TRIES} times meanwhile", hint="try again")
 
 
 @once(same)

@@ -7,5 +7,6 @@ from tests.unit.api import test_more_verbs
 
 LOCAL = {
     "test_files_outside_are_imported_and_followed": "no user of a server may name files of its machine",
+    "test_single_files_are_imported": "no user of a server may name files of its machine",
 }
 globals().update(same_tests(test_more_verbs, LOCAL))

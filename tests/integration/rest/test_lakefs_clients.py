@@ -32,15 +32,14 @@ def test_uploads_in_presigned_parts(server: LochanServer) -> None:
 
 
 # What the published client can call, and a lake does not have: logins by other services, files
-# of trees, dumps of refs, preflights, and routes that were replaced by others.
+# of trees, preflights, and routes that were replaced by others.
 NOT_SUPPORTED = {
     "ExternalApi": "*",
     "MetadataApi": "*",
     "AuthApi": r".*external_",
     "ExperimentalApi": r"(?!hard_reset_branch$|update_object_user_metadata$|upload_part|.*presign_multipart_upload$"
     r"|.*_pull_requests?$)",
-    "RepositoriesApi": r"(dump|restore)_(submit|status)",
-    "InternalApi": r"internal_|prepare_|dump_|restore_|.*_preflight|create_(commit_record|symlink_file)$"
+    "InternalApi": r"internal_|prepare_|.*_preflight|create_(commit_record|symlink_file)$"
     r"|get_(garbage_collection_config|metadata_object)$|setup_comm_prefs$",
 }
 

@@ -53,8 +53,8 @@ def test_a_page_of_another_site(server: LochanServer) -> None:
     sent = {"cookie": cookie, "content-type": "application/json"}
     body = json.dumps({"name": "crossed"}).encode()
     path = f"{BASE}/repositories"
-    refused = anonymous(server).ask("POST", path, body, **sent, origin="https://elsewhere.example")
-    assert refused.status == 403
+    for origin in ("https://elsewhere.example", "http://[", f"http://{server.api}:99999", "null"):
+        assert anonymous(server).ask("POST", path, body, **sent, origin=origin).status == 403, origin
     assert anonymous(server).ask("POST", path, body, **sent, origin=f"http://{server.api}").status == 201
 
 

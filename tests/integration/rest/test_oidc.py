@@ -230,6 +230,7 @@ def test_a_code_a_state_and_a_cookie_are_good_for_one_sign_in(world: World) -> N
         "/\\elsewhere.example",
         "\\\\x",
         "javascript:alert(1)",
+        "http://[x",
         "x",
         "",
         "/a\r\nb",

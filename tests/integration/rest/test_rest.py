@@ -123,6 +123,74 @@ def test_conditions(admin: Client) -> None:
     assert put(admin, "once", b"3", **{"if-match": etag}).status == 201
 
 
+def test_conditions_on_what_is_linked(admin: Client) -> None:
+    """As on what is uploaded; an address whose link was refused can be linked still."""
+    kept = json.loads(put(admin, "kept.txt", b"kept").body)["checksum"]
+    at = f"{HERE}/branches/main/staging/backing?path="
+
+    def staged(path: str) -> dict[str, Any]:
+        given = json.loads(admin.ask("GET", f"{at}{path}&presign=true").body)
+        taken = admin.ask("PUT", given["presigned_url"].partition(admin.address)[2], b"new")
+        assert taken.status == 200, taken.body
+        return {"staging": given, "checksum": taken.headers["etag"].strip('"'), "size_bytes": 3}
+
+    value = staged("kept.txt")
+    for refused in ({"if-none-match": "*"}, {"if-match": "none"}, {"if-none-match": f'"x", "{kept}"'}):
+        answer = send(admin, "PUT", f"{at}kept.txt", value, **refused)
+        assert (answer.status, "kept.txt" in answer.message) == (412, True)
+    both = {"if-match": f'"{kept}"', "if-none-match": "*"}
+    assert send(admin, "PUT", f"{at}kept.txt", value, **both).status == 412, "neither of two conditions is ignored"
+    assert admin.ask("GET", f"{HERE}/refs/main/objects?path=kept.txt").body == b"kept"
+    assert send(admin, "PUT", f"{at}kept.txt", value, **{"if-match": f'"{kept}"'}).status == 200
+    assert admin.ask("GET", f"{HERE}/refs/main/objects?path=kept.txt").body == b"new"
+    assert send(admin, "PUT", f"{at}linked.txt", staged("linked.txt"), **{"if-none-match": "*"}).status == 200
+    assert send(admin, "PUT", f"{at}absent.txt", staged("absent.txt"), **{"if-match": "*"}).status == 412
+
+
+def test_several_conditions_on_an_upload(admin: Client) -> None:
+    first = json.loads(put(admin, "two.txt", b"1").body)["checksum"]
+    assert put(admin, "two.txt", b"2", **{"if-match": first, "if-none-match": f'"{first}"'}).status == 412
+    assert put(admin, "two.txt", b"2", **{"if-match": f'"none", "{first}"'}).status == 201
+    assert put(admin, "two.txt", b"3", **{"if-match": f'W/"{first}"'}).status == 412
+
+
+def test_differences_by_folder_and_with_what_is_on_the_right(admin: Client) -> None:
+    here = f"{BASE}/repositories/folders"
+    assert send(admin, "POST", f"{BASE}/repositories", {"name": "folders", "storage_namespace": "x"}).status == 201
+    for path in ("a/1", "a/2", "b/c/1", "gone"):
+        admin.ask("POST", f"{here}/branches/main/objects?path={path}", b"x")
+    assert send(admin, "POST", f"{here}/branches/main/commits", {"message": "first"}).status == 201
+    admin.ask("DELETE", f"{here}/branches/main/objects?path=gone")
+    for path in ("a/1", "a/3", "b/c/2", "top"):
+        head = {"content-type": "text/csv", "x-lakefs-meta-k": path}
+        assert admin.ask("POST", f"{here}/branches/main/objects?path={path}", b"yy", **head).status == 201
+
+    def listed(where: str) -> list[Any]:
+        found: list[Any] = json.loads(admin.ask("GET", f"{here}/{where}").body)["results"]
+        return found
+
+    def names(where: str) -> list[tuple[str, str]]:
+        return [(each["type"], each["path"]) for each in listed(where)]
+
+    folders = [("prefix_changed", "a/"), ("prefix_changed", "b/"), ("removed", "gone"), ("added", "top")]
+    assert names("branches/main/diff?delimiter=/") == folders
+    assert names("branches/main/diff?delimiter=/&prefix=b/") == [("prefix_changed", "b/c/")]
+    assert names("branches/main/diff?delimiter=/&amount=1&after=a/") == folders[1:2]
+    assert len(names("branches/main/diff")) == 5
+    assert send(admin, "POST", f"{here}/branches/main/commits", {"message": "second"}).status == 201
+    assert names("refs/main~1/diff/main?delimiter=/") == folders
+    plain = listed("refs/main~1/diff/main")
+    assert not any("right" in each for each in plain)
+    told = listed("refs/main~1/diff/main?include_right_stats=true")
+    assert [{name: value for name, value in each.items() if name != "right"} for each in told] == plain
+    right = {each["path"]: each.get("right") for each in told}
+    assert right["gone"] is None
+    stat = json.loads(admin.ask("GET", f"{here}/refs/main/objects/stat?path=a/3").body)
+    names_of = ("checksum", "mtime", "content_type", "metadata")
+    assert right["a/3"] == {name: stat[name] for name in names_of}
+    assert (right["a/3"]["content_type"], right["a/3"]["metadata"]) == ("text/csv", {"k": "a/3"})
+
+
 def test_a_request_that_is_sent_twice(admin: Client) -> None:
     put(admin, "keyed", b"1")
     value = {"message": "once"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import lochan
-from lochan.errors import NotFound
+from lochan.errors import Invalid, NotFound
 from lochan.query.errors import QueryError
 from tests.run import run
 from tests.unit.engines.lake import query_lake
@@ -34,6 +34,14 @@ def test_queries_and_loads(tmp_path: Path) -> None:
 def test_no_lake_there(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         lochan.connect(tmp_path)
+
+
+@pytest.mark.parametrize("url", ["http://[x", "https://x:99999", "http://x:port", "http://"])
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(Invalid, match="not the URL of a server"):
+        lochan.connect(url, access_key="a", secret_key="b")
+    with pytest.raises(Invalid, match="is not an http:// or https:// address"):
+        lochan.connect("s3://bucket/lake", options={"endpoint": url})
 
 
 def test_the_doctor_examines_the_lake_that_is_open(tmp_path: Path) -> None:

@@ -14,7 +14,17 @@ import pytest
 
 import lochan
 from lochan.api.upkeep import BranchUpkeep
-from lochan.errors import AlreadyExists, Invalid, NotFound, NothingToDo, PathsInTheWay, Protected, ReadOnly, Refused
+from lochan.errors import (
+    AlreadyExists,
+    Invalid,
+    LochanError,
+    NotFound,
+    NothingToDo,
+    PathsInTheWay,
+    Protected,
+    ReadOnly,
+    Refused,
+)
 from lochan.lake import Lake as OpenLake
 from lochan.store.local import LocalStore
 
@@ -182,6 +192,44 @@ def test_files_outside_are_imported_and_followed(shop: lochan.Repository, tmp_pa
     Path(given.url.removeprefix("file://")).write_bytes(b"by another")
     assert main.link_address("put", given.token).size == 10
     assert main.details("put").blocks[0].size == 10
+
+
+def test_single_files_are_imported(shop: lochan.Repository, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("x", "x.csv", "100% é"):
+        (tmp_path / "in" / name).write_text(name)
+    url, main = f"file://{tmp_path}/in", shop.branch()
+    sources = [
+        lochan.ImportSource(f"{url}/x", "one/a", file=True),
+        lochan.ImportSource(f"{url}/100%25 é", "odd", file=True),
+        lochan.ImportSource(url, "all/"),
+    ]
+    assert main.import_files(sources, lochan.CommitOptions(message="in")).added == 5
+    brought = ["all/100% é", "all/x", "all/x.csv", "odd", "one/a"]
+    assert [path for path in (each.path for each in main.list()) if path in brought] == brought
+    assert (main.read("one/a"), main.read("odd").decode()) == (b"x", "100% é")
+    before = main.resolve().id
+    refused = {
+        f"{url}/none": NotFound,
+        f"{url}/x/": Invalid,
+        url: LochanError,  # a folder
+        shop_file(shop): Refused,
+    }
+    for each, error in refused.items():
+        with pytest.raises(error):
+            main.import_files([lochan.ImportSource(each, "x", file=True)])
+    with pytest.raises(Invalid, match="inventory"):
+        main.import_files([lochan.ImportSource(f"{url}/x", "x", f"{url}/list.parquet", file=True)])
+    with pytest.raises(Invalid, match="one file"):  # it would remove whatever else begins with `one/a`
+        main.ingest(lochan.ImportSource(f"{url}/x", "one/a", file=True))
+    with pytest.raises(LochanError):  # two files at one path
+        main.import_files([lochan.ImportSource(f"{url}/{name}", "x", file=True) for name in ("x", "x.csv")])
+    assert main.resolve().id == before
+
+
+def shop_file(shop: lochan.Repository) -> str:
+    """The URL of a file of the lake itself."""
+    return shop.branch().address("x").url.rpartition("/data/")[0].rpartition("/")[0] + "/lake.json"
 
 
 def test_a_workspace_says_what_it_changes(shop: lochan.Repository) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import lochan
+from lochan.api import checkout
 from lochan.api.blocking import Branch, Lake
 from lochan.api.checkout import CheckoutStatus
 from lochan.checkout import state, transfer
@@ -360,6 +361,36 @@ def test_a_file_that_is_changed_while_others_are_written_stays(
     with pytest.raises(AlreadyExists, match="was changed meanwhile"):
         lake.checkout(folder).pull()
     assert (folder / "a.txt").read_text() == "here"
+
+
+@pytest.mark.parametrize("what", ["longer", "other", "gone", "link"])
+def test_a_file_that_is_changed_while_it_is_committed(
+    lake: Lake, main: Branch, folder: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Between the two times that it is read: what is read then may be half of what is being written."""
+    (folder / "a.txt").write_text("mine")
+    (folder / "new.txt").write_text("new")
+    head, inner = main.resolve().id, checkout._changes
+
+    def found(*given: Any) -> Any:
+        made = inner(*given)
+        if what in ("gone", "link"):
+            (folder / "a.txt").unlink()
+        if what == "link":
+            (folder / "a.txt").symlink_to("new.txt")
+        if what in ("longer", "other"):
+            (folder / "a.txt").write_text("mine, longer" if what == "longer" else "mi..")
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkout, "_changes", found)
+        with pytest.raises(Conflict, match=r"a\.txt was changed while it was committed"):
+            lake.checkout(folder).commit("torn")
+    assert main.resolve().id == head
+    assert list(lake.repository("demo").workspaces()) == []
+    if what in ("longer", "other"):
+        lake.checkout(folder).commit("whole")
+        assert main.read("a.txt") == (folder / "a.txt").read_bytes()
 
 
 _KILLED = """

@@ -92,9 +92,15 @@ def refuse_other_sites(request: Request) -> None:
     if request.method in _READS:
         return
     origin, site = request.headers.get("origin", ""), request.headers.get("sec-fetch-site", "")
-    is_foreign = bool(origin) and urlsplit(origin).netloc != request.headers.get("host", "")
-    if is_foreign or site not in ("", "same-origin", "none"):
+    if _is_foreign(origin, request.headers.get("host", "")) or site not in ("", "same-origin", "none"):
         raise HttpError(403, "a page of another site has sent this request")
+
+
+def _is_foreign(origin: str, host: str) -> bool:
+    try:
+        return bool(origin) and urlsplit(origin).netloc != host
+    except ValueError:  # it is no address at all
+        return True
 
 
 async def _by_query(api: Api, request: Request) -> None:

@@ -6,7 +6,7 @@ from starlette.responses import JSONResponse, Response
 
 from lochan.access.rights import Denied
 from lochan.api.queries import Cancelled, LimitReached, OutOfTime, SparkEnded
-from lochan.errors import LochanError, NotFound
+from lochan.errors import LochanError, NotFound, RaceLost
 
 STATUSES: Mapping[str, int] = {
     "error": 500,
@@ -40,6 +40,7 @@ STATUSES: Mapping[str, int] = {
     "paths-in-the-way": 409,
     "corrupt": 500,
 }
+AGAIN = (429, 503)  # the same request may fare better in a second
 LIMITED = "ask for less, or for more by `memory` and `timeout`, as far as the server's settings allow"
 
 
@@ -57,7 +58,7 @@ def error_response(error: HttpError | LochanError) -> Response:
     if isinstance(error, HttpError):
         return message(error.status, error.message, error.headers)
     status = status_of(error)
-    return message(status, text_of(error), {"retry-after": "1"} if status == 503 else {})
+    return message(status, text_of(error), {"retry-after": "1"} if status in AGAIN else {})
 
 
 def message(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -75,6 +76,8 @@ def status_of(error: LochanError) -> int:
         return 409
     if isinstance(error, SparkEnded):
         return 503
+    if isinstance(error, RaceLost):
+        return 429
     if isinstance(error.__cause__, NotFound):  # what a query names is not there
         return 404
     return STATUSES.get(error.kind, 500)

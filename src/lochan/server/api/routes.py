@@ -5,13 +5,13 @@ asks the first five, which are answered here.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 
 from lochan import __version__
 from lochan.access import resources
@@ -27,9 +27,12 @@ from lochan.server.metrics import BOUNDS_S, exposition, operation_times
 from lochan.server.page import static_files as page
 from lochan.server.rest import openapi
 from lochan.server.rest import routes as rest
+from lochan.server.rest.operation import JSON, NoQuery, Operation
 from lochan.server.rest.unsupported import UNSUPPORTED
+from lochan.server.rest.wire import VersionConfig, WireValue
 from lochan.server.verbs import operations as verbs
 from lochan.server.verbs import task_routes as tasks
+from lochan.server.verbs.tasks import TaskInfo
 
 Handle = Callable[[Api, Request], Awaitable[Response]]
 OPEN, METRICS = "", "lake:ReadMetrics"
@@ -111,34 +114,84 @@ async def _check_metrics(api: Api, request: Request) -> None:
 
 
 async def healthcheck(api: Api, request: Request) -> Response:
+    """Answer, whatever the lake does."""
     return Response(status_code=204)
 
 
 async def version(api: Api, request: Request) -> Response:
-    return JSONResponse({"version": __version__})
+    """Get the version of the server."""
+    return _json(VersionConfig(version=__version__))
+
+
+class ServedLakeInfo(WireValue, frozen=True, kw_only=True):
+    id: str
+    version: str
+    user: str  # who asks
+    store: str  # the scheme of its URL
+    tls: bool
+    loopback: bool  # whether it answers this machine only
 
 
 async def served_lake(api: Api, request: Request) -> Response:
-    """Which lake it is, who asks, and the version that serves it: what a client asks first."""
+    """Get which lake it is, who asks, and the version that serves it: what a client asks first."""
     context: RequestContext = request.scope[CONTEXT]
-    found = {
-        "id": api.lake.id,
-        "version": __version__,
-        "user": context.user,
-        "store": api.lake.url.partition("://")[0] if "://" in api.lake.url else "file",
-        "tls": api.listener.tls is not None,
-        "loopback": is_loopback(api.listener.host),
-    }
-    return JSONResponse(found)
+    return _json(
+        ServedLakeInfo(
+            id=api.lake.id,
+            version=__version__,
+            user=context.user,
+            store=api.lake.url.partition("://")[0] if "://" in api.lake.url else "file",
+            tls=api.listener.tls is not None,
+            loopback=is_loopback(api.listener.host),
+        )
+    )
+
+
+def _json(value: WireValue) -> Response:
+    return Response(msgspec.json.encode(value), media_type=JSON)
 
 
 async def document(api: Api, request: Request) -> Response:
-    return Response(_document(), media_type="application/json")
+    """Get this document."""
+    return Response(_document(), media_type=JSON)
 
 
 @cache
 def _document() -> bytes:
-    return openapi.document((*rest.OPERATIONS, *verbs.OPERATIONS), rest.BASE)
+    served = (each.described() for each in SERVED)
+    return openapi.document((*rest.OPERATIONS, *verbs.OPERATIONS, *served), rest.BASE)
+
+
+class ServedPath(NamedTuple):
+    """A path of the API that is neither lakeFS's nor a verb's."""
+
+    name: str
+    method: str
+    path: str  # below the base
+    handle: Handle
+    answers: Mapping[int, Any]
+    action: str = VERBS
+
+    def row(self) -> Row:
+        return Row(self.name, self.method, f"{rest.BASE}{self.path}", self.handle, self.action)
+
+    def described(self) -> Operation:
+        """Its handler is there for its docstring."""
+        described: Any = self.handle
+        tag, is_open = self.path.split("/")[1], self.action == OPEN
+        about = NoQuery, None, self.answers
+        return Operation(self.name, self.method, self.path, described, *about, tag, is_open, JSON, {})
+
+
+SERVED = (
+    ServedPath("ListTasks", "GET", tasks.BELOW, tasks.list_tasks, {200: list[TaskInfo]}),
+    ServedPath("GetTask", "GET", f"{tasks.BELOW}/{{id}}", tasks.get_task, {200: TaskInfo}),
+    ServedPath("CancelTask", "DELETE", f"{tasks.BELOW}/{{id}}", tasks.cancel_task, {204: None}),
+    ServedPath("OpenApi", "GET", "/openapi.json", document, {200: dict[str, Any]}, OPEN),
+    ServedPath("HealthCheck", "GET", "/healthcheck", healthcheck, {204: None}, OPEN),
+    ServedPath("ServedLake", "GET", "/lake", served_lake, {200: ServedLakeInfo}),
+    ServedPath("Version", "GET", "/config/version", version, {200: VersionConfig}, OPEN),
+)
 
 
 ROUTES = (
@@ -154,23 +207,18 @@ ROUTES = (
         for each in rest.OPERATIONS
     ),
     *(Row(each.id, each.method, each.path, verbs.handler(each), VERBS) for each in verbs.CALLS),
-    Row("ListTasks", "GET", tasks.PATH, tasks.list_tasks, VERBS),
-    Row("GetTask", "GET", f"{tasks.PATH}/{{id}}", tasks.get_task, VERBS),
-    Row("CancelTask", "DELETE", f"{tasks.PATH}/{{id}}", tasks.cancel_task, VERBS),
+    *(each.row() for each in SERVED[:3]),
     *(
         Row(f"{method} {each.path}", method, f"{rest.BASE}{each.path}", each.handle, VERBS)
         for each in UNSUPPORTED
         for method in each.methods
     ),
-    Row("OpenApi", "GET", "/api/v1/openapi.json", document, OPEN),
+    *(each.row() for each in SERVED[3:]),
     Row("OpenApiAtRoot", "GET", "/openapi.json", document, OPEN),
     Row("Alive", "GET", "/_health/alive", alive, OPEN),
     Row("Ready", "GET", "/_health/ready", ready, OPEN),
     Row("Metrics", "GET", "/_metrics", metrics, METRICS),
     Row("Top", "GET", "/_top", top, METRICS),
-    Row("HealthCheck", "GET", "/api/v1/healthcheck", healthcheck, OPEN),
-    Row("ServedLake", "GET", "/api/v1/lake", served_lake, VERBS),
-    Row("Version", "GET", "/api/v1/config/version", version, OPEN),
     Row("Mcp", "POST", mcp.PATH, mcp.post_message, VERBS),
     Row("McpStream", "GET", mcp.PATH, mcp.no_stream, VERBS),
     *(Row(f"Page {view}", "GET", view, page.index, OPEN) for view in VIEWS),

@@ -77,7 +77,10 @@ async def _read(access: OpenAccess, cookie: str) -> OidcFlow | None:
 
 def check_next(text: str) -> str:
     """Where to go in the end: a path of the page. Raises Invalid for all that a browser might take for elsewhere."""
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = urlsplit("")
     path = parts.path
     plain = text.isascii() and text.isprintable() and not any(each in text for each in ' \\"<>')
     local = path.startswith("/") and not text.startswith("//") and not parts.scheme and not parts.netloc

@@ -222,7 +222,10 @@ async def _read(answer: httpx.Response) -> bytes:
 
 def check_url(url: str) -> None:
     """Raises Invalid for an address where others could answer in the provider's place."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     host = parts.hostname or ""
     local = host == "localhost" or is_loopback(host)
     if (

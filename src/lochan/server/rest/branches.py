@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import cast
 
@@ -13,6 +13,7 @@ from lochan.api.branch import Branch
 from lochan.api.options import CommitOptions
 from lochan.api.results import TagInfo
 from lochan.server.api.errors import HttpError
+from lochan.server.rest.differences import DiffQuery, diff_page
 from lochan.server.rest.operation import PLAIN_TEXT, Answer, Resource, RestCall
 from lochan.server.rest.pages import PageQuery, page_by_name
 from lochan.server.rest.wire import (
@@ -43,10 +44,6 @@ class BranchesQuery(PageQuery, frozen=True):
 
 class RefForceQuery(msgspec.Struct, frozen=True):
     force: bool = False
-
-
-class StagedQuery(PageQuery, frozen=True):
-    delimiter: str = ""
 
 
 class HardResetQuery(msgspec.Struct, frozen=True):
@@ -126,17 +123,12 @@ async def cherry_pick(call: RestCall) -> Answer:
     return WireCommit.of(made)
 
 
-@RESOURCE.operation("GET", f"{_BRANCH}/diff", {200: DiffList}, query=StagedQuery)
+@RESOURCE.operation("GET", f"{_BRANCH}/diff", {200: DiffList}, query=DiffQuery)
 async def diff_branch(call: RestCall) -> Answer:
-    """List what is staged on a branch."""
-    query: StagedQuery = call.query
-
-    async def staged() -> AsyncIterator[WireDiff]:
-        async for each in _branch(call).status(query.prefix):
-            yield WireDiff(type=each.kind, path=each.path, path_type="object", size_bytes=each.size)  # type: ignore[arg-type]
-
-    page, pagination = await page_by_name(staged(), lambda each: each.path, query)
-    return DiffList(pagination=pagination, results=page)
+    """List what is staged on a branch; with a delimiter, folders that hold something staged count once."""
+    query: DiffQuery = call.query
+    staged = _branch(call).status(query.prefix)
+    return await diff_page((WireDiff.of_object(each.path, each.kind, each.size) async for each in staged), query)
 
 
 @TAGS.operation("GET", _TAGS, {200: RefList}, query=PageQuery)

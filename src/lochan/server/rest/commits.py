@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -14,8 +13,9 @@ from lochan.api.options import CommitOptions
 from lochan.api.results import Commit
 from lochan.errors import LochanError
 from lochan.server.api.errors import HttpError
+from lochan.server.rest.differences import DiffQuery, diff_page
 from lochan.server.rest.operation import Answer, Resource, RestCall
-from lochan.server.rest.pages import AMOUNT, Amount, PageQuery, page_by_name, page_limit, pagination
+from lochan.server.rest.pages import AMOUNT, Amount, page_limit, pagination
 from lochan.server.rest.wire import (
     CommitCreation,
     CommitList,
@@ -49,8 +49,8 @@ class LogQuery(msgspec.Struct, frozen=True):
     stop_at: str = ""
 
 
-class RefDiffQuery(PageQuery, frozen=True):
-    delimiter: str = ""
+class RefDiffQuery(DiffQuery, frozen=True):
+    include_right_stats: bool = False
     type: Literal["two_dot", "three_dot"] = "three_dot"
 
 
@@ -105,21 +105,13 @@ async def log_commits(call: RestCall) -> Answer:
 async def diff_refs(call: RestCall) -> Answer:
     """List what differs between two refs; with a delimiter, folders that hold differences count once."""
     query: RefDiffQuery = call.query
-    left = call.lake.repository(call.name("repository")).ref(call.name("leftRef"))
-
-    async def differences() -> AsyncIterator[WireDiff]:
-        last = ""
-        changes = left.diff(call.name("rightRef"), prefix=query.prefix, three_dot=query.type == "three_dot")
-        async for each in changes:
-            folder = _folder(each.path, query.prefix, query.delimiter)
-            if not folder:
-                yield WireDiff.of(each)
-            elif folder != last:
-                last = folder
-                yield WireDiff(type="prefix_changed", path=folder, path_type="common_prefix")
-
-    page, where = await page_by_name(differences(), lambda each: each.path, query)
-    return DiffList(pagination=where, results=page)
+    repository, right = call.lake.repository(call.name("repository")), call.name("rightRef")
+    stats_at = None
+    if query.include_right_stats:  # of one commit, whatever happens to the ref meanwhile
+        right = (await repository.ref(right).resolve()).id
+        stats_at = repository.ref(right)
+    changes = repository.ref(call.name("leftRef")).diff(right, prefix=query.prefix, three_dot=query.type == "three_dot")
+    return await diff_page((WireDiff.of(each) async for each in changes), query, stats_at)
 
 
 @REFS.operation("POST", _MERGE, {200: MergeReference, 409: MergeReference}, body=MergeRequest)
@@ -159,14 +151,6 @@ async def find_merge_base(call: RestCall) -> Answer:
 
 def _log_page(found: list[Commit], next: str) -> CommitList:
     return CommitList(pagination=pagination(len(found), next), results=list(map(WireCommit.of, found)))
-
-
-def _folder(path: str, prefix: str, delimiter: str) -> str:
-    """Up to the first delimiter behind the prefix; empty: there is none."""
-    if not delimiter:
-        return ""
-    head, found, _ = path[len(prefix) :].partition(delimiter)
-    return f"{prefix}{head}{delimiter}" if found else ""
 
 
 def _moment(seconds: int) -> datetime:

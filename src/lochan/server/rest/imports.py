@@ -112,9 +112,7 @@ def _outcome(task: asyncio.Task[Commit]) -> tuple[str, Commit | None]:
 
 
 def _source(wanted: ImportLocation) -> ImportSource:
-    if wanted.type == "object":
-        raise HttpError(400, "in the body: `type` is 'object': import a folder, or link one file by `stageObject`")
-    return ImportSource(wanted.path, wanted.destination)
+    return ImportSource(wanted.path, wanted.destination, file=wanted.type == "object")
 
 
 def _find(call: RestCall) -> ImportTask:

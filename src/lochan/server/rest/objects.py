@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from lochan.api.branch import Branch
-from lochan.api.conditions import ANYTHING, NO_CONDITIONS, Conditions
 from lochan.api.options import PutOptions
 from lochan.api.ref import Ref
 from lochan.errors import LochanError, NotFound
 from lochan.server.api.errors import status_of
+from lochan.server.rest.conditions import HEADERS, conditions
 from lochan.server.rest.form import form_content
 from lochan.server.rest.object_address import named_address, physical_address
 from lochan.server.rest.operation import Answer, Resource, RestCall
@@ -116,7 +116,13 @@ async def get_underlying_properties(call: RestCall) -> Answer:
 
 
 @RESOURCE.operation(
-    "GET", _AT_REF, {200: bytes, 206: bytes, 302: None, 304: None, 416: None}, query=ReadQuery, media="*/*"
+    "GET",
+    _AT_REF,
+    {200: bytes, 206: bytes, 302: None, 304: None, 416: None},
+    query=ReadQuery,
+    media="*/*",
+    headers={"Range": "bytes that are wanted: FIRST-LAST, FIRST- or -COUNT", "If-None-Match": "ETags: 304 for these"},
+    head="headObject",
 )
 async def get_object(call: RestCall) -> Answer:
     """Read an object, or one range of it. Its bytes are checked against what was stored.
@@ -150,19 +156,14 @@ async def get_object(call: RestCall) -> Answer:
     return StreamingResponse(_pieces(found, start, stop), status, headers)
 
 
-@RESOURCE.operation("POST", _ON_BRANCH, {201: ObjectStats}, query=WriteQuery, media=_BYTES)
+@RESOURCE.operation("POST", _ON_BRANCH, {201: ObjectStats}, query=WriteQuery, media=_BYTES, headers=HEADERS)
 async def upload_object(call: RestCall) -> Answer:
     """Write an object: its bytes are the body, or the field `content` of a form."""
     query: WriteQuery = call.query
     headers = call.request.headers
-    conditions = NO_CONDITIONS
-    if (wanted := headers.get("if-none-match")) is not None:
-        conditions = Conditions(none_match=(ANYTHING,) if wanted.strip() == "*" else (wanted.strip('" '),))
-    elif (wanted := headers.get("if-match")) is not None:
-        conditions = Conditions(match=(wanted.strip('" '),))
     kind, body = await form_content(call.request)
     metadata = {name[len(_METADATA) :]: value for name, value in headers.items() if name.startswith(_METADATA)}
-    options = PutOptions(content_type=kind, metadata=metadata, conditions=conditions)
+    options = PutOptions(content_type=kind, metadata=metadata, conditions=conditions(headers))
     made = await _branch(call).put(query.path, body, options, key=call.key)
     return ObjectStats.of(made, _address(call, made.path))
 

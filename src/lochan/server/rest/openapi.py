@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from lochan import __version__
+from lochan.server.api.session_cookie import COOKIE
 from lochan.server.rest.operation import JSON, PLAIN_TEXT, Operation
 from lochan.server.rest.wire import ErrorMessage
 
@@ -18,6 +19,11 @@ _REF = "#/components/schemas/{name}"
 EVENT_STREAM = "text/event-stream"
 _ERRORS = (400, 401, 403, 404, 406, 408, 409, 410, 412, 413, 422, 429, 500, 503)
 _KEYED = ("POST", "PUT", "DELETE")
+_SECURITY = {
+    "basic": {"type": "http", "scheme": "basic", "description": "an access key and its secret"},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "the token of `login`, or a session token"},
+    "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "that of `login`, for browsers"},
+}
 
 
 def document(operations: Sequence[Operation], base: str) -> bytes:
@@ -27,17 +33,20 @@ def document(operations: Sequence[Operation], base: str) -> bytes:
     by_kind = dict(zip(map(repr, [*kinds, ErrorMessage]), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, by_kind)
+        described = paths.setdefault(operation.path, {})
+        described[operation.method.lower()] = _described(operation, by_kind)
+        if operation.head:
+            described["head"] = _without_body(described["get"], operation.head)
     return msgspec.json.encode(
         {
             "openapi": "3.1.0",
             "info": {"title": "Lochan", "version": __version__, "license": {"name": "Apache-2.0"}},
             "servers": [{"url": base}],
-            "security": [{"basic": []}],
+            "security": [{"basic": []}, {"bearer": []}, {"session": []}],
             "paths": paths,
             "components": {
                 "schemas": components,
-                "securitySchemes": {"basic": {"type": "http", "scheme": "basic"}},
+                "securitySchemes": _SECURITY,
             },
         }
     )
@@ -69,6 +78,12 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     if operation.open:
         described["security"] = []
     return described
+
+
+def _without_body(described: dict[str, Any], id: str) -> dict[str, Any]:
+    """HEAD as GET, of which it is said. Its refusals have no body either."""
+    answers = {status: {"description": each["description"]} for status, each in described["responses"].items()}
+    return {**described, "operationId": id, "responses": answers}
 
 
 def _answer(operation: Operation, status: int, kind: Any, schemas: dict[str, Any]) -> dict[str, Any]:

@@ -78,6 +78,7 @@ class Operation(NamedTuple):
     media: str  # of a body that is not JSON; of answers, several may stand there, with commas between them
     headers: Mapping[str, str]  # of the request, that the operation knows, with what each is for
     presigned: bool = False  # whether an address of it may be given out, which is signed in its query
+    head: str = ""  # the id of the same without a body, for the document; empty: nobody asks for it
 
     @property
     def status(self) -> int:
@@ -104,6 +105,7 @@ class Resource:
         open: bool = False,
         headers: Mapping[str, str] | None = None,
         presigned: bool = False,
+        head: str = "",
     ) -> Callable[[Handle], Handle]:
         """Declares the decorated function as the operation's handler; its name is the operation's id."""
 
@@ -124,6 +126,7 @@ class Resource:
                     media or JSON,
                     headers or {},
                     presigned,
+                    head,
                 )
             )
             return handle

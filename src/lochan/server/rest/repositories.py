@@ -66,6 +66,8 @@ async def create_repository(call: RestCall) -> Answer:
     wanted: RepositoryCreation = call.body
     if call.query.bare:
         raise HttpError(400, "bare repositories are not supported: leave out `bare`")
+    if wanted.sample_data:
+        raise HttpError(400, "in the body: `sample_data`: there is no sample data to fill a repository with")
     made = await call.lake.create_repository(
         wanted.name,
         default_branch=wanted.default_branch or "main",
@@ -125,6 +127,7 @@ async def get_branch_protection_rules(call: RestCall) -> Answer:
     "/repositories/{repository}/settings/branch_protection",
     {204: None},
     body=list[BranchProtectionRule],
+    headers={"If-Match": "the ETag of the rules that were read"},
 )
 async def set_branch_protection_rules(call: RestCall) -> Answer:
     """Replace the rules that protect branches: what fits a pattern takes no writes and no commits.

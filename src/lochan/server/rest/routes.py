@@ -30,6 +30,7 @@ from lochan.server.rest import (
     presigned_parts,
     pulls,
     query,
+    refs_dump,
     repositories,
     staging,
 )
@@ -41,6 +42,7 @@ BASE = "/api/v1"
 CLIENT = "rest"
 RESOURCES = (
     repositories.RESOURCE,
+    refs_dump.RESOURCE,
     branches.RESOURCE,
     branches.TAGS,
     commits.RESOURCE,

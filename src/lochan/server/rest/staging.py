@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from lochan.api.branch import Branch
 from lochan.server.api.errors import HttpError
+from lochan.server.rest.conditions import HEADERS, conditions
 from lochan.server.rest.objects import PathQuery
 from lochan.server.rest.operation import Answer, Resource, RestCall
 from lochan.server.rest.presign import EXPIRES_S, UrlSigner
@@ -63,7 +64,7 @@ async def put_physical_address(call: RestCall) -> Answer:
     return Response(headers={"etag": f'"{md5}"'})
 
 
-@RESOURCE.operation("PUT", _BACKING, {200: ObjectStats}, query=StageQuery, body=StagingMetadata)
+@RESOURCE.operation("PUT", _BACKING, {200: ObjectStats}, query=StageQuery, body=StagingMetadata, headers=HEADERS)
 async def link_physical_address(call: RestCall) -> Answer:
     """Make the bytes at an address that was given out an object."""
     wanted: StagingMetadata = call.body
@@ -77,6 +78,7 @@ async def link_physical_address(call: RestCall) -> Answer:
         checksum=wanted.checksum if _MD5.fullmatch(wanted.checksum) else None,
         content_type=wanted.content_type,
         metadata=wanted.user_metadata,
+        conditions=conditions(call.request.headers),
         key=call.key,
     )
     return ObjectStats.of(made, url)

@@ -16,7 +16,6 @@ _REPOSITORY = "/repositories/{repository}"
 _BRANCH = f"{_REPOSITORY}/branches/{{branch}}"
 _OUTSIDE = "logins by other services are not supported: use an access key"
 _FILES = "the files of a tree are not served: `lochan fs ls REPO -f json` lists what is in them"
-_REFS = "refs are not dumped: `lochan backup FOLDER` copies a lake, `lochan restore FOLDER LAKE` brings it back"
 _OLD = "this route is out of use"
 _COLLECTION = "garbage is collected by the lake itself: use the routes below /repos/{repository}/gc, or `lochan gc run`"
 _PREFLIGHT = "rights are not tried in advance: send the request itself, which is refused if it is not allowed"
@@ -37,10 +36,6 @@ UNSUPPORTED = (
     UnsupportedRoute("/sts/login", _OUTSIDE),
     UnsupportedRoute(f"{_BRANCH}/objects/stage_allowed", _PREFLIGHT, ("GET",)),
     UnsupportedRoute(f"{_REPOSITORY}/metadata/{{rest:path}}", _FILES, ("GET",)),
-    UnsupportedRoute(f"{_REPOSITORY}/refs/dump", _REFS, ("PUT",)),
-    UnsupportedRoute(f"{_REPOSITORY}/refs/restore", _REFS, ("PUT",)),
-    UnsupportedRoute(f"{_REPOSITORY}/dump", _REFS, ("GET", "POST")),
-    UnsupportedRoute(f"{_REPOSITORY}/restore", _REFS, ("GET", "POST")),
     UnsupportedRoute(
         f"{_REPOSITORY}/commits", "commits are made on a branch: use /branches/{branch}/commits", ("POST",)
     ),

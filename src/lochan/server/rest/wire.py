@@ -52,10 +52,12 @@ class WireRepository(WireValue, frozen=True, kw_only=True):
     default_branch: str
     storage_namespace: str
     storage_id: str = ""
-    read_only: bool = False
+    read_only: bool | msgspec.UnsetType = msgspec.UNSET  # lists leave it out: only the repository itself knows it
 
     @classmethod
-    def of(cls, found: RepositoryInfo, lake_url: str, read_only: bool = False) -> WireRepository:
+    def of(
+        cls, found: RepositoryInfo, lake_url: str, read_only: bool | msgspec.UnsetType = msgspec.UNSET
+    ) -> WireRepository:
         return cls(
             id=found.name,
             creation_date=seconds(found.created),
@@ -77,6 +79,38 @@ class RepositoryMetadataSet(WireRequest, frozen=True, kw_only=True):
 
 class RepositoryMetadataKeys(WireRequest, frozen=True, kw_only=True):
     keys: list[str]
+
+
+class TaskCreation(WireValue, frozen=True, kw_only=True):
+    id: str
+
+
+class RefsDump(WireValue, frozen=True, kw_only=True):
+    commits_meta_range_id: str
+    tags_meta_range_id: str
+    branches_meta_range_id: str
+
+
+class RefsRestore(WireRequest, frozen=True, kw_only=True):
+    commits_meta_range_id: str
+    tags_meta_range_id: str
+    branches_meta_range_id: str
+    force: bool = False
+
+
+class RepositoryDumpStatus(WireValue, frozen=True, kw_only=True):
+    id: str
+    done: bool
+    update_time: datetime
+    error: str | None = None
+    refs: RefsDump | None = None
+
+
+class RepositoryRestoreStatus(WireValue, frozen=True, kw_only=True):
+    id: str
+    done: bool
+    update_time: datetime
+    error: str | None = None
 
 
 # --- refs ------------------------------------------------------------------------------------------------------------
@@ -166,17 +200,42 @@ class CommitList(WireValue, frozen=True, kw_only=True):
     results: list[WireCommit]
 
 
+class DiffObjectStat(WireValue, frozen=True, kw_only=True):
+    checksum: str
+    mtime: int
+    content_type: str
+    metadata: Texts = {}
+
+    @classmethod
+    def of(cls, found: ObjectInfo) -> DiffObjectStat:
+        """As `ObjectStats` says it."""
+        return cls(
+            checksum=found.etag,
+            mtime=seconds(found.mtime),
+            content_type=found.content_type or "application/octet-stream",
+            metadata=dict(found.metadata),
+        )
+
+
 class WireDiff(WireValue, frozen=True, kw_only=True):
     type: Literal["added", "removed", "changed", "conflict", "prefix_changed"]
     path: str
     path_type: Literal["common_prefix", "object"]
     size_bytes: int = 0
+    right: DiffObjectStat | msgspec.UnsetType = msgspec.UNSET  # only where a client asks for it
 
     @classmethod
     def of(cls, change: Change) -> WireDiff:
         side = change.right or change.left
-        size = 0 if side is None else side.size
-        return cls(type=change.kind, path=change.path, path_type="object", size_bytes=size)  # type: ignore[arg-type]
+        return cls.of_object(change.path, change.kind, 0 if side is None else side.size)
+
+    @classmethod
+    def of_object(cls, path: str, kind: str, size: int) -> WireDiff:
+        return cls(type=kind, path=path, path_type="object", size_bytes=size)  # type: ignore[arg-type]
+
+    @classmethod
+    def of_folder(cls, path: str) -> WireDiff:
+        return cls(type="prefix_changed", path=path, path_type="common_prefix")
 
 
 class DiffList(WireValue, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from lochan.api.wire.errors import ErrorBody, error_body
 from lochan.api.wire.values import JSON, HandleNames, OpenedInfo, encode
 from lochan.errors import LochanError
-from lochan.server.api.errors import HttpError, status_of
+from lochan.server.api.errors import AGAIN, HttpError, status_of
 
 _AHEAD_BYTES = 256 << 10
 _NONE: Mapping[str, str] = {}
@@ -30,7 +30,7 @@ async def error_answer(error: LochanError | HttpError) -> Response:
         body = ErrorBody(error.message, _KINDS.get(error.status, ""))
         return Response(msgspec.json.encode(body), error.status, error.headers, JSON)
     status = status_of(error)
-    headers = {"retry-after": "1"} if status == 503 else {}
+    headers = {"retry-after": "1"} if status in AGAIN else {}
     return Response(msgspec.json.encode(await error_body(error)), status, headers, JSON)
 
 

@@ -28,7 +28,8 @@ from lochan.server.verbs.arguments import body_type, handle_names, handle_of, pa
 from lochan.server.verbs.bodies import add_bytes, read_object
 from lochan.server.verbs.rows import diff_rows, load_rows, query
 from lochan.server.verbs.task_progress import TaskProgress
-from lochan.server.verbs.task_routes import begin_task, wants_task
+from lochan.server.verbs.task_routes import begin_task, can_be_task, wants_task
+from lochan.server.verbs.tasks import TaskInfo
 from lochan.versioning.lineage import trace
 
 CLIENT = "rest"
@@ -129,6 +130,7 @@ def _answer(shape: Shape, value: Any) -> Response:
 # --- for the document ------------------------------------------------------------------------------------------------
 def operation(call: WireCall) -> Operation:
     status, kind = _described(call)
+    in_background = can_be_task(call)
     return Operation(
         id=call.id,
         method=call.method,
@@ -136,11 +138,11 @@ def operation(call: WireCall) -> Operation:
         handle=call.function,  # whose docstring describes it
         query=_query_type(call),
         body=body_type(call),
-        answers={status: kind},
+        answers={status: kind, 202: TaskInfo} if in_background else {status: kind},
         tag=call.verb.noun,
         open=False,
         media=_media(call),
-        headers={},
+        headers={"Prefer": "`respond-async`: answer at once with a task (202), and go on"} if in_background else {},
     )
 
 

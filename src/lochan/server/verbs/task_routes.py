@@ -17,13 +17,18 @@ from lochan.server.api.errors import HttpError
 from lochan.server.verbs.task_progress import TaskProgress
 from lochan.server.verbs.tasks import VerbTask
 
-PATH = "/api/v1/tasks"
+BELOW = "/tasks"
+PATH = f"/api/v1{BELOW}"
 _SHAPES = (Shape.NOTHING, Shape.VALUE, Shape.HANDLE)
 
 
 def wants_task(call: WireCall, request: Request) -> bool:
     preferred = [each.strip().lower() for each in request.headers.get("prefer", "").split(",")]
-    if "respond-async" not in preferred or call.method == "GET" or call.shape not in _SHAPES:
+    return "respond-async" in preferred and can_be_task(call)
+
+
+def can_be_task(call: WireCall) -> bool:
+    if call.method == "GET" or call.shape not in _SHAPES:
         return False
     return all(each.place is not ArgumentPlace.BYTES for each in call.arguments.values())
 
@@ -38,17 +43,18 @@ def begin_task(
 
 
 async def list_tasks(api: Api, request: Request) -> Response:
-    """The user's own."""
+    """List the tasks of whoever asks."""
     context: RequestContext = request.scope[CONTEXT]
     return Response(msgspec.json.encode([each.info() for each in api.tasks.of(context.user)]), media_type=JSON)
 
 
 async def get_task(api: Api, request: Request) -> Response:
+    """Get how far a task is; once it is done, the answer of its request."""
     return Response(msgspec.json.encode(_found(api, request).info()), media_type=JSON)
 
 
 async def cancel_task(api: Api, request: Request) -> Response:
-    """What it was just doing may have happened, or not."""
+    """Cancel a task. What it was just doing may have happened, or not."""
     await _found(api, request).cancel()
     return Response(status_code=204)
 

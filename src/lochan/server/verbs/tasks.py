@@ -31,7 +31,7 @@ class TaskInfo(msgspec.Struct, omit_defaults=True):
     started: int  # Unix seconds
     ended: int | None = None
     status: int | None = None  # of the answer that the request would have got
-    answer: msgspec.Raw = msgspec.Raw(b"null")
+    answer: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     done: int = 0  # files or bytes, of verbs that count them
     stages: list[TaskStage] = []  # of verbs that have some
     log: list[TaskLine] = []  # its last lines

@@ -26,6 +26,7 @@ from lochan.formats import lake_file
 from lochan.formats.entry import Block, Entry
 from lochan.formats.inventory import unquoted
 from lochan.store.protocol import Stat, Store, check_path
+from lochan.store.stat_tables import STAT_SCHEMA
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.list_spans import ListSpan, list_spans, listed
 from lochan.versioning.bodies.listed_files import (
@@ -177,6 +178,15 @@ class OutsideFiles:
             await self._threads.run(check_names, folder)
         return OutsideFolder(root, f"{folder}/" if folder else "", store)
 
+    async def single(self, url: str) -> "OutsideFolder":
+        """The same for one file. Raises NotFound, Refused for a file of a lake, Invalid."""
+        root, key = self._resolved(url)
+        if not key or url.endswith("/"):
+            raise Invalid(f"{url!r} names no file", hint="give the whole URL of one file")
+        store, _ = self.find(root)
+        await _refuse_lake(store, root, key.rpartition("/")[0])
+        return OutsideFolder(root, key, store, single=True)
+
     def file(self, url: str) -> tuple[Store, str]:
         """A single file that somebody names: its store, and its path there. Raises Refused."""
         root, path = self._resolved(url)
@@ -193,6 +203,7 @@ class OutsideFolder(NamedTuple):
     root: str  # a bucket's URL, or `file:///`
     prefix: str  # what the names of its files begin with
     store: Store
+    single: bool = False  # it is one file, whose whole name the prefix is
 
     @property
     def is_local(self) -> bool:
@@ -209,6 +220,9 @@ class OutsideFolder(NamedTuple):
         Raises Refused for files of a lake, possibly only after the last table. So an import must not show anything
         before it has ended.
         """
+        if self.single:
+            yield await self._one(to)
+            return
         spans = [ListSpan("", None)] if self.is_local else await list_spans(self.store, self.prefix, _SPANS)
         if len(spans) == 1:
             async for table in self.span(spans[0], to):
@@ -235,6 +249,13 @@ class OutsideFolder(NamedTuple):
             await work
         finally:
             work.cancel()
+
+    async def _one(self, to: str) -> pa.Table:
+        """Raises NotFound."""
+        _refuse_lake_among(self.root, pa.chunked_array([[self.prefix]]))
+        stat = await self.store.head(self.prefix)
+        row = {"path": self.prefix, "size": stat.size, "mtime": int(stat.modified * 1e6), "etag": stat.etag}
+        return file_table(pa.Table.from_pylist([row], STAT_SCHEMA), self.prefix, to)
 
     async def span(self, span: ListSpan, to: str) -> AsyncIterator[pa.Table]:
         """The files of one span, in path order."""

@@ -1,6 +1,6 @@
 """Files outside the lake become objects of a branch, without a copy, as one commit.
 
-    import   adds the files of some folders; other objects of the branch stay
+    import   adds the files of some folders, and single files; other objects of the branch stay
     ingest   makes the tree under a prefix equal to one folder: adds, changes and removes objects
 
 Both are head moves of their own (rule S6): nothing is staged, they are computed again if the head has moved, and they
@@ -48,6 +48,7 @@ class ImportFolder(NamedTuple):
     to: str  # what the paths begin with instead of it
     inventory: str = ""  # the URL of a list of its files, which is believed instead of listing them
     verify: bool = False  # ask the store for every file of the inventory; else for a sample
+    file: bool = False  # the URL is of one file, and `to` its whole path
 
 
 async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: Seen) -> FileList:
@@ -56,7 +57,7 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: S
     read."""
     batches: list[ListedBatch] = []
     for source in sources:
-        at = await outside.place(source.url)
+        at = await place_of(outside, source)
         with FileSpool(at.addresses(source.to)) as spool:
             async for table in _inventoried(outside, source, at) if source.inventory else at.files(source.to):
                 spool.add_files(table)
@@ -65,6 +66,15 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: S
         await _check(source, at, SortedFiles(found))
         batches += found
     return SortedFiles(batches)
+
+
+async def place_of(outside: OutsideFiles, source: ImportFolder) -> OutsideFolder:
+    """Raises Invalid, NotFound, Refused."""
+    if not source.file:
+        return await outside.place(source.url)
+    if source.inventory:
+        raise Invalid(f"{source.url} is one file, and has no inventory", hint="leave out the inventory")
+    return await outside.single(source.url)
 
 
 async def _inventoried(outside: OutsideFiles, source: ImportFolder, at: OutsideFolder) -> AsyncIterator[pa.Table]:
@@ -180,6 +190,8 @@ async def for_ingest(
 
 
 def ingest_plan(source: ImportFolder, files: FileList, *, keep_removed: bool) -> ImportPlan:
+    if source.file:  # whatever else begins with its path would go
+        raise Invalid(f"{source.url} is one file, and folders are followed", hint="import the file instead")
     return ImportPlan("ingest", [source], files, SubtreeRequest(source.to, same_file, not keep_removed))
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from lochan.access.policy import ACTIONS
 from lochan.access.query_rights import OF_LAKE, OF_OBJECTS, OF_REF, OF_REPOSITORY
-from lochan.errors import LochanError
+from lochan.errors import ConcurrentCommit, LochanError, RaceLost
 from lochan.query.syntax.sources import LAKE_META, POOL_META
-from lochan.server.api.errors import STATUSES
+from lochan.server.api.errors import STATUSES, error_response
 from lochan.server.api.middleware import routes
 from lochan.server.api.routes import OPEN, ROUTES, VERBS
 
@@ -60,6 +60,14 @@ def test_every_route_names_an_action_that_there_is() -> None:
 
 def test_every_kind_of_error_has_a_status() -> None:
     assert set(STATUSES) == {each.kind for each in kinds(LochanError)}
+
+
+def test_a_race_that_is_lost_again_and_again_is_no_conflict() -> None:
+    """Who sees 409 has to look at what others did; who sees 429 need only ask again."""
+    lost = error_response(RaceLost("others were faster"))
+    assert (lost.status_code, lost.headers["retry-after"]) == (429, "1")
+    moved = error_response(ConcurrentCommit("the branch was moved"))
+    assert (moved.status_code, "retry-after" in moved.headers) == (409, False)
 
 
 def test_every_kind_of_metadata_has_an_action() -> None:

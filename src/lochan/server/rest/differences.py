@@ -1,0 +1,55 @@
+"""What differs between two refs, or is staged on a branch: a page of it, in which a folder can count once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from lochan.api.object_results import ObjectInfo
+from lochan.api.ref import Ref
+from lochan.server.rest.pages import PageQuery, page_by_name
+from lochan.server.rest.wire import DiffList, DiffObjectStat, WireDiff
+
+
+class DiffQuery(PageQuery, frozen=True):
+    delimiter: str = ""
+
+
+async def diff_page(differences: AsyncIterator[WireDiff], query: DiffQuery, stats_at: Ref | None = None) -> DiffList:
+    """Of differences in path order. `stats_at`: what is said of the objects on the right comes from there."""
+    page, where = await page_by_name(_rolled_up(differences, query), lambda each: each.path, query)
+    if stats_at is not None:
+        page = await _with_stats(page, stats_at)
+    return DiffList(pagination=where, results=page)
+
+
+async def _rolled_up(differences: AsyncIterator[WireDiff], query: DiffQuery) -> AsyncIterator[WireDiff]:
+    last = ""
+    async for each in differences:
+        folder = _folder(each.path, query.prefix, query.delimiter)
+        if not folder:
+            yield each
+        elif folder != last:
+            last = folder
+            yield WireDiff.of_folder(folder)
+
+
+def _folder(path: str, prefix: str, delimiter: str) -> str:
+    """Up to the first delimiter behind the prefix; empty: there is none."""
+    if not delimiter:
+        return ""
+    head, found, _ = path[len(prefix) :].partition(delimiter)
+    return f"{prefix}{head}{delimiter}" if found else ""
+
+
+async def _with_stats(page: list[WireDiff], at: Ref) -> list[WireDiff]:
+    there = [each.path for each in page if each.type in ("added", "changed")]
+    found = dict(zip(there, await at.stat_many(there), strict=True))
+    return [_with_stat(each, found.get(each.path)) for each in page]
+
+
+def _with_stat(difference: WireDiff, found: ObjectInfo | None) -> WireDiff:
+    if found is None:
+        return difference
+    return msgspec.structs.replace(difference, right=DiffObjectStat.of(found))
