@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.api.results import LoadResult
@@ -21,11 +22,13 @@ from lochan.api.session import OpenedRepository
 from lochan.engines.duckdb.instances import Instances
 from lochan.errors import Conflict, Invalid, KeyReused, LochanError, NothingToDo
 from lochan.journal.keys import CarriedOut, KeyedActor, keyed_together, without_key
-from lochan.versioning.lineage import lineage_metadata
+from lochan.versioning.lineage import trace_key
 
 if TYPE_CHECKING:
     from lochan.api.session import Session
+    from lochan.engines.duckdb.load.direct_object import DirectObject
     from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions, StagedLoad
+    from lochan.engines.duckdb.load.shape_inference import InferredRow
     from lochan.engines.duckdb.load.small_inputs import SmallInput
     from lochan.formats.record import Actor
     from lochan.versioning.heads.moves import CommitMessage
@@ -38,6 +41,7 @@ _LOADS_MAX = 1_000  # in one commit, each with a key in its journal entry
 _BYTES_MAX = 8 << 20
 _TRIES_MAX = 5  # of a commit, one of whose loads is carried out by another process meanwhile
 _AT_ONCE = 2  # groups of one process that land
+_ROWS_AT_ONCE = 200  # are written in some milliseconds, for which no thread is worth its while
 
 
 class LoadGroups:
@@ -64,8 +68,9 @@ class LoadTarget(NamedTuple):
 class _Waiting:
     """One load."""
 
-    def __init__(self, input: SmallInput, actor: Actor) -> None:
+    def __init__(self, input: SmallInput, rows: list[InferredRow] | None, actor: Actor) -> None:
         self.input = input
+        self.rows = rows  # None: the engine has to read them
         self.actor = actor  # with its key
         self.result: asyncio.Future[LoadResult] = asyncio.get_running_loop().create_future()
 
@@ -84,15 +89,18 @@ class _Waiting:
 
 async def load_in_group(session: Session, target: LoadTarget, input: SmallInput, actor: Actor) -> LoadResult:
     """Returns when it is durable. Raises as a load of its own would."""
-    message = target.message
-    id = target.repository.id, target.branch, actor.user, target.options.format, target.options.row_tag
-    metadata = {**lineage_metadata(), **message.metadata}
-    said = message.message, message.author, message.date, tuple(sorted(metadata.items()))
+    from lochan.engines.duckdb.load.small_inputs import plain_rows
+    from lochan.pools.settings import settings_of
+
+    message, options = target.message, target.options
+    rows = plain_rows(input, options, settings_of(target.repository).times)
+    id = target.repository.id, target.branch, actor.user, options.format, options.row_tag, rows is None
+    said = message.message, message.author, message.date, tuple(sorted(message.metadata.items())), trace_key()
     groups = session.load_groups()
     group = groups.by_name.get((id, said))
     if group is None:
         group = groups.by_name[id, said] = LoadGroup(session, target, (id, said))
-    return await group.add(_Waiting(input, actor))
+    return await group.add(_Waiting(input, rows, actor))
 
 
 class LoadGroup:
@@ -182,18 +190,35 @@ class LoadGroup:
         return left
 
     async def _try_landing(self, repository: OpenRepository, batch: Sequence[_Waiting]) -> None:
-        with self._staged() as staging:
-            counts = await staging.take_small([load.input for load in batch])
-            full = [load for load, count in zip(batch, counts, strict=True) if count]
-            if not full:
-                raise _no_rows()
-            actor = keyed_together(without_key(full[0].actor), [load.actor for load in full])
-            made = await staging.land(repository, self._target.branch, self._target.message, actor=actor)
+        from lochan.engines.duckdb.load.load import land_object
+
+        branch, message = self._target.branch, self._target.message
+        direct = await self._direct_object(batch)
+        if direct is not None:
+            counts = [len(load.rows or ()) for load in batch]
+            made = await land_object(repository, branch, direct, message, actor=_together(batch, counts))
+        else:
+            with self._staged() as staging:
+                counts = await staging.take_small([load.input for load in batch])
+                made = await staging.land(repository, branch, message, actor=_together(batch, counts))
         for load, count in zip(batch, counts, strict=True):
             if count:
                 load.succeed(_result(made, count))
             else:
                 load.fail(_no_rows())
+
+    async def _direct_object(self, batch: Sequence[_Waiting]) -> DirectObject | None:
+        """Of the rows of all of them, without the engine. None: it has to read and write them."""
+        from lochan.engines.duckdb.load.direct_object import direct_object
+        from lochan.pools.settings import settings_of
+
+        if any(load.rows is None for load in batch):
+            return None
+        rows = [row for load in batch for row in load.rows or ()]
+        if not rows:
+            raise _no_rows()
+        make = partial(direct_object, rows, settings_of(self._target.repository))
+        return make() if len(rows) <= _ROWS_AT_ONCE else await asyncio.to_thread(make)
 
     async def _readable(self, batch: list[_Waiting]) -> list[_Waiting]:
         """Those that can be read. The bad ones are found by halves, and refused, each with its own error."""
@@ -214,7 +239,7 @@ class LoadGroup:
         from lochan.engines.duckdb.load.load import repeated_load
 
         made = await repeated_load(repository, CarriedOut(load.key, commit))
-        (rows,) = await self._count_rows([load])
+        rows = (await self._count_rows([load]))[0] if load.rows is None else len(load.rows)
         return _result(made, rows)
 
     def _staged(self) -> AbstractContextManager[StagedLoad]:
@@ -235,6 +260,14 @@ def _result(made: LoadCommit, rows: int) -> LoadResult:
     from msgspec.structs import replace
 
     return replace(LoadResult.of(made), rows=rows)
+
+
+def _together(batch: Sequence[_Waiting], counts: Sequence[int]) -> Actor:
+    """Who acts for those that have rows. Raises NothingToDo if none has."""
+    full = [load.actor for load, count in zip(batch, counts, strict=True) if count]
+    if not full:
+        raise _no_rows()
+    return keyed_together(without_key(full[0]), full)
 
 
 def _no_rows() -> NothingToDo:
