@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.api.results import LoadResult
 from lochan.api.session import OpenedRepository
+from lochan.api.small_objects import SmallObjects, merges
+from lochan.bounded_cache import BoundedCache
 from lochan.engines.duckdb.instances import Instances
 from lochan.errors import Conflict, Invalid, KeyReused, LochanError, NothingToDo
 from lochan.journal.keys import CarriedOut, KeyedActor, keyed_together, without_key
@@ -41,6 +43,7 @@ _LOADS_MAX = 1_000  # in one commit, each with a key in its journal entry
 _BYTES_MAX = 8 << 20
 _TRIES_MAX = 5  # of a commit, one of whose loads is carried out by another process meanwhile
 _AT_ONCE = 2  # groups of one process that land
+_BRANCHES_MAX = 256  # whose small objects are known
 _ROWS_AT_ONCE = 200  # are written in some milliseconds, for which no thread is worth its while
 
 
@@ -51,8 +54,20 @@ class LoadGroups:
         self.by_name: dict[object, LoadGroup] = {}
         self.landing = asyncio.Semaphore(_AT_ONCE)
         self.instances = Instances()
+        self._small: BoundedCache[tuple[str, str], SmallObjects] = BoundedCache(_BRANCHES_MAX)
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def close(self) -> None:
+    def small_objects(self, session: Session, pool: Repository, branch: str) -> SmallObjects | None:
+        """None: they are left as they are."""
+        if not merges(session.upkeep, pool, branch):
+            return None
+        key = pool.id, branch
+        return self._small.get(key) or self._small.put(key, SmallObjects(session, pool, branch, self._tasks))
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self.instances.close()
 
 
@@ -123,12 +138,21 @@ class LoadGroup:
             try:
                 async with self._session.load_groups().landing:
                     await self._land(batch)
+                    await self._merge_small()
             except BaseException as error:
                 for load in batch:
                     load.fail(error)
                 if not isinstance(error, Exception):
                     raise
         del self._session.load_groups().by_name[self._name]
+
+    async def _merge_small(self) -> None:
+        """Never longer than one commit, in which the next loads gather."""
+        pool, branch = self._target.repository, self._target.branch
+        small = self._session.load_groups().small_objects(self._session, pool, branch)
+        if small is not None and small.is_due:
+            async with OpenedRepository(self._session, pool.name, pool) as opened:
+                await small.merge(opened)
 
     def _next(self) -> list[_Waiting]:
         """The first that wait, as many as one commit takes; of several with the same key only one."""
@@ -196,7 +220,10 @@ class LoadGroup:
         direct = await self._direct_object(batch)
         if direct is not None:
             counts = [len(load.rows or ()) for load in batch]
-            made = await land_object(repository, branch, direct, message, actor=_together(batch, counts))
+            made, entry = await land_object(repository, branch, direct, message, actor=_together(batch, counts))
+            small = self._session.load_groups().small_objects(self._session, self._target.repository, branch)
+            if small is not None:
+                small.landed(entry, [row for load in batch for row in load.rows or ()])
         else:
             with self._staged() as staging:
                 counts = await staging.take_small([load.input for load in batch])

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from lochan.api.lake import Lake
 from lochan.api.server_spark import ServerSpark
 from lochan.api.session import Session, server_session
+from lochan.api.upkeep import read_policy
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.api.context import Api
@@ -87,6 +88,8 @@ async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     opened = await listener.open_lake()
     clock, metrics, settings = SystemClock(), QueryMetrics(), listener.queries
     session = server_session(opened, settings.memory_bytes)
+    if listener.upkeep is not None:
+        session.upkeep = listener.upkeep.policy or read_policy(None)
     spark = ServerSpark(settings.spark, settings.memory_bytes)
     if settings.warm:
         spark.warm_up()

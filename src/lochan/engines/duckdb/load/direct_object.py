@@ -30,7 +30,7 @@ from lochan.pools.kinds import BOOL, COMPOSITE, FLOAT, INT, JSON, STRING, TIME
 from lochan.pools.layout import SHAPE_COLUMN, Alternate, DecimalColumn, Layout, Member, lay_out, text_columns
 from lochan.pools.shape import Array, Object, Type, kind_of, sure, type_at
 
-ROWS_MAX = 1_000  # the engine takes more at a time
+ROWS_MAX = 2_000  # the engine takes more at a time
 BYTES_MAX = 4 << 20  # of their texts
 _LEVEL = 1  # as the engine's
 _ARRANGEMENTS = 256  # that are kept: posts come with the same shapes again and again

@@ -127,7 +127,7 @@ def _files(rows: Any) -> list[Input]:
 
 async def land_object(
     repository: OpenRepository, branch: str, made: DirectObject, message: CommitMessage = NOTHING, *, actor: Actor
-) -> LoadCommit:
+) -> tuple[LoadCommit, Entry]:
     """An object that is ready, stored while its commit is being made. REQUIRES: an event loop."""
     from asyncio import ensure_future
 
@@ -140,7 +140,7 @@ async def land_object(
         commit = await add_objects(repository, branch, [entry], message, actor=actor, default=text, stored=stored)
     finally:
         abandon([stored])
-    return LoadCommit.of(commit, [entry])
+    return LoadCommit.of(commit, [entry]), entry
 
 
 def _load_text(rows: int) -> str:
