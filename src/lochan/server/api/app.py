@@ -26,7 +26,7 @@ from lochan.server.deliveries.deliverer import deliver
 from lochan.server.gateway.request_log import usage_log
 from lochan.server.lake_thread import LakeThread
 from lochan.server.logs import AccessLog
-from lochan.server.maintenance import keep_memory_trimmed, keep_schedule
+from lochan.server.maintenance import keep_memory_trimmed, keep_schedule, rarely_collect
 from lochan.server.metrics import QueryMetrics, UpkeepMetrics
 from lochan.server.settings import Listener
 
@@ -50,6 +50,7 @@ def api(listener: Listener, guard: ConnectionGuard) -> Middleware:
         threads = list(_threads(listener))
         for thread in threads:
             thread.start()
+        rarely_collect()
         try:
             yield
         finally:

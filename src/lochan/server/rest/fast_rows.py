@@ -26,11 +26,11 @@ from lochan.api.load import LoadOptions
 from lochan.api.load_group import SMALL_BYTES
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.pool import Pool
-from lochan.api.results import LoadResult
 from lochan.api.row_bytes import load_small
 from lochan.api.session import Session, about
 from lochan.api.wrappers.proxy import find_verb
 from lochan.errors import LochanError
+from lochan.journal.journal import ProbeBatch
 from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.rest.known_keys import KnownKeys, basic_header
 from lochan.server.rest.pool_rows import FORMATS
@@ -71,6 +71,7 @@ class FastRows:
         self._session = session
         self._access = access
         self._keys = keys
+        self._probes = ProbeBatch()
         verb = find_verb(Pool, "load")
         assert verb is not None
         self._needs = [each.partition(" ")[::2] for each in verb.needs]
@@ -81,6 +82,7 @@ class FastRows:
         key = None if request is None else self._keys.find(request.authorization)
         if request is None or key is None:
             return None
+        await self._probes.wait(self._access.journal)  # one look for all that came before it
         try:
             access = await self._access.authorised_state(arrived)
         except LochanError:  # the general path reports it
@@ -89,7 +91,9 @@ class FastRows:
         pool = self._session.lake.known_repository(request.pool)
         if pool is None or pool.kind != POOL or access.active_key(key.id, now) != key:
             return None
-        rights = access.rights_of(Requester(key.user, key.id, (), address_of(source)), now)
+        rights = access.lasting_rights(key)
+        if rights is None:  # it depends on when and from where it is asked
+            rights = access.rights_of(Requester(key.user, key.id, (), address_of(source)), now)
         branch = resources.branch(request.pool, pool.default_branch)
         if not all(rights.allow(action, where.replace("{branch}", branch)) for action, where in self._needs):
             return None
@@ -110,11 +114,7 @@ class FastRows:
             return PostDone(message(400, "the body broke off before its end"))  # which nobody reads
         except LochanError as error:
             return PostDone(error_response(error), error)
-        return PostDone(_answer(done))
-
-
-def _answer(done: LoadResult) -> bytes:
-    return _encoder.encode(done.as_json())
+        return PostDone(_encoder.encode(done))
 
 
 async def _whole_body(receive: Receive) -> bytes:

@@ -56,6 +56,8 @@ def direct_object(rows: Sequence[InferredRow], settings: PoolSettings) -> Direct
     if size > min(BYTES_MAX, settings.size_bytes // 4):  # a character has at most four bytes
         return None
     paths = tuple(key.path for key in settings.keys)
+    alike: dict[Object, Object] = {}  # one object for each shape, so that what is found in it is found once
+    rows = [each._replace(shape=alike.setdefault(each.shape, each.shape)) for each in rows]
     counts = Counter(each.shape for each in rows)
     arrangement = _arrangement(frozenset(counts), paths)
     if arrangement is None:
