@@ -25,9 +25,12 @@ from time import perf_counter, process_time
 
 import psycopg
 
-import lochan.aio
 from bench.processor import Processor, family_seconds
 from bench.table import percentile, show
+from lochan.api.lake import Lake
+from lochan.api.session import server_session
+from lochan.lake import Lake as OpenLake
+from lochan.store.local import LocalStore
 from tests.integration.api.client import Client
 from tests.servers.lochan import LochanServer, lochan_server
 from tests.servers.postgres import PostgresServer, postgres
@@ -52,13 +55,15 @@ def main() -> None:
         for clients in _CLIENTS:  # in turns, so that both have the machine as it is then
             rows.append([*_posted(server, clients), *_inserted(database, clients)])
         one = _loaded_at_once(server)
+        head = ["clients", "posts", "commits", "posts a second", "p50 ms", "p99 ms", "server's ms a post", "× one load"]
+        head += ["PostgreSQL a second", "its p50 ms", "its ms a commit", "posts / commits"]
+        made = [[*row[:7], row[6] / one, *row[7:], row[3] / row[7]] for row in rows]
+        title = (
+            f"posts of one row into a pool, each answered when it is durable; budget {_BUDGET} x PostgreSQL's commits"
+        )
+        show(title, head, made)
         time.sleep(_PAUSE_S)
         left = [_left(server, clients) for clients in _CLIENTS]
-    head = ["clients", "posts", "commits", "posts a second", "p50 ms", "p99 ms", "server's ms a post", "× one load"]
-    head += ["PostgreSQL a second", "its p50 ms", "its ms a commit", "posts / commits"]
-    made = [[*row[:7], row[6] / one, *row[7:], row[3] / row[7]] for row in rows]
-    title = f"posts of one row into a pool, each answered when it is durable; budget {_BUDGET} x PostgreSQL's commits"
-    show(title, head, made)
     title = f"what they leave: processor time of an aggregate, in the same process; budget {_LEFT} x the compacted pool"
     show(title, ["clients", "objects", "ms", "ms compacted", "× compacted"], left)
 
@@ -68,7 +73,8 @@ def _left(server: LochanServer, clients: int) -> list[float]:
     pool = f"posts-{clients}"
 
     async def aggregate() -> tuple[int, float]:
-        async with lochan.aio.connect(server.lake) as lake:
+        lake = Lake(server_session(await OpenLake.open(LocalStore(server.lake))))
+        try:
             took = []
             for _ in range(_QUERIES):
                 begun = process_time()
@@ -78,6 +84,8 @@ def _left(server: LochanServer, clients: int) -> list[float]:
                     assert len(list(found.rows())) == 7
                 took.append((process_time() - begun) * 1_000)
             return (await lake.pool(pool).summary()).objects, statistics.median(took)
+        finally:
+            await lake.close()
 
     objects, before = asyncio.run(aggregate())
     if objects > 1:

@@ -126,28 +126,34 @@ class SmallObjects:
 
     # --- beside the loads --------------------------------------------------------------------------------------------
     async def _settle(self) -> None:
-        """Until no load has come for a while."""
+        """Until no load has come for a while, nor while the last objects were merged."""
         loop = asyncio.get_running_loop()
-        is_over = False
-        while not is_over:
+        seen = -1.0
+        is_pause = False
+        while not is_pause or seen != self._landed_at:
             await asyncio.sleep(PAUSE_S / 2)
-            is_over = loop.time() - self._landed_at >= PAUSE_S
+            seen = self._landed_at
+            is_pause = loop.time() - seen >= PAUSE_S
             try:
                 async with OpenedRepository(self._session, self._pool.name, self._pool) as repository:
-                    if is_over and len(self._recent) > LEFT_MAX:
+                    if is_pause and self._count > LEFT_MAX and len(self._recent) > 1:
                         await self.merge(repository)
-                    while (due := self._due(is_over)) and await self._rewrite(repository, *due):
+                    while (due := self._due(is_pause)) and await self._rewrite(repository, *due):
                         pass
             except Exception as error:
                 self._forget(error)
         self._settling = None
 
-    def _due(self, is_over: bool) -> tuple[int, list[Entry]] | None:
+    @property
+    def _count(self) -> int:
+        return len(self._recent) + sum(map(len, self._tiers.values()))
+
+    def _due(self, is_pause: bool) -> tuple[int, list[Entry]] | None:
         """Objects that are to be merged, and the tier that the result belongs to."""
         for tier, entries in sorted(self._tiers.items()):
             if len(entries) >= FAN_IN:
                 return tier + 1, entries[:]
-        if not is_over or sum(map(len, self._tiers.values())) <= LEFT_MAX:
+        if not is_pause or self._count <= LEFT_MAX:
             return None
         chosen: list[Entry] = []
         top = size = 0
@@ -158,7 +164,7 @@ class SmallObjects:
                 chosen.append(each)
                 size += each.size
                 top = tier
-        return top, chosen
+        return (top, chosen) if len(chosen) > 1 else None
 
     async def _rewrite(self, repository: OpenRepository, tier: int, entries: list[Entry]) -> bool:
         """Whether there are fewer objects now."""

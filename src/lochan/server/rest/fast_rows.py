@@ -53,7 +53,7 @@ class PostRequest(NamedTuple):
     options: LoadOptions
 
 
-class PostClaim(NamedTuple):
+class LoadClaim(NamedTuple):
     """A request that may be carried out."""
 
     request: PostRequest
@@ -76,7 +76,7 @@ class FastRows:
         assert verb is not None
         self._needs = [each.partition(" ")[::2] for each in verb.needs]
 
-    async def claim(self, scope: Scope, source: str, arrived: float) -> PostClaim | None:
+    async def claim(self, scope: Scope, source: str, arrived: float) -> LoadClaim | None:
         """None: it takes the general path, and nothing has been done."""
         request = read_request(scope)
         key = None if request is None else self._keys.find(request.authorization)
@@ -97,9 +97,9 @@ class FastRows:
         branch = resources.branch(request.pool, pool.default_branch)
         if not all(rights.allow(action, where.replace("{branch}", branch)) for action, where in self._needs):
             return None
-        return PostClaim(request, key, pool)
+        return LoadClaim(request, key, pool)
 
-    async def carry_out(self, claim: PostClaim, receive: Receive, source: str) -> PostDone:
+    async def carry_out(self, claim: LoadClaim, receive: Receive, source: str) -> PostDone:
         """`receive` gives the body. The answer is the one of the general path."""
         request, who = claim.request, claim.who
         session = self._session.acting_as(who.user, CLIENT, source, is_served=True, credentials=(who.id, ()))
