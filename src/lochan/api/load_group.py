@@ -14,18 +14,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.api.results import LoadResult
 from lochan.api.session import OpenedRepository
+from lochan.api.small_objects import SmallObjects, merges
+from lochan.bounded_cache import BoundedCache
 from lochan.engines.duckdb.instances import Instances
 from lochan.errors import Conflict, Invalid, KeyReused, LochanError, NothingToDo
 from lochan.journal.keys import CarriedOut, KeyedActor, keyed_together, without_key
-from lochan.versioning.lineage import lineage_metadata
+from lochan.versioning.lineage import trace_key
 
 if TYPE_CHECKING:
     from lochan.api.session import Session
+    from lochan.engines.duckdb.load.direct_object import DirectObject
     from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions, StagedLoad
+    from lochan.engines.duckdb.load.shape_inference import InferredRow
     from lochan.engines.duckdb.load.small_inputs import SmallInput
     from lochan.formats.record import Actor
     from lochan.versioning.heads.moves import CommitMessage
@@ -38,6 +43,8 @@ _LOADS_MAX = 1_000  # in one commit, each with a key in its journal entry
 _BYTES_MAX = 8 << 20
 _TRIES_MAX = 5  # of a commit, one of whose loads is carried out by another process meanwhile
 _AT_ONCE = 2  # groups of one process that land
+_BRANCHES_MAX = 256  # whose small objects are known
+_ROWS_AT_ONCE = 200  # are written in some milliseconds, for which no thread is worth its while
 
 
 class LoadGroups:
@@ -47,8 +54,20 @@ class LoadGroups:
         self.by_name: dict[object, LoadGroup] = {}
         self.landing = asyncio.Semaphore(_AT_ONCE)
         self.instances = Instances()
+        self._small: BoundedCache[tuple[str, str], SmallObjects] = BoundedCache(_BRANCHES_MAX)
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def close(self) -> None:
+    def small_objects(self, session: Session, pool: Repository, branch: str) -> SmallObjects | None:
+        """None: they are left as they are."""
+        if not merges(session.upkeep, pool, branch):
+            return None
+        key = pool.id, branch
+        return self._small.get(key) or self._small.put(key, SmallObjects(session, pool, branch, self._tasks))
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self.instances.close()
 
 
@@ -64,8 +83,9 @@ class LoadTarget(NamedTuple):
 class _Waiting:
     """One load."""
 
-    def __init__(self, input: SmallInput, actor: Actor) -> None:
+    def __init__(self, input: SmallInput, rows: list[InferredRow] | None, actor: Actor) -> None:
         self.input = input
+        self.rows = rows  # None: the engine has to read them
         self.actor = actor  # with its key
         self.result: asyncio.Future[LoadResult] = asyncio.get_running_loop().create_future()
 
@@ -84,15 +104,18 @@ class _Waiting:
 
 async def load_in_group(session: Session, target: LoadTarget, input: SmallInput, actor: Actor) -> LoadResult:
     """Returns when it is durable. Raises as a load of its own would."""
-    message = target.message
-    id = target.repository.id, target.branch, actor.user, target.options.format, target.options.row_tag
-    metadata = {**lineage_metadata(), **message.metadata}
-    said = message.message, message.author, message.date, tuple(sorted(metadata.items()))
+    from lochan.engines.duckdb.load.small_inputs import plain_rows
+    from lochan.pools.settings import settings_of
+
+    message, options = target.message, target.options
+    rows = plain_rows(input, options, settings_of(target.repository).times)
+    id = target.repository.id, target.branch, actor.user, options.format, options.row_tag, rows is None
+    said = message.message, message.author, message.date, tuple(sorted(message.metadata.items())), trace_key()
     groups = session.load_groups()
     group = groups.by_name.get((id, said))
     if group is None:
         group = groups.by_name[id, said] = LoadGroup(session, target, (id, said))
-    return await group.add(_Waiting(input, actor))
+    return await group.add(_Waiting(input, rows, actor))
 
 
 class LoadGroup:
@@ -115,12 +138,21 @@ class LoadGroup:
             try:
                 async with self._session.load_groups().landing:
                     await self._land(batch)
+                    await self._merge_small()
             except BaseException as error:
                 for load in batch:
                     load.fail(error)
                 if not isinstance(error, Exception):
                     raise
         del self._session.load_groups().by_name[self._name]
+
+    async def _merge_small(self) -> None:
+        """Never longer than one commit, in which the next loads gather."""
+        pool, branch = self._target.repository, self._target.branch
+        small = self._session.load_groups().small_objects(self._session, pool, branch)
+        if small is not None and small.is_due:
+            async with OpenedRepository(self._session, pool.name, pool) as opened:
+                await small.merge(opened)
 
     def _next(self) -> list[_Waiting]:
         """The first that wait, as many as one commit takes; of several with the same key only one."""
@@ -182,18 +214,38 @@ class LoadGroup:
         return left
 
     async def _try_landing(self, repository: OpenRepository, batch: Sequence[_Waiting]) -> None:
-        with self._staged() as staging:
-            counts = await staging.take_small([load.input for load in batch])
-            full = [load for load, count in zip(batch, counts, strict=True) if count]
-            if not full:
-                raise _no_rows()
-            actor = keyed_together(without_key(full[0].actor), [load.actor for load in full])
-            made = await staging.land(repository, self._target.branch, self._target.message, actor=actor)
+        from lochan.engines.duckdb.load.load import land_object
+
+        branch, message = self._target.branch, self._target.message
+        direct = await self._direct_object(batch)
+        if direct is not None:
+            counts = [len(load.rows or ()) for load in batch]
+            made, entry = await land_object(repository, branch, direct, message, actor=_together(batch, counts))
+            small = self._session.load_groups().small_objects(self._session, self._target.repository, branch)
+            if small is not None:
+                small.landed(entry, [row for load in batch for row in load.rows or ()])
+        else:
+            with self._staged() as staging:
+                counts = await staging.take_small([load.input for load in batch])
+                made = await staging.land(repository, branch, message, actor=_together(batch, counts))
         for load, count in zip(batch, counts, strict=True):
             if count:
                 load.succeed(_result(made, count))
             else:
                 load.fail(_no_rows())
+
+    async def _direct_object(self, batch: Sequence[_Waiting]) -> DirectObject | None:
+        """Of the rows of all of them, without the engine. None: it has to read and write them."""
+        from lochan.engines.duckdb.load.direct_object import direct_object
+        from lochan.pools.settings import settings_of
+
+        if any(load.rows is None for load in batch):
+            return None
+        rows = [row for load in batch for row in load.rows or ()]
+        if not rows:
+            raise _no_rows()
+        make = partial(direct_object, rows, settings_of(self._target.repository))
+        return make() if len(rows) <= _ROWS_AT_ONCE else await asyncio.to_thread(make)
 
     async def _readable(self, batch: list[_Waiting]) -> list[_Waiting]:
         """Those that can be read. The bad ones are found by halves, and refused, each with its own error."""
@@ -214,7 +266,7 @@ class LoadGroup:
         from lochan.engines.duckdb.load.load import repeated_load
 
         made = await repeated_load(repository, CarriedOut(load.key, commit))
-        (rows,) = await self._count_rows([load])
+        rows = (await self._count_rows([load]))[0] if load.rows is None else len(load.rows)
         return _result(made, rows)
 
     def _staged(self) -> AbstractContextManager[StagedLoad]:
@@ -235,6 +287,14 @@ def _result(made: LoadCommit, rows: int) -> LoadResult:
     from msgspec.structs import replace
 
     return replace(LoadResult.of(made), rows=rows)
+
+
+def _together(batch: Sequence[_Waiting], counts: Sequence[int]) -> Actor:
+    """Who acts for those that have rows. Raises NothingToDo if none has."""
+    full = [load.actor for load, count in zip(batch, counts, strict=True) if count]
+    if not full:
+        raise _no_rows()
+    return keyed_together(without_key(full[0]), full)
 
 
 def _no_rows() -> NothingToDo:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lochan.api.options import CommitOptions, EngineOptions
     from lochan.api.results import LoadResult
     from lochan.api.session import Session
+    from lochan.versioning.repositories import Repository
 
     RowBytes = bytes | bytearray | memoryview | AsyncIterable[bytes]
 
@@ -61,7 +62,7 @@ async def load_bytes(
 
         first = await _up_to(pieces, SMALL_BYTES)
         if len(first) <= SMALL_BYTES:
-            return await _load_small(session, pool, first, load_options, options, branch)
+            return await load_small(session, await session.repository(pool), first, load_options, options, branch)
         pieces = _with_first(first, pieces)
     message = message_of(options)
     if options.key or archive:
@@ -85,24 +86,29 @@ async def load_bytes(
     return LoadResult.of(done.loaded, done.note)
 
 
-async def _load_small(
-    session: Session, pool: str, data: bytes, load_options: LoadOptions, options: CommitOptions, branch: str
+async def load_small(
+    session: Session,
+    pool: Repository,
+    data: bytes,
+    load_options: LoadOptions,
+    options: CommitOptions,
+    branch: str,
 ) -> LoadResult:
+    """In a commit with other loads of the moment. Raises as `Pool.load` does."""
     from lochan.api.branch import message_of
     from lochan.api.load_group import LoadTarget, load_in_group
     from lochan.engines.duckdb.load.load import LoaderOptions
     from lochan.engines.duckdb.load.small_inputs import SmallInput
 
-    found = await session.repository(pool)
-    if found.kind != "pool":
-        raise Refused(f"{found.name!r} holds files, and is no pool", hint="put files there instead")
+    if pool.kind != "pool":
+        raise Refused(f"{pool.name!r} holds files, and is no pool", hint="put files there instead")
     message = message_of(options)
-    digest = sha256(data).hexdigest()
-    actor = session.acting(options.key, "load body", pool, branch, load_options, message, digest)
+    digest = sha256(data).hexdigest() if options.key else ""
+    actor = session.acting(options.key, "load body", pool.name, branch, load_options, message, digest)
     reading = LoaderOptions(
         load_options.format, unpacked_bytes_max=load_options.unpacked_max_bytes, row_tag=load_options.row_tag
     )
-    target = LoadTarget(found, branch or found.default_branch, message, reading)
+    target = LoadTarget(pool, branch or pool.default_branch, message, reading)
     return await load_in_group(session, target, SmallInput(_NAME, data), actor)
 
 

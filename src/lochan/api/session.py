@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lochan.engines.spark.place import SparkPlace
     from lochan.journal.journal import ProbeBatch
     from lochan.lake import Lake
+    from lochan.pools.upkeep import Upkeep
     from lochan.usage.notes import ReadNotes
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
@@ -160,6 +161,7 @@ class Session:
         self._notes: list[ReadNotes] = []  # one, from the first read on; shared by copies of this session
         self.is_served = False  # whether a server has authenticated who acts
         self.memory_bytes_max: int | None = None  # of rows, for each request of a user of a server
+        self.upkeep: Upkeep | None = None  # by which small objects are merged as they come; None: they are left
         self.credentials: Credentials = ("", ())  # by which that was: a key's id, and the limits of a session
 
     def acting(self, key: str, *request: object) -> Actor:
@@ -266,7 +268,7 @@ class Session:
         """With the lake."""
         await self.close_notes()
         for each in self._load_groups:
-            each.close()
+            await each.close()
         await self.repositories.close()
         await self.lake.close()
 

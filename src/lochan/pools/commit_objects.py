@@ -9,7 +9,7 @@ A move that loses the race against another one is tried again on the new head:
 The objects' files are written before. Their names contain the number that their writer had folded first (G1, G3).
 """
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import NamedTuple
 
 from lochan.clock import Clock
@@ -58,14 +58,18 @@ async def add_objects(
     why: str = "load",
     default: str = "",
     closes: tuple[str, ...] = (),
+    stored: Awaitable[None] | None = None,
 ) -> str:
     """Returns the new head. `default` is the commit's message if `message` has none. Works on any head, so two loads
-    never conflict. `closes` names the job that kept the files open, if there was one."""
+    never conflict. `closes` names the job that kept the files open, if there was one. `stored`: the files are still
+    being stored, and are there when it is done; it may be awaited several times."""
     if not entries:
         raise Invalid("there are no objects to add", hint="an empty load changes nothing")
 
     async def compute(on: MoveBase) -> MovePlan:
         tree = await apply_swap(repository, on, Swap((), entries))
+        if stored is not None:
+            await stored  # no event names what is not durable
         return MovePlan(
             tree,
             (on.id,),
@@ -229,6 +233,11 @@ class ObjectWriter:
     def of(cls, repository: OpenRepository, mint: int) -> "ObjectWriter":
         """`mint` is `(await repository.refs())[1]`."""
         return cls(repository.store, repository.repository.id, mint, clock=repository.clock, ids=repository.ids)
+
+    def begin(self, data: bytes, facts: Facts) -> tuple[Entry, Coroutine[None, None, None]]:
+        """A small object: its entry, and what stores it. Until that is done, no event may name the entry."""
+        path = object_path(self._ids.ksuid(self._clock.wall()))
+        return self._bodies.begin(path, data, mint=self._mint, content_type=CONTENT_TYPE, metadata=to_metadata(facts))
 
     async def write(self, chunks: AsyncIterable[bytes], facts: Facts) -> Entry:
         """The object is durable, but on no branch yet."""

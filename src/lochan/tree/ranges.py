@@ -34,6 +34,9 @@ Seen = Callable[[str, RangeRef], None]
 _HEAP_BYTES_MAX = 128 << 20  # open ranges that are not mapped
 _PATCH_BYTES_MAX = 32 << 20  # patches that are open
 _MAPPED_MAX = 512  # open ranges that are mapped; each costs a sixteenth of its paths, 0.3 MB
+# No thread is worth its while for such a range. One of a pool is kept in memory instead of copied: the next small load
+# changes it again.
+_SMALL_BYTES_MAX = 256 << 10
 # Entries that are held for copies. A caller that writes more than that at once waits for the copies: to hold the files
 # instead, a quarter as large, and to read them back took half as long again as to write them.
 _HELD_BYTES_MAX = 64 << 20
@@ -102,17 +105,28 @@ class Ranges:
     async def name(self, entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
         """The range of `known` with this content, or a new one, whatever other files exist. REQUIRES: at least one
         entry; paths ascend; the names in each map ascend."""
+        if entries.nbytes <= _SMALL_BYTES_MAX:
+            return _named(entries, mint, known)
         return await self._threads.run(_named, entries, mint, known)
 
     async def write(self, entries: pa.Table, named: Awaitable[RangeRef], known: Mapping[str, RangeRef]) -> None:
         """Writes the range that `name` returns. Encoding takes longer than naming, and need not wait for the name."""
-        begun, ref = await both(self._threads.run(ranges.begin, entries), named)
-        if ref.id in known:  # rare: it was encoded in vain, but in parallel with the naming
-            return
-        data = await self._threads.run(ranges.finish, begun, ref.id)
+        if entries.nbytes <= _SMALL_BYTES_MAX:
+            ref = await named
+            if ref.id in known:
+                return
+            data = ranges.encode(entries, ref.id)
+        else:
+            begun, ref = await both(self._threads.run(ranges.begin, entries), named)
+            if ref.id in known:  # rare: it was encoded in vain, but in parallel with the naming
+                return
+            data = await self._threads.run(ranges.finish, begun, ref.id)
         self._tell("write", ref)
         await self._store.put(self._path(ref.file), data)
-        if self._copies is not None:  # its writer is likely to change it next
+        if ref.keys is not None and entries.nbytes <= _SMALL_BYTES_MAX:
+            rows = as_batch(entries)
+            self._heap.put(self._path(ref.file), EntryRows(rows), rows.nbytes)
+        elif self._copies is not None:  # its writer is likely to change it next
             await self._copies.add(ref.file, entries)
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:

@@ -59,6 +59,11 @@ class Trace:
     def origin(self) -> Mapping[str, str]:
         return own_origin() if self._origin is None else self._origin
 
+    @property
+    def given(self) -> tuple[tuple[str, str], ...] | None:
+        """The origin that was given; None: it is that of this process."""
+        return None if self._origin is None else tuple(sorted(self._origin.items()))
+
     def add(self, read: LineageInput) -> None:
         self._inputs[read] = None
 
@@ -126,6 +131,12 @@ def lineage_metadata(more: tuple[LineageInput, ...] = ()) -> dict[str, str]:
     inputs = dict.fromkeys((*(found.inputs if found is not None else ()), *more))
     origin = own_origin() if found is None else found.origin
     return {**origin, **({INPUTS: inputs_text(tuple(inputs))} if inputs else {})}
+
+
+def trace_key() -> tuple[object, ...]:
+    """Equal where commits of this process that are made now say the same about where they came from."""
+    found = _current.get()
+    return () if found is None else (found.given, found.inputs)
 
 
 def inputs_text(inputs: tuple[LineageInput, ...]) -> str:

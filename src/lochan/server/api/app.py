@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from lochan.api.lake import Lake
 from lochan.api.server_spark import ServerSpark
 from lochan.api.session import Session, server_session
+from lochan.api.upkeep import read_policy
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.api.context import Api
@@ -25,7 +26,7 @@ from lochan.server.deliveries.deliverer import deliver
 from lochan.server.gateway.request_log import usage_log
 from lochan.server.lake_thread import LakeThread
 from lochan.server.logs import AccessLog
-from lochan.server.maintenance import keep_memory_trimmed, keep_schedule
+from lochan.server.maintenance import keep_memory_trimmed, keep_schedule, rarely_collect
 from lochan.server.metrics import QueryMetrics, UpkeepMetrics
 from lochan.server.settings import Listener
 
@@ -49,6 +50,7 @@ def api(listener: Listener, guard: ConnectionGuard) -> Middleware:
         threads = list(_threads(listener))
         for thread in threads:
             thread.start()
+        rarely_collect()
         try:
             yield
         finally:
@@ -87,6 +89,8 @@ async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     opened = await listener.open_lake()
     clock, metrics, settings = SystemClock(), QueryMetrics(), listener.queries
     session = server_session(opened, settings.memory_bytes)
+    if listener.upkeep is not None:
+        session.upkeep = listener.upkeep.policy or read_policy(None)
     spark = ServerSpark(settings.spark, settings.memory_bytes)
     if settings.warm:
         spark.warm_up()

@@ -18,8 +18,10 @@ from lochan.server.connections import ConnectionGuard
 from lochan.server.gateway.wire.identity import Realm
 from lochan.server.login.provider import OidcProvider
 from lochan.server.metrics import QueryMetrics
+from lochan.server.rest.fast_rows import FastRows
 from lochan.server.rest.fast_stat import FastStat
 from lochan.server.rest.import_tasks import ImportTasks
+from lochan.server.rest.known_keys import KnownKeys
 from lochan.server.settings import Listener
 from lochan.server.verbs.tasks import VerbTasks
 from lochan.usage.log import UsageLog
@@ -79,7 +81,15 @@ class Api:
 
     @cached_property
     def fast_stat(self) -> FastStat:
-        return FastStat(self.session, self.access, self.lake.url)
+        return FastStat(self.session, self.access, self.lake.url, self.known_keys)
+
+    @cached_property
+    def fast_rows(self) -> FastRows:
+        return FastRows(self.session, self.access, self.known_keys)
+
+    @cached_property
+    def known_keys(self) -> KnownKeys:
+        return KnownKeys(self.access)
 
     @cached_property
     def oidc(self) -> OidcProvider | None:

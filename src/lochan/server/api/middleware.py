@@ -22,8 +22,8 @@ from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.api.routes import OPEN, Row
 from lochan.server.connections import BodyPace, ConnectionGuard, client_text
 from lochan.server.logs import AccessLine, AccessLog
-from lochan.server.rest import fast_stat
-from lochan.server.rest.routes import note_stat
+from lochan.server.rest import fast_rows, fast_stat
+from lochan.server.rest.routes import note_load, note_stat
 
 BASE = "/api/v1/"
 JSON = "application/json"
@@ -53,11 +53,14 @@ def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]
         except ClientDisconnect:
             return _in_its_form(request, message(400, "the body broke off before its end"))  # which nobody reads
         except Exception as error:
-            _log.error("request %s %s %s failed", context.id, request.method, request.url.path, exc_info=error)
-            words = f"the server has failed; its log says more, under the request id {context.id}"
-            return _in_its_form(request, message(500, words))
+            return _in_its_form(request, _failed(context, request.method, request.url.path, error))
 
     return handle
+
+
+def _failed(context: RequestContext, method: str, path: str, error: Exception) -> Response:
+    _log.error("request %s %s %s failed", context.id, method, path, exc_info=error)
+    return message(500, f"the server has failed; its log says more, under the request id {context.id}")
 
 
 async def _authenticated(api: Api, request: Request, row: Row) -> Request:
@@ -67,8 +70,11 @@ async def _authenticated(api: Api, request: Request, row: Row) -> Request:
         sha256 = await authenticate(api, request, presigned=row.presigned)
         context: RequestContext = request.scope[CONTEXT]
         api.guard.authenticated(context.source)
-    pace = BodyPace(api.listener.s3.idle_s, api.listener.limits.body_bytes_per_s)
-    return Request(request.scope, checked_receive(request.receive, pace, sha256))
+    return Request(request.scope, checked_receive(request.receive, _pace(api), sha256))
+
+
+def _pace(api: Api) -> BodyPace:
+    return BodyPace(api.listener.s3.idle_s, api.listener.limits.body_bytes_per_s)
 
 
 def _in_its_form(request: Request, answer: Response) -> Response:
@@ -118,15 +124,19 @@ class Middleware:
         client = self._guard.begin(context.source)
         try:
             refusal = self._refusal(scope)
-            fast = None if refusal else await self._fast_answer(scope, context)
+            fast = None if refusal else await self._fast_answer(scope, receive, context)
             await (refusal or fast or self._app)(scope, receive, send_counted)
         finally:
             self._guard.end(client)
             self._log_request(scope, context, status, sent)
 
-    async def _fast_answer(self, scope: Scope, context: RequestContext) -> "PlainAnswer | None":
+    async def _fast_answer(
+        self, scope: Scope, receive: Receive, context: RequestContext
+    ) -> "PlainAnswer | Response | None":
         """None: the request takes the general path."""
         api: Api = self._app.state.api
+        if scope["method"] == "POST":
+            return await self._loaded(api, scope, receive, context)
         found = await api.fast_stat.answer(scope, context.arrived)
         if found is None:
             return None
@@ -134,6 +144,23 @@ class Middleware:
         api.guard.authenticated(context.source)
         note_stat(api, context, found.request)
         return PlainAnswer(found.body)
+
+    async def _loaded(
+        self, api: Api, scope: Scope, receive: Receive, context: RequestContext
+    ) -> "PlainAnswer | Response | None":
+        """For rows that are posted in the plainest way."""
+        claim = await api.fast_rows.claim(scope, context.source, context.arrived)
+        if claim is None:
+            return None
+        context.user, context.access_key, context.operation = claim.who.user, claim.who.id, fast_rows.OPERATION
+        api.guard.authenticated(context.source)
+        body = checked_receive(receive, _pace(api), "")
+        try:
+            done = await api.fast_rows.carry_out(claim, body, context.source)
+        except Exception as error:
+            return _failed(context, scope["method"], scope["path"], error)
+        note_load(api, context, claim.request.pool, done.error)
+        return PlainAnswer(done.response) if isinstance(done.response, bytes) else done.response
 
     def _refusal(self, scope: Scope) -> Response | None:
         """For a request that is not looked at further; None: it is."""

@@ -9,7 +9,6 @@ U+FFFD, fail their signature, and the answer says so.
 """
 
 import asyncio
-import gc
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -34,7 +33,7 @@ from lochan.server.gateway.routes import check_query, find
 from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
-from lochan.server.maintenance import keep_memory_trimmed
+from lochan.server.maintenance import keep_memory_trimmed, rarely_collect
 from lochan.server.settings import Listener
 from lochan.without_pandas import arrow_without_pandas
 
@@ -43,7 +42,6 @@ Log = Callable[[S3Request, str, int, int], None]
 
 _DRAINED_BYTES_MAX = 64 << 10
 _log = logging.getLogger("lochan.server")
-_COLLECT = (10_000, 20, 100)  # some 2 MB of new objects at the most before the first look
 
 
 class App:
@@ -262,15 +260,7 @@ def gateway_app(listener: Listener, shared: ConnectionGuard | None = None) -> Ap
 
         gateway.closing = close
         if not shared:
-            _rarely_collect()
+            rarely_collect()
         return gateway
 
     return App(open, log.add, None if shared else log.add_fast)
-
-
-def _rarely_collect() -> None:
-    """Collects garbage less often. Most objects of a request are in no cycle, and stay in lists for a while (logs,
-    staged changes): looking through them at every few requests took a seventh of the time. Loaded modules are kept."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECT)

@@ -11,10 +11,6 @@ general path, and so does whatever would be refused: the answers are the same.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
-from binascii import Error as NotBase64
-from hashlib import sha256
-from hmac import compare_digest
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -25,15 +21,14 @@ from lochan.access import resources
 from lochan.access.open_access import OpenAccess
 from lochan.access.rights import NOTHING, Rights
 from lochan.access.state import AccessKey
-from lochan.access.users import unsealed
 from lochan.api.object_results import ObjectDetails
 from lochan.api.session import Session
 from lochan.bounded_cache import BoundedCache
 from lochan.errors import LochanError
 from lochan.formats.entry import Entry
 from lochan.journal.journal import ProbeBatch
-from lochan.server.connections import is_loopback
 from lochan.server.ref_cache import CachedRef, Named, NotOpen, RefCache
+from lochan.server.rest.known_keys import KnownKeys, basic_header
 from lochan.server.rest.object_address import physical_address
 from lochan.server.rest.wire import ObjectStats
 from lochan.store.capabilities import SmallReads, capability
@@ -46,8 +41,7 @@ VERB, OPERATION, ACTION = "Ref.details", "statObject", "fs:ReadObject"
 _PATH = re.compile("/api/v1/repositories/([^/]+)/refs/([^/]+)/objects/stat")
 _QUERY = re.compile(rb"path=([^&;=]+)(?:&user_metadata=(true|false))?(?:&presign=false)?")
 _COMMIT = re.compile("[0-9a-f]{64}")
-_BASIC = b"basic "
-_KEYS_MAX, _PLACES_MAX = 1_024, 1_024
+_PLACES_MAX = 1_024
 _ATTEMPTS = 4  # a branch may be written to while its files are opened; the general path has more patience
 
 _encoder = msgspec.json.Encoder()
@@ -58,7 +52,7 @@ class StatRequest(NamedTuple):
     ref: str
     path: str
     metadata: bool
-    credentials: bytes  # a digest of them
+    authorization: bytes
 
 
 class FastAnswer(NamedTuple):
@@ -85,36 +79,27 @@ class StatPlace:
 
 
 class FastStat:
-    def __init__(self, session: Session, access: OpenAccess, lake_url: str) -> None:
+    def __init__(self, session: Session, access: OpenAccess, lake_url: str, keys: KnownKeys | None = None) -> None:
         self._session = session
         self._access = access
         self._lake = access.journal
         self._url = lake_url
         self._probes = ProbeBatch()
         self._refs = RefCache()
-        self._keys: BoundedCache[bytes, AccessKey] = BoundedCache(_KEYS_MAX)  # by a digest of the header
+        self._keys = keys or KnownKeys(access)
         self._places: BoundedCache[tuple[str, str], StatPlace] = BoundedCache(_PLACES_MAX)
         # Elsewhere a request waits for the network, and what it takes here does not matter.
         self._suits = capability(session.lake.store, SmallReads) is not None
 
     async def learn(self, scope: Scope) -> None:
-        """From a request that the general path has let in: whose credentials these are, from now on without decrypting
-        the secret. It is compared once more, with that of the very key that is kept."""
-        request = self._request(scope)
-        if request is None or self._keys.get(request.credentials) is not None:
-            return
-        try:
-            id, _, secret = b64decode(_authorization(scope)[len(_BASIC) :].strip(), validate=True).partition(b":")
-            key = self._access.folded().key(id.decode())
-        except (NotBase64, UnicodeDecodeError):
-            return
-        if key is not None and compare_digest((await unsealed(self._access, key)).encode(), secret):
-            self._keys.put(request.credentials, key)
+        """From a request that the general path has let in: whose credentials these are."""
+        if self._request(scope) is not None:
+            await self._keys.learn(scope)
 
     async def answer(self, scope: Scope, arrived: float) -> FastAnswer | None:
         """None: it is not so plain, and nothing has been done."""
         request = self._request(scope)
-        key = None if request is None else self._keys.get(request.credentials)
+        key = None if request is None else self._keys.find(request.authorization)
         if request is None or key is None:
             return None
         found = self._session.lake.known_repository(request.repository)
@@ -201,25 +186,13 @@ class FastStat:
     def _request(self, scope: Scope) -> StatRequest | None:
         path = _PATH.fullmatch(scope["path"]) if self._suits and scope["method"] == "GET" else None
         query = None if path is None else _QUERY.fullmatch(scope["query_string"])
-        if path is None or query is None or not _is_private(scope):
+        if path is None or query is None:
             return None
-        authorization = _authorization(scope)
+        authorization = basic_header(scope)
         try:
             inside = unquote_to_bytes(query[1].replace(b"+", b" ")).decode()
         except UnicodeDecodeError:
             return None
         if not authorization or not inside or len(inside) * 4 > KEY_BYTES_MAX or "\0" in inside:
             return None
-        return StatRequest(path[1], path[2], inside, query[2] != b"false", sha256(authorization).digest())
-
-
-def _authorization(scope: Scope) -> bytes:
-    """The only one, if it is by HTTP's Basic scheme; else nothing."""
-    given = [value for name, value in scope["headers"] if name == b"authorization"]
-    return given[0] if len(given) == 1 and given[0][: len(_BASIC)].lower() == _BASIC else b""
-
-
-def _is_private(scope: Scope) -> bool:
-    """A secret in the clear is refused by the general path, before it is looked at."""
-    client = scope.get("client")
-    return scope.get("scheme") == "https" or bool(client and is_loopback(client[0]))
+        return StatRequest(path[1], path[2], inside, query[2] != b"false", authorization)

@@ -8,9 +8,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from lochan.api.pool import Pool
 from lochan.api.ref import Ref
 from lochan.api.results import Result
 from lochan.api.wrappers.records import AuditLine, Use, serve_lake
+from lochan.errors import LochanError
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.logs import log_call, logs_every_call
 from lochan.server.rest import (
@@ -20,6 +22,7 @@ from lochan.server.rest import (
     commits,
     configuration,
     events,
+    fast_rows,
     fast_stat,
     imports,
     login,
@@ -64,6 +67,8 @@ RESOURCES = (
 )
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource.operations)
 
+_SHORT = (fast_stat.OPERATION, fast_rows.OPERATION)  # operations with a short way for those who are known
+
 Handler = Callable[[Api, Request], Awaitable[Response]]
 
 
@@ -79,8 +84,8 @@ def handler(operation: Operation) -> Handler:
             lambda line: log_call(context.caller(CLIENT), line),
         ).lake
         answer = _response(operation, await operation.handle(RestCall(api, request, lake, query, body)))
-        if operation.id == fast_stat.OPERATION and answer.status_code == 200:
-            await api.fast_stat.learn(request.scope)
+        if operation.id in _SHORT and answer.status_code == 200:
+            await api.known_keys.learn(request.scope)
         return answer
 
     return handle
@@ -99,6 +104,13 @@ def note_use(api: Api, context: RequestContext, use: Use) -> None:
     status = 200 if use.error is None else 400
     row = api.clock.wall(), context.user, use.operation, use.repository, use.ref, use.path, use.size, status
     api.usage.add(UsageRow(*row))
+
+
+def note_load(api: Api, context: RequestContext, pool: str, error: LochanError | None) -> None:
+    """The same for a load."""
+    note_use(api, context, Use(fast_rows.VERB, pool, "", "", 0, error))
+    if logs_every_call():
+        log_call(context.caller(CLIENT), AuditLine(fast_rows.VERB, repr(Pool(api.session, pool)), error))
 
 
 def note_stat(api: Api, context: RequestContext, stat: fast_stat.StatRequest) -> None:

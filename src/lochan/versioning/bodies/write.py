@@ -10,7 +10,7 @@ collection removes them.
 """
 
 import hashlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from string import ascii_letters, digits
 
 from msgspec.structs import replace
@@ -97,6 +97,18 @@ class Bodies:
             blocks = [await self._whole(body, mint, await cutter.take(whole_bytes_max), whole)]
         return body.entry(blocks, self._clock.wall())
 
+    def begin(
+        self, path: str, data: bytes, *, mint: int, content_type: str = "", metadata: Mapping[str, str] = _NONE
+    ) -> tuple[Entry, Coroutine[None, None, None]]:
+        """A small body: its entry, and what stores the bytes. Until that is done, no event may name the entry."""
+        body = IncomingBody(path, content_type, _NONE, metadata, None, _NONE)
+        sha256 = hashlib.sha256(data)
+        for hasher in body.hashers:
+            hasher.update(data)
+        address = self._addresses.new(path, mint)
+        block = Block(address, 0, len(data), sha256.digest())
+        return body.entry([block], self._clock.wall()), self._put_at(address, path, data)
+
     def address(self, path: str, mint: int, *, exact: bool = False) -> str:
         """A new address, for a client that puts the bytes there itself; `exact` for one that only a table names."""
         return self._addresses.new(path, mint, exact=exact)
@@ -179,10 +191,13 @@ class Bodies:
 
     async def _put(self, path: str, mint: int, data: bytes) -> str:
         address = self._addresses.new(path, mint)
+        await self._put_at(address, path, data)
+        return address
+
+    async def _put_at(self, address: str, path: str, data: bytes) -> None:
         fp("body.before_put")
         await self._store_for(path).put(address, data)
         fp("body.after_put")
-        return address
 
     def _store_for(self, path: str) -> Store:
         return tagged(self._store, path_tags(path)) if self._tag_paths else self._store

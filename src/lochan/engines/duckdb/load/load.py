@@ -11,9 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from lochan.concurrency import abandon
 from lochan.engines.duckdb.data_objects import store_objects
 from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.load.direct_object import DirectObject
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import impossible_as_invalid, read_input
 from lochan.engines.duckdb.load.small_inputs import SmallInput, read_small_inputs
@@ -24,7 +26,7 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.ingest.streams import Input, file_input
 from lochan.journal.keys import CarriedOut
-from lochan.pools.commit_objects import add_objects, committed_objects, row_count
+from lochan.pools.commit_objects import ObjectWriter, add_objects, committed_objects, row_count
 from lochan.pools.facts import unparsed_times
 from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.settings import settings_of
@@ -123,6 +125,28 @@ def _files(rows: Any) -> list[Input]:
     return [file_input(Path(path)) for path in paths]
 
 
+async def land_object(
+    repository: OpenRepository, branch: str, made: DirectObject, message: CommitMessage = NOTHING, *, actor: Actor
+) -> tuple[LoadCommit, Entry]:
+    """An object that is ready, stored while its commit is being made. REQUIRES: an event loop."""
+    from asyncio import ensure_future
+
+    refs, mint = await repository.refs()
+    refs.branch(branch)  # before anything is written
+    entry, storing = ObjectWriter.of(repository, mint).begin(made.data, made.facts)
+    stored = ensure_future(storing)
+    try:
+        text = _load_text(made.facts.rows)
+        commit = await add_objects(repository, branch, [entry], message, actor=actor, default=text, stored=stored)
+    finally:
+        abandon([stored])
+    return LoadCommit.of(commit, [entry]), entry
+
+
+def _load_text(rows: int) -> str:
+    return f"Load {rows:,} row{'' if rows == 1 else 's'}"
+
+
 @contextmanager
 def staged_load(
     settings: PoolSettings, options: LoaderOptions = STANDARD, instances: Instances | None = None
@@ -169,8 +193,7 @@ class StagedLoad:
             entries = await store_objects(repository, mint, self._loader.objects(), self._on_thread)
             if not entries:
                 raise NothingToDo("there are no rows to load", hint="nothing was changed")
-            rows = row_count(entries)
-            text = f"Load {rows:,} row{'' if rows == 1 else 's'}"
+            text = _load_text(row_count(entries))
             commit = await add_objects(
                 repository, branch, entries, message, actor=actor, default=text, closes=await hold.closes()
             )

@@ -118,7 +118,7 @@ class Objects:
         layout: Layout,
         decimals: tuple[DecimalColumn, ...],
     ) -> None:
-        footer = msgspec.json.encode([(each.id, each.shape) for each in shapes]).decode()
+        footer = shapes_text(shapes)
         by = ", ".join(order.by())
         shape = f"0::INTEGER AS {SHAPE_COLUMN}" if layout.body and not shapes else SHAPE_COLUMN
         what = [shape, *([BODY_COLUMN] if layout.body else []), *(name_sql(name) for name, _ in columns(layout))]
@@ -189,6 +189,11 @@ class Objects:
         file.unlink()
         count: int = max(1, min(int(rows), round(size / self._settings.size_bytes)))
         return count
+
+
+def shapes_text(shapes: Sequence[ShapeFacts]) -> str:
+    """What the footer says of them."""
+    return msgspec.json.encode([(each.id, each.shape) for each in shapes]).decode()
 
 
 def _size(shapes: tuple[ShapeFacts, ...]) -> int:

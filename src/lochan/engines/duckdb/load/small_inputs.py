@@ -3,18 +3,22 @@ because beginning an input takes longer than reading it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
 
+from lochan.engines.duckdb.load.direct_object import ROWS_MAX
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import Chunk, PlainLines, chunks, impossible_as_invalid, take_chunk
+from lochan.engines.duckdb.load.shape_inference import InferredRow
+from lochan.errors import Invalid
+from lochan.formats.pool_settings import Path
 from lochan.ingest.input_format import NDJSON, detect, packing
 from lochan.ingest.lines import Lines
 from lochan.ingest.streams import Input
-from lochan.pools.json_row import FAIL
+from lochan.pools.json_row import FAIL, read_row, shape_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +40,7 @@ def read_small_inputs(loader: Loader, inputs: Sequence[SmallInput], options: Loa
     lines: list[bytes] = []
     for number, each in enumerate(inputs):
         if _is_lines(each, options):
-            rows = [line for line in each.data.removeprefix(_BYTE_ORDER_MARK).split(b"\n") if line.strip()]
+            rows = _lines(each)
             counts[number] = len(rows)
             lines += rows
         else:
@@ -44,6 +48,25 @@ def read_small_inputs(loader: Loader, inputs: Sequence[SmallInput], options: Loa
     if lines:
         _read(loader, SmallInput(inputs[0].name, b"\n".join([*lines, b""])), options._replace(format=NDJSON))
     return counts
+
+
+def plain_rows(input: SmallInput, options: LoaderOptions, times: Collection[Path]) -> list[InferredRow] | None:
+    """The rows of an input that has one per line. None: it has another format, too many of them, or one that is bad: to
+    read it by a load tells what is wrong."""
+    try:
+        if not _is_lines(input, options):
+            return None
+        texts = [line.decode() for line in _lines(input)]
+        if len(texts) > ROWS_MAX:
+            return None
+        rows = [read_row(text) for text in texts]
+    except (Invalid, UnicodeDecodeError):
+        return None
+    return [InferredRow(row, shape_of(row, times), text) for row, text in zip(rows, texts, strict=True)]
+
+
+def _lines(input: SmallInput) -> list[bytes]:
+    return [line for line in input.data.removeprefix(_BYTE_ORDER_MARK).split(b"\n") if line.strip()]
 
 
 def _is_lines(input: SmallInput, options: LoaderOptions) -> bool:

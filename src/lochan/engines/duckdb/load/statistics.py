@@ -42,7 +42,13 @@ class FooterColumn(NamedTuple):
 def column_facts(
     file: File, layout: Layout, shapes: Sequence[ShapeFacts], keys: Sequence[Path]
 ) -> tuple[ColumnFacts, ...]:
-    metadata = pq.read_metadata(file)
+    return tuple(_filtered(file, footer_facts(pq.read_metadata(file), layout, shapes, keys), keys))
+
+
+def footer_facts(
+    metadata: pq.FileMetaData, layout: Layout, shapes: Sequence[ShapeFacts], keys: Sequence[Path]
+) -> dict[FooterColumn, ColumnFacts]:
+    """Without filters."""
     rows: Counter[tuple[Path, str]] = Counter()
     for each in shapes:
         for place in places(each.shape):
@@ -54,7 +60,7 @@ def column_facts(
         if present is None:
             present = sum(rows[leaf.path, kind] for kind in kinds)
         found[leaf] = _facts(leaf, present, *_bounds(metadata, leaf.number, leaf.kind))
-    return tuple(_filtered(file, found, keys))
+    return found
 
 
 def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns: Sequence[ColumnFacts]) -> int:
@@ -152,10 +158,15 @@ def _plain(value: Any, kind: str) -> Bound:
 
 
 def _facts(leaf: FooterColumn, present: int, least: Bound, greatest: Bound) -> ColumnFacts:
+    return bounded(ColumnFacts(leaf.column, leaf.kind, present), least, greatest)
+
+
+def bounded(facts: ColumnFacts, least: Bound, greatest: Bound) -> ColumnFacts:
+    """With these bounds, of which long texts are cut."""
     cut = isinstance(greatest, str) and len(greatest) > TEXT_MAX
     low = least[:TEXT_MAX] if isinstance(least, str) else least
     high = greatest[:TEXT_MAX] if isinstance(greatest, str) else greatest
-    return ColumnFacts(leaf.column, leaf.kind, present, low, high, cut)
+    return msgspec.structs.replace(facts, least=low, greatest=high, cut=cut)
 
 
 # --- bloom filters ---------------------------------------------------------------------------------------------------

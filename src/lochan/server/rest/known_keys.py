@@ -1,0 +1,54 @@
+"""Whose credentials a header has, for requests on a short way: an access key and its secret in HTTP's Basic scheme,
+which the general path has let in before. The secret need not be decrypted again then. That the key is still in force is
+left to the caller."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from binascii import Error as NotBase64
+from hashlib import sha256
+from hmac import compare_digest
+
+from starlette.types import Scope
+
+from lochan.access.open_access import OpenAccess
+from lochan.access.state import AccessKey
+from lochan.access.users import unsealed
+from lochan.bounded_cache import BoundedCache
+from lochan.server.connections import is_loopback
+
+_BASIC = b"basic "
+_KEYS_MAX = 1_024
+
+
+class KnownKeys:
+    def __init__(self, access: OpenAccess) -> None:
+        self._access = access
+        self._keys: BoundedCache[bytes, AccessKey] = BoundedCache(_KEYS_MAX)  # by a digest of the header
+
+    def find(self, authorization: bytes) -> AccessKey | None:
+        return self._keys.get(sha256(authorization).digest())
+
+    async def learn(self, scope: Scope) -> None:
+        """From a request that the general path has let in. The secret is compared once more, with that of the very key
+        that is kept."""
+        header = basic_header(scope)
+        if not header or self.find(header) is not None:
+            return
+        try:
+            id, _, secret = b64decode(header[len(_BASIC) :].strip(), validate=True).partition(b":")
+            key = self._access.folded().key(id.decode())
+        except (NotBase64, UnicodeDecodeError):
+            return
+        if key is not None and compare_digest((await unsealed(self._access, key)).encode(), secret):
+            self._keys.put(sha256(header).digest(), key)
+
+
+def basic_header(scope: Scope) -> bytes:
+    """The only one, if it is by HTTP's Basic scheme and nobody could read it on its way; else nothing. A secret in the
+    clear is refused by the general path, before it is looked at."""
+    given = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(given) != 1 or given[0][: len(_BASIC)].lower() != _BASIC:
+        return b""
+    client = scope.get("client")
+    return given[0] if scope.get("scheme") == "https" or (client and is_loopback(client[0])) else b""
