@@ -1,9 +1,13 @@
 """Whole commands over a lake of many entries: commit, merge, diff, status, a recursive list and an upload of a folder.
 
 Processor time is compared, because the machine may be busy. Bare is the smallest program that does the work of the
-command, in a process of its own: it reads the same rows as Parquet and writes them, prints the same lines, or copies
-the same files with eight threads and syncs each. All commands are cold: they read what they need from the store. The
-same work through an open repository, warm, is in `versioning.py`.
+command, in a process of its own, its start included: it reads the same rows as Parquet and writes them, prints the same
+lines from a file, or copies the same files with eight threads. A copy makes its files safe as an upload does that packs
+many into one, by one sync of the file system at the end; or, by the side, each file by itself.
+
+The first table is cold: commands read what they need from the store. The second says of those that print how much of
+their time is the start, the reading and checking of files, and the printing. In the third a companion has done the same
+before. The same work through an open repository is in `versioning.py`.
 """
 
 import asyncio
@@ -18,6 +22,7 @@ from time import perf_counter
 
 import numpy as np
 
+from bench.companion import Times, home_of, running_companion
 from bench.places import ACTOR
 from bench.sizes import sizes
 from bench.table import middle, show
@@ -34,6 +39,9 @@ _LOCHAN = str(Path(sys.executable).with_name("lochan"))
 _CHANGES = 10_000
 _FILES = 10_000
 _ROUNDS = 3
+_WARM_ROUNDS = 11
+_PRINTING = {"diff": ["diff", "demo@base0", "demo@theirs"], "status": ["status", "demo@staged"]}
+_COUNTED = {"diff": _PRINTING["diff"], "status": ["diff", "demo@staged"]}
 Words = Callable[[int], list[str]]  # of the command, by its turn
 _IMPORTS = "import pyarrow.parquet as pq, sys, glob"
 _WRITE = f"""{_IMPORTS}
@@ -57,6 +65,9 @@ def copy(name):
 with ThreadPoolExecutor(8) as pool: list(pool.map(copy, os.listdir(source)))
 folder = os.open(target, os.O_RDONLY); os.fsync(folder)
 """
+_COPY_SYNCED_ONCE = _COPY.replace("; os.fsync(file.fileno())", "").replace(
+    "os.fsync(folder)", "import ctypes; assert not ctypes.CDLL(None).syncfs(folder)"
+)
 
 
 def main() -> None:
@@ -131,6 +142,42 @@ class _Commands:
             head,
             self.rows,
         )
+        self.parts(start)
+        self.warm()
+
+    def parts(self, start: tuple[float, float]) -> None:
+        """The start is that of a command that does nothing, reading is what a count takes beyond it, and printing what
+        the lines take beyond the count."""
+        rows: list[list[object]] = []
+        for title, words in _PRINTING.items():
+            counted = self.cost(lambda _, words=words: [*_COUNTED[words[0]], "--summary"], None)[0]  # type: ignore[misc]
+            whole = self.cost(lambda _, words=words: words, self.folder / "lines")[0]  # type: ignore[misc]
+            bare = self.bare(_PRINT, str(self.folder / "lines"))[0]
+            took = [part * 1e3 for part in (whole, start[0], counted - start[0], whole - counted, bare)]
+            rows.append([title, *took, took[3] / took[4]])
+        head = ["ms of processor time", "in all", "start", "reading", "printing", "bare", "printing x bare"]
+        show(f"commands that print, {self.size:,} entries, cold", head, rows)
+
+    def warm(self) -> None:
+        rows: list[list[object]] = []
+        out = self.folder / "lines"
+        (self.folder / "warm").mkdir()
+        with home_of(self.folder / "warm") as env, running_companion(env) as companion:
+            for title, words in {"nothing (log -n 1)": ["log", "demo@main", "-n", "1"], **_PRINTING}.items():
+                command = [_LOCHAN, "--lake", self.lake, *words]
+                taken = Times()
+                for _ in range(3):  # the first ones show it what is needed
+                    out.write_bytes(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+                    companion.settle()
+                for _ in range(_WARM_ROUNDS):
+                    taken.add("bare", [sys.executable, "-c", _PRINT, str(out)], env)
+                    taken.add("warm", command, env, companion)
+                lines = out.read_bytes().count(b"\n")
+                rows.append(
+                    [title, lines, *map(taken.ms, ("warm", "bare")), taken.ms("warm") / taken.ms("bare"), "3 x"]
+                )
+        head = ["ms of processor time", "lines", "companion", "bare", "ratio", "budget"]
+        show(f"commands that print, {self.size:,} entries, with the companion", head, rows)
 
     def cost(self, words: Words, out: Path | None) -> tuple[float, float]:
         found = [self.spending.run([_LOCHAN, "--lake", self.lake, *words(n)], out) for n in range(_ROUNDS)]
@@ -157,12 +204,13 @@ class _Commands:
         for number in range(_FILES):
             (source / f"{number:06}.csv").write_bytes(f"{number:07},".encode() * 125)
         words = ["fs", "upload", "-r", str(source)]
-        self.add(
-            f"fs upload -r, {_FILES:,} of 1 kB",
-            lambda n: [*words, f"demo@main/u{n}/"],
-            [_COPY, str(source), str(target)],
-            start,
-        )
+        for title, program in (("synced once", _COPY_SYNCED_ONCE), ("each synced", _COPY)):
+            self.add(
+                f"fs upload -r, {_FILES:,} of 1 kB; bare: {title}",
+                lambda n, title=title: [*words, f"demo@main/{title[0]}{n}/"],  # type: ignore[misc]
+                [program, str(source), str(target)],
+                start,
+            )
 
     def _row(
         self, title: str, ours: tuple[float, float], bare: tuple[float, float], start: tuple[float, float], lines: int

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import mean
 from threading import Thread
 
 from bench import cli_lake
@@ -49,16 +50,16 @@ def _show(folder: Path, lake: str, committed: int) -> None:
         "query, 1,000 rows": (_QUERY, ["query", "from logs"]),
     }
     rows: list[list[object]] = []
-    with _home(folder) as env, _answering(folder) as ask:
+    with home_of(folder) as env, _answering(folder) as ask:
         for verb, (libraries, words) in verbs.items():
             command = [_LOCHAN, "--lake", lake, *words]
             cold = {**env, "LOCHAN_COMPANION": "0"}
             imports = [sys.executable, "-c", libraries]
-            with _companion(env) as companion:
+            with running_companion(env) as companion:
                 for number in range(3):  # the first ones show it what is needed
                     _run(_numbered(command, f"w{number}"), env)
                     companion.settle()
-                taken = _Times()
+                taken = Times()
                 for number in range(_ROUNDS):
                     taken.add("bare", [sys.executable, "-c", _ASK, ask], env)
                     taken.add("warm", _numbered(command, f"c{number}"), env, companion)
@@ -75,20 +76,23 @@ def _numbered(command: list[str], number: str) -> list[str]:
     return [word.format(number) if word.startswith("demo@b{") else word for word in command]
 
 
-class _Times:
-    def __init__(self) -> None:
-        self._s: dict[str, list[float]] = {}
+class Times:
+    """Of a command the middle is taken, and of what the companion does for it the mean: Linux counts the time of
+    processes that have ended in hundredths of a second."""
 
-    def add(self, name: str, command: list[str], env: Mapping[str, str], companion: "_Companion | None" = None) -> None:
+    def __init__(self) -> None:
+        self._front: dict[str, list[float]] = {}
+        self._behind: dict[str, list[float]] = {}
+
+    def add(self, name: str, command: list[str], env: Mapping[str, str], companion: "Companion | None" = None) -> None:
         before = companion.seconds() if companion else 0.0
-        front = _run(command, env)
+        self._front.setdefault(name, []).append(_run(command, env))
         if companion is not None:
             companion.settle()  # what it does behind the answer counts too
-        behind = companion.seconds() - before if companion else 0.0
-        self._s.setdefault(name, []).append(front + behind)
+            self._behind.setdefault(name, []).append(companion.seconds() - before)
 
     def ms(self, name: str) -> float:
-        return middle(self._s[name]) * 1e3
+        return (middle(self._front[name]) + mean(self._behind.get(name, [0.0]))) * 1e3
 
 
 def _run(command: list[str], env: Mapping[str, str]) -> float:
@@ -104,7 +108,7 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-class _Companion:
+class Companion:
     def __init__(self, note: Path) -> None:
         self._note = note
         self.pid = int(self.read()["pid"])
@@ -127,17 +131,17 @@ class _Companion:
 
 
 @contextmanager
-def _companion(env: Mapping[str, str]) -> Iterator[_Companion]:
+def running_companion(env: Mapping[str, str]) -> Iterator[Companion]:
     subprocess.run([_LOCHAN, "companion", "start"], env=env, check=True, stdout=subprocess.DEVNULL)
     try:
         (note,) = Path(env["XDG_RUNTIME_DIR"], "lochan").glob("*.lock")
-        yield _Companion(note)
+        yield Companion(note)
     finally:
         subprocess.run([_LOCHAN, "companion", "stop"], env=env, check=True, stdout=subprocess.DEVNULL)
 
 
 @contextmanager
-def _home(folder: Path) -> Iterator[dict[str, str]]:
+def home_of(folder: Path) -> Iterator[dict[str, str]]:
     (folder / "home").mkdir()
     (folder / "run").mkdir(0o700)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "PYTHON"))}

@@ -13,7 +13,7 @@ from bench.picture import line_chart
 from bench.sizes import sizes
 from bench.table import show
 
-_MODULES = ("bench.growth_trees",)
+_MODULES = ("bench.growth_trees", "bench.growth_requests", "bench.growth_pools")
 _SIZES = (62_500, 250_000, 1_000_000)
 _PICTURES = Path(__file__).parent / "pictures"
 

@@ -252,7 +252,7 @@ def configuration(flags: Iterable[Flag] = (), file: str | None = None) -> Config
     try:
         return load(file=path, env=os.environ, flags=flags, cwd=_working_folder(), home=_home())
     except NotFound as error:
-        if file:
+        if file or path is None:
             raise
         raise NotFound(error.message, hint="LOCHAN_CONFIG in the environment names it") from None
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from lochan.bounded_cache import BoundedCache
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lochan.formats.entry_table import EntryRows
     from lochan.formats.range import RangeRef
     from lochan.journal.journal import Journal
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 _LAKES_MAX = 4
 _RANGES_LISTED_MAX = 50_000
-_RANGES_BYTES_MAX = 96 << 20
+_RANGES_BYTES_MAX = 336 << 20
+_PATCHES_BYTES_MAX = 32 << 20
 _RUNS_BYTES_MAX = 96 << 20
 
 
@@ -61,6 +64,7 @@ class WarmLake:
         self.states = WarmStates()
         self.trees: BoundedCache[str, tuple[RangeRef, ...]] = BoundedCache(_RANGES_LISTED_MAX)
         self.ranges: BoundedCache[str, EntryRows] = BoundedCache(_RANGES_BYTES_MAX)
+        self.patches: BoundedCache[str, pa.RecordBatch] = BoundedCache(_PATCHES_BYTES_MAX)
         self._runs: OpenRuns | None = None
         self._settled: set[str] = set()
 
@@ -82,7 +86,7 @@ class WarmLake:
 
     def _files(self) -> set[str]:
         runs = [] if self._runs is None else self._runs.paths()
-        return {*self.trees.keys(), *self.ranges.keys(), *runs}
+        return {*self.trees.keys(), *self.ranges.keys(), *self.patches.keys(), *runs}
 
 
 class WarmLakes:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PLAIN = frozenset((str, int, float, bool, type(None)))  # most values: to look for an abstract class takes longer
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -306,6 +307,8 @@ def _path_of(key: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     match value:
         case datetime():
             return value.isoformat(timespec="microseconds").replace("+00:00", "Z")

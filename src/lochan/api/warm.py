@@ -11,12 +11,17 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from lochan.errors import LochanError
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.metarange import TreeRef
 from lochan.formats.run import RunRef
 from lochan.lake import LAKE_JOURNAL, Lake, LakeOptions
+from lochan.staging.inline import Inline
 from lochan.staging.runs import Runs
+from lochan.staging.sources import sort_large
 from lochan.store.local import LocalStore
+from lochan.tree.shared_batch import in_shared_memory
 from lochan.tree.trees import Trees
+from lochan.versioning.state.refs import Refs
 from lochan.warm import WarmLake, WarmLakes
 
 _FILES_MAX = 64  # of each kind, that are opened after one command
@@ -32,6 +37,7 @@ class ReadFiles(NamedTuple):
     journals: list[str]
     trees: list[str]  # paths in the store
     ranges: list[str]
+    patches: list[str]
     runs: list[tuple[str, RunRef]]
 
 
@@ -43,7 +49,8 @@ def files_read(lakes: WarmLakes) -> list[ReadFiles]:
 
 def _files_read(url: str, lake: str, warm: WarmLake) -> ReadFiles:
     runs = [(path, opened.ref) for path, opened in warm.runs.items()]
-    return ReadFiles(url, lake, sorted(warm.states.asked), warm.trees.keys(), warm.ranges.keys(), runs)
+    ranges, patches = warm.ranges.keys(), warm.patches.keys()
+    return ReadFiles(url, lake, sorted(warm.states.asked), warm.trees.keys(), ranges, patches, runs)
 
 
 def read_again(lakes: WarmLakes, read: ReadFiles) -> Iterator[None]:
@@ -63,25 +70,45 @@ def _read_again(lakes: WarmLakes, read: ReadFiles) -> Iterator[None]:
     warm = lakes.at(read.url, read.lake)
     for name in {LAKE_JOURNAL: None, **dict.fromkeys(read.journals)}:
         journal = _finish(lake.journal(name))
-        warm.states[name] = _finish(journal.fresh())
+        warm.states[name] = state = _finish(journal.fresh())
         yield
+        if Refs in state.parts:
+            yield from _sort_staged(state.of(Refs))
     for path, run in read.runs[-_FILES_MAX:]:
         if warm.runs.get(path) is None:
             _finish(Runs(store, _prefix(path), lake.clock, lake.ids, held=warm.runs).open(run))
             yield
     for path in read.trees:
-        yield from _open_tree(Trees(store, _prefix(path), listed=warm.trees, held=warm.ranges), path, read.ranges)
+        trees = Trees(store, _prefix(path), listed=warm.trees, held=warm.ranges, held_patches=warm.patches)
+        yield from _open_tree(trees, path, read, warm)
 
 
-def _open_tree(trees: Trees, path: str, ranges: list[str]) -> Iterator[None]:
+def _sort_staged(refs: Refs) -> Iterator[None]:
+    for _, branch in refs.branch_table.items():
+        for layer in branch.layers.layers:
+            if isinstance(layer, Inline):
+                sort_large(layer)
+                yield
+
+
+def _open_tree(trees: Trees, path: str, read: ReadFiles, warm: WarmLake) -> Iterator[None]:
     prefix = _prefix(path)
     file = path.removeprefix(f"{prefix}/")
     tree = _finish(trees.open(TreeRef(file.rpartition("/")[2].partition("-")[0], file)))
-    wanted = {each.removeprefix(f"{prefix}/") for each in ranges[-_FILES_MAX:] if each.startswith(f"{prefix}/")}
+    ranges, patches = _below(prefix, read.ranges), _below(prefix, read.patches)
     for each in tree.ranges:
-        if each.file in wanted:
-            _finish(trees.ranges.load(each))
+        for whole in (each, each.base):
+            if whole is not None and whole.file in ranges and warm.ranges.get(f"{prefix}/{whole.file}") is None:
+                rows = _finish(trees.ranges.load(whole))
+                warm.ranges.put(f"{prefix}/{whole.file}", EntryRows(in_shared_memory(rows.batch)), rows.batch.nbytes)
+                yield
+        if each.file in patches:
+            _finish(trees.ranges.parts(each))
             yield
+
+
+def _below(prefix: str, paths: list[str]) -> set[str]:
+    return {each.removeprefix(f"{prefix}/") for each in paths[-_FILES_MAX:] if each.startswith(f"{prefix}/")}
 
 
 def _prefix(path: str) -> str:

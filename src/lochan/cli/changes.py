@@ -6,6 +6,7 @@ import click
 
 from lochan.cli.options import confirm, notes, time, yes_option
 from lochan.cli.output.records import SHORT, counted, json_text, printable, show_answer, show_record, size, title
+from lochan.cli.session import is_warm
 from lochan.cli.target import Target, branch_uri, optional_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import Invalid
@@ -37,7 +38,7 @@ def status_command(branch: str | None, form: str) -> None:
         staged = await target.branch.status_table()
         (_show_json if form == "json" else _show_table)(found.name, found.head, staged)
 
-    work_on(optional_uri(branch_uri, branch), work)
+    work_on(optional_uri(branch_uri, branch), work, reads=is_warm())
 
 
 def _show_pool(found: "PoolSummary", form: str) -> None:

@@ -1,6 +1,7 @@
 """A click group that imports its verbs when they are called, and takes the global options in any place."""
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -60,10 +61,20 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = self.list_commands(ctx)
-        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"There is no verb {args[0]!r}.{_nearest(args[0], known)}", ctx)
+        is_known = args[0] in self._places or args[0] in self.commands
+        if not is_known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"There is no verb {args[0]!r}.{_nearest(args[0], self.list_commands(ctx))}", ctx)
         return super().resolve_command(ctx, args)
+
+    def prepare(self, ctx: click.Context) -> None:
+        """What the first call of each verb does whose module is imported, for a process that forks for each call."""
+        self.get_help_option(ctx)
+        imported = [name for name, place in self._places.items() if place.partition(":")[0] in sys.modules]
+        for command in [self.get_command(ctx, name) for name in (*imported, *self.commands)]:
+            if isinstance(command, LazyGroup):
+                command.prepare(ctx)
+            elif command is not None:
+                command.get_help_option(ctx)
 
     def _imported(self, verb: str) -> click.Command | None:
         if verb not in self._places:
@@ -90,6 +101,8 @@ def summary(command: click.Command | None) -> str:
 def _take_global_options(command: click.Command) -> None:
     """Adds the global options, hidden from the verb's help, unless the command has them already."""
     taken = {name for parameter in command.params for name in parameter.opts}
+    if "--no-companion" in taken:
+        return
     command.params.extend(option for option in global_options(hidden=True) if taken.isdisjoint(option.opts))
 
 

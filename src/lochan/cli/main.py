@@ -1,13 +1,22 @@
 """The entry point of the `lochan` command. It asks the companion to run the command, or runs it in this process
 (`process.py`). The command itself is in `root.py`."""
 
+import os
+
 from lochan.cli.companion import front
+
+_INTERRUPTED = 130  # exit_codes.INTERRUPTED
 
 
 def main() -> None:
-    wanted = front.is_wanted()
-    if wanted:
-        front.ask()
-    from lochan.cli import process
+    try:
+        wanted = front.is_wanted()
+        if wanted:
+            front.ask()
+        from lochan.cli import process
 
-    process.run(gains=wanted)
+        process.run(gains=wanted)
+    except (
+        KeyboardInterrupt
+    ):  # while it imports what the command needs: nothing was done yet, and nothing has to be said
+        os._exit(_INTERRUPTED)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+_UNWRITTEN = 1  # the exit code of other failures of the system
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000  # a query makes half as many while it is imported, and next to no litter
 
 
@@ -57,6 +58,8 @@ def leave(end: SystemExit) -> NoReturn:
     down the process aborts, whatever the command had answered: seen in a third of the runs on a busy machine. DuckDB
     would complain on stderr that nothing of it was taken down."""
     clean()
+    if not _is_written():
+        leave_at_once(end.code if isinstance(end.code, int) else _UNWRITTEN)
     gc.freeze()  # or Python would go through all that was imported once more, to no end; measured: 8 of 80 ms
     if sys.modules.keys().isdisjoint(("obstore", "duckdb")) or not isinstance(end.code, int | None):
         raise end
@@ -79,11 +82,23 @@ def leave_at_once(code: int, last: Callable[[int], None] = lambda code: None) ->
         import logging
 
         logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
+    if not _is_written():
+        code = code or _UNWRITTEN
     last(code)
     os._exit(code)
+
+
+def _is_written() -> bool:
+    """Whether all output has left. Otherwise there is no room for it, and Python would complain once more and choose an
+    exit code of its own."""
+    done = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            done = False
+    return done
 
 
 def _open_closed() -> None:

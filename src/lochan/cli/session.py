@@ -32,6 +32,14 @@ def configuration(lake: str | None = None) -> Config:
     return given.configurations[lake]
 
 
+def is_warm() -> bool:
+    """Whether this process has what earlier commands have read. Then work on many files needs no event loop, whose
+    threads would read and check them side by side."""
+    from lochan import connection
+
+    return connection.warm is not None
+
+
 def is_remote() -> bool:
     """Whether the lake of the command is behind a server."""
     return is_server(lake_place(configuration()).url)

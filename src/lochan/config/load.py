@@ -7,6 +7,7 @@ each value came from, and never changes once it is made.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +55,8 @@ class Config:
 
     def __init__(self, values: Mapping[str, ConfigValue]) -> None:
         self._values = dict(values)
-        self.settings = _settings({key: each.value for key, each in values.items()})
+        given = {key: each.value for key, each in values.items() if each.source.layer is not ConfigLayer.DEFAULT}
+        self.settings = _settings(given)
 
     def __iter__(self) -> Iterator[str]:
         """The keys of all settings."""
@@ -88,6 +90,7 @@ class Config:
 
 
 def _settings(values: Mapping[str, Any]) -> ConfigSettings:
+    """All others have their defaults."""
     nested: dict[str, Any] = {}
     for key, value in values.items():
         *sections, name = key.split(".")
@@ -115,13 +118,18 @@ def load(
     *, file: Path | None = None, env: Mapping[str, str], flags: Iterable[Flag] = (), cwd: Path, home: Path
 ) -> Config:
     """Raises NotFound if there is no such file, Invalid for anything that is wrong."""
-    default = ValueSource(ConfigLayer.DEFAULT, "default")
-    values = {each.key: ConfigValue(each.default, each.default_text, default) for each in SETTINGS}
+    values = {**_defaults()}
     if file is not None:
         values |= _layer(_from_file(cwd / file, str(file)), ValueContext((cwd / file).parent, home))
     values |= _layer(_from_environment(env), ValueContext(cwd, home))
     values |= _layer(_from_flags(flags), ValueContext(cwd, home))
     return Config(values)
+
+
+@cache
+def _defaults() -> Mapping[str, ConfigValue]:
+    default = ValueSource(ConfigLayer.DEFAULT, "default")
+    return {each.key: ConfigValue(each.default, each.default_text, default) for each in SETTINGS}
 
 
 class _Given(NamedTuple):
@@ -139,8 +147,8 @@ def _from_file(file: Path, shown: str) -> Iterator[_Given]:
 
 def _from_environment(env: Mapping[str, str]) -> Iterator[_Given]:
     """Variables that are empty count as not set."""
-    for name, text in env.items():
-        if not name.startswith("LOCHAN_") or name in OTHER_VARIABLES or not text:
+    for name in env:
+        if not name.startswith("LOCHAN_") or name in OTHER_VARIABLES or not (text := env[name]):
             continue
         if name not in BY_VARIABLE:
             raise no_such_variable(name)

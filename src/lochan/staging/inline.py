@@ -26,6 +26,10 @@ class InlinePiece(msgspec.Struct, eq=False):
     _keys: list[bytes] | None = None
 
     @property
+    def is_sorted(self) -> bool:
+        return self._keys is not None
+
+    @property
     def keys(self) -> list[bytes]:
         """The paths' UTF-8, in order."""
         if self._keys is None:

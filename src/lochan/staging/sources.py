@@ -170,9 +170,19 @@ def _large_source(piece: InlinePiece, within: PathSpan) -> RowSource:
     """One look at a few paths, as a command takes it, costs less than the columns."""
     if piece.memo is None and within.low and piece.looks < _LOOKS_MAX:
         piece.looks += 1
+        if piece.is_sorted:
+            low, high = (bisect_left(piece.keys, end) for end in within)
+            return InlineSource(piece.keys[low:high], piece.changes)
         keys = [key for path in piece.changes if within.low <= (key := path.encode()) < within.high]
         return InlineSource(sorted(keys), piece.changes)
     return _columns(piece)
+
+
+def sort_large(inline: Inline) -> None:
+    """For a process that forks: its children find paths without touching, and so copying, the memory of all others."""
+    for piece in inline.pieces:
+        if len(piece) >= _PIECE_MIN:
+            piece.keys  # noqa: B018
 
 
 def _columns(piece: InlinePiece) -> ColumnSource:

@@ -3,7 +3,7 @@
 Two entries differ if their content does: neither address nor time is a difference.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -18,10 +18,10 @@ from lochan.concurrency import map_ahead
 from lochan.errors import Invalid
 from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
-from lochan.formats.range import RangeRef
+from lochan.formats.range import IDENTITY, RangeRef
 from lochan.tree.align import Segment, common_base, ids, overlapping, segments, windows
-from lochan.tree.patches import changed_paths, rows_at
-from lochan.tree.rows import Indices, PathSpan, compare, encoded, inside, span
+from lochan.tree.patches import changed_paths, rows_of_sides
+from lochan.tree.rows import Compared, Indices, PathSpan, compare, compare_rows, encoded, inside, span
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
@@ -69,8 +69,8 @@ async def diff(
     """Tables of DIFF_SCHEMA, in path order, lazily. None is empty."""
     within = span(prefix, after)
     async with aclosing(_windows(trees, _differing(left, right, within), within)) as found:
-        async for one, other in found:
-            table = await trees.threads.run(_differences, one, other)
+        async for window in found:
+            table = await trees.threads.run(_differences, window)
             if len(table):
                 yield table
 
@@ -78,9 +78,9 @@ async def diff(
 async def diff_sizes(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> AsyncGenerator[pa.Table, None]:
     """Like `diff`, with the sizes of the entries alone: path, kind, left and right, null where there is none."""
     within = span(prefix)
-    async with aclosing(_windows(trees, _differing(left, right, within), within)) as found:
-        async for one, other in found:
-            table = await trees.threads.run(_size_differences, one, other)
+    async with aclosing(_windows(trees, _differing(left, right, within), within, IDENTITY)) as found:
+        async for window in found:
+            table = await trees.threads.run(_size_differences, window)
             if len(table):
                 yield table
 
@@ -97,8 +97,8 @@ async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Diff
             counts.add(DiffCounts(come[0], gone[0], 0, come[1], gone[1]))
         else:
             unsettled.append((one, other))
-    async for here, there in _windows(trees, unsettled, within):
-        counts.add(await trees.threads.run(_count, here, there))
+    async for window in _windows(trees, unsettled, within, IDENTITY):
+        counts.add(await trees.threads.run(_count, window))
     return counts
 
 
@@ -173,55 +173,72 @@ def _differing(left: Tree, right: Tree, within: PathSpan) -> Iterator[Segment]:
             yield segment
 
 
+class _Window(NamedTuple):
+    """A part of both trees."""
+
+    left: pa.RecordBatch
+    right: pa.RecordBatch
+    rows: tuple[pa.StringArray, Indices, Indices] | None = None  # paths, and their rows; None: all of both are compared
+
+    def compared(self) -> Compared:
+        if self.rows is None:
+            return compare(self.left, self.right)
+        paths, lefts, rights = self.rows
+        return compare_rows(paths, self.left, lefts, self.right, rights)
+
+
 async def _windows(
-    trees: Trees, differing: Iterable[Segment], within: PathSpan
-) -> AsyncGenerator[tuple[pa.RecordBatch, pa.RecordBatch], None]:
+    trees: Trees, differing: Iterable[Segment], within: PathSpan, names: Sequence[str] = ENTRY_SCHEMA.names
+) -> AsyncGenerator[_Window, None]:
+    """With these columns at least."""
     for together, group in groupby(differing, common_base):
         both = list(group)
         if together:
-            async with aclosing(map_ahead(partial(_rows_that_may_differ, trees), both, trees.width)) as pairs:
-                async for here, there in pairs:
-                    yield inside(here, within), inside(there, within)
+            may_differ = partial(_rows_that_may_differ, trees, within, names)
+            async with aclosing(map_ahead(may_differ, both, trees.width)) as pairs:
+                async for pair in pairs:
+                    yield pair
             continue
         sides = [[ref for segment in both for ref in segment[side]] for side in (0, 1)]
         async with aclosing(windows(trees.ranges.load_all, sides, trees.width)) as found:
             async for _, (one, other) in found:
-                yield inside(one.rows, within), inside(other.rows, within)
+                yield _Window(inside(one.rows, within), inside(other.rows, within))
 
 
-async def _rows_that_may_differ(trees: Trees, segment: Segment) -> list[pa.RecordBatch]:
+async def _rows_that_may_differ(trees: Trees, within: PathSpan, names: Sequence[str], segment: Segment) -> _Window:
     """Of patches of one range, only the rows that some patch has are compared."""
     parts = [await trees.ranges.parts(side[0]) for side in segment]
-    paths = changed_paths(*parts)
-    return [await trees.threads.run(rows_at, each, paths) for each in parts]
+    paths = inside(pa.record_batch([changed_paths(*parts)], ["path"]), within).column(0)
+    left, right = await trees.threads.run(rows_of_sides, parts, paths, names)
+    return _Window(left.batch, right.batch, (paths, left.rows, right.rows))
 
 
 def _lies_in(ref: RangeRef, within: PathSpan) -> bool:
     return within.low <= encoded(ref.min_path) and encoded(ref.max_path) < within.high
 
 
-def _differences(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.Table:
-    found = compare(left, right)
+def _differences(window: _Window) -> pa.Table:
+    found, left, right = window.compared(), window.left, window.right
     kinds = np.where(found.left < 0, ADDED, np.where(found.right < 0, REMOVED, CHANGED))
     sides = side_column(left, found.left), side_column(right, found.right)
     return pa.table([found.paths, pa.array(kinds, pa.string()), *sides], schema=DIFF_SCHEMA)
 
 
-def _size_differences(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.Table:
-    found = compare(left, right)
+def _size_differences(window: _Window) -> pa.Table:
+    found = window.compared()
     kinds = np.where(found.left < 0, ADDED, np.where(found.right < 0, REMOVED, CHANGED))
     sizes = [
         pa.array(batch.column("size").to_numpy()[np.maximum(rows, 0)] if batch.num_rows else rows, mask=rows < 0)
-        for batch, rows in ((left, found.left), (right, found.right))
+        for batch, rows in ((window.left, found.left), (window.right, found.right))
     ]
     return pa.table([found.paths, pa.array(kinds, pa.string()), *sizes], names=["path", "kind", "left", "right"])
 
 
-def _count(left: pa.RecordBatch, right: pa.RecordBatch) -> DiffCounts:
-    found = compare(left, right)
+def _count(window: _Window) -> DiffCounts:
+    found = window.compared()
     added, removed = (int((rows < 0).sum()) for rows in (found.left, found.right))
     gone, come = (
         int(batch.column("size").to_numpy()[rows[rows >= 0]].sum())
-        for batch, rows in ((left, found.left), (right, found.right))
+        for batch, rows in ((window.left, found.left), (window.right, found.right))
     )
     return DiffCounts(added, removed, len(found.paths) - added - removed, come, gone)

@@ -7,6 +7,7 @@ A patch is always one of a whole range, never of another patch: changes to a pat
 is an eighth of its base. Then the range is written as a whole.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -110,18 +111,41 @@ def changed_paths(*sides: RangeParts) -> pa.StringArray:
     return pa.concat_arrays(paths).unique().sort() if paths else pa.array([], pa.string())
 
 
+class RowsAt(NamedTuple):
+    """The entries that a range has at some paths, in any order."""
+
+    batch: pa.RecordBatch
+    rows: Indices  # of each path; -1: the range has no such entry
+
+
 def rows_at(parts: RangeParts, paths: pa.StringArray) -> pa.RecordBatch:
-    """The entries that the range has at these paths. REQUIRES: they ascend."""
-    base, patch = parts.rows.batch, parts.patch
-    at, found = locate(base.column("path"), paths)
+    """The entries that the range has at these paths, in their order. REQUIRES: they ascend."""
+    [found] = rows_of_sides([parts], paths, ENTRY_SCHEMA.names)
+    return taken(found.batch, found.rows[found.rows >= 0])
+
+
+def rows_of_sides(sides: Sequence[RangeParts], paths: pa.StringArray, names: Sequence[str]) -> list[RowsAt]:
+    """These columns of the entries that each of the ranges has at these paths. The base, which they have in common, is
+    searched once. REQUIRES: the paths ascend."""
+    at, found = locate(sides[0].rows.batch.column("path"), paths)
+    return [_rows_of_side(side, paths, at, found, names) for side in sides]
+
+
+def _rows_of_side(side: RangeParts, paths: pa.StringArray, at: Indices, found: Mask, names: Sequence[str]) -> RowsAt:
+    base, patch = side.rows.batch.select(names), side.patch
+    rows = np.full(len(paths), -1, np.int64)
     if patch is None:
-        return taken(base, at[found])
+        rows[found] = np.arange(int(found.sum()))
+        return RowsAt(taken(base, at[found]), rows)
     over, patched = locate(patch.column("path"), paths)
-    found &= ~patched
-    kept = over[patched]
-    kept = kept[~_mask(patch.column("deleted"))[kept]]
-    both = concat([taken(base, at[found]), taken(patch.select(ENTRY_SCHEMA.names), kept)])
-    return both.take(pc.sort_indices(both.column("path")))
+    there = patched.copy()
+    there[patched] = ~_mask(patch.column("deleted"))[over[patched]]
+    found = found & ~patched
+    count = int(found.sum())
+    rows[found] = np.arange(count)
+    rows[there] = count + np.arange(int(there.sum()))
+    new = taken(patch.select(names), over[there])
+    return RowsAt(concat([taken(base, at[found]), new]) if count else new, rows)
 
 
 def as_changes(gone: pa.StringArray, new: pa.RecordBatch) -> pa.RecordBatch:

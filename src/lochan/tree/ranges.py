@@ -43,8 +43,8 @@ _HELD_BYTES_MAX = 64 << 20
 
 
 class Ranges:
-    """`seen` is called for every range that is opened ("open", even from memory) or written ("write"). `held` has those
-    in memory, by their paths in the store; others may have opened them."""
+    """`seen` is called for every range that is opened ("open", even from memory) or written ("write"). `held` and
+    `held_patches` have those in memory, by their paths in the store; others may have opened them."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Ranges:
         threads: Threads,
         seen: Seen | None = None,
         held: BoundedCache[str, EntryRows] | None = None,
+        held_patches: BoundedCache[str, pa.RecordBatch] | None = None,
     ) -> None:
         self._store = store
         self._prefix = prefix
@@ -63,7 +64,7 @@ class Ranges:
         self._seen = seen
         self._mapped: BoundedCache[str, EntryRows] = BoundedCache(_MAPPED_MAX)
         self._heap: BoundedCache[str, EntryRows] = BoundedCache(_HEAP_BYTES_MAX) if held is None else held
-        self._patches: BoundedCache[str, pa.RecordBatch] = BoundedCache(_PATCH_BYTES_MAX)
+        self._patches = BoundedCache(_PATCH_BYTES_MAX) if held_patches is None else held_patches
         self._loading: dict[str, Any] = {}
 
     async def load(self, ref: RangeRef) -> EntryRows:
@@ -136,7 +137,7 @@ class Ranges:
         data = await self._threads.run(patch_files.encode, made.changes, made.ref)
         self._tell("write", made.ref)
         await self._store.put(self._path(made.ref.file), data)
-        self._patches.put(made.ref.file, made.changes, made.changes.nbytes)
+        self._patches.put(self._path(made.ref.file), made.changes, made.changes.nbytes)
 
     def alone(self) -> AbstractContextManager[None]:
         """Within the context, no copies are made that nobody asks for."""
@@ -184,10 +185,10 @@ class Ranges:
         return await self._threads.run(whole, parts, ref, f"range {self._path(ref.file)} in {self._store.url}")
 
     async def _patch(self, ref: RangeRef) -> pa.RecordBatch:
-        held = self._patches.get(ref.file)
+        path = self._path(ref.file)
+        held = self._patches.get(path)
         if held is not None:
             return held
-        path = self._path(ref.file)
         what = f"range {path} in {self._store.url}"
 
         async def decode(data: bytes) -> pa.RecordBatch:
@@ -195,7 +196,7 @@ class Ranges:
 
         with is_named(what):
             batch = await get_checked(self._store, path, decode)
-        return self._patches.put(ref.file, batch, batch.nbytes)
+        return self._patches.put(path, batch, batch.nbytes)
 
     async def _from_store(self, ref: RangeRef) -> pa.RecordBatch:
         path = self._path(ref.file)

@@ -135,6 +135,17 @@ class Compared(NamedTuple):
     right: Indices
 
 
+def compare_rows(
+    paths: pa.StringArray, left: pa.RecordBatch, lefts: Indices, right: pa.RecordBatch, rights: Indices
+) -> Compared:
+    """Which of the paths differ, and its rows. `lefts` and `rights` are the rows of each path; -1: absent."""
+    differ = (lefts < 0) != (rights < 0)
+    both = np.flatnonzero((lefts >= 0) & (rights >= 0))
+    differ[both] = ~same_pairs(left, lefts[both], right, rights[both])
+    rows = np.flatnonzero(differ)
+    return Compared(paths if len(rows) == len(paths) else paths.take(pa.array(rows)), lefts[rows], rights[rows])
+
+
 def compare(left: pa.RecordBatch, right: pa.RecordBatch) -> Compared:
     at, found = locate(left.column("path"), right.column("path"))
     here, there = at[found], np.flatnonzero(found)

@@ -38,8 +38,8 @@ _PIECE = 1 << 16  # rows handled as one piece, 20 MB: a million rows are never c
 class Trees:
     """`prefix` is the repository's folder in the store. `mint` is always the journal number that the caller
     had folded before it began (rule G1). `width` ranges are processed in parallel; 1 keeps everything in order, as a
-    simulator needs it. `listed` and `held` keep what was read, for others too, by the path in the store. `patches`
-    limits which ranges are stored as patches; unless told, a cut that makes small ranges has none."""
+    simulator needs it. `listed`, `held` and `held_patches` keep what was read, for others too, by the path in the
+    store. `patches` limits which ranges are stored as patches; unless told, a cut that makes small ranges has none."""
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class Trees:
         seen: Seen | None = None,
         listed: BoundedCache[str, tuple[RangeRef, ...]] | None = None,
         held: BoundedCache[str, EntryRows] | None = None,
+        held_patches: BoundedCache[str, pa.RecordBatch] | None = None,
         patches: PatchLimits | None = None,
     ) -> None:
         self._store = store
@@ -63,7 +64,7 @@ class Trees:
         self.cut = cut
         self.patches = patches or _limits(cut)
         self._listed = listed
-        self.ranges = Ranges(store, prefix, cache, self.threads, seen, held)
+        self.ranges = Ranges(store, prefix, cache, self.threads, seen, held, held_patches)
 
     async def open(self, ref: TreeRef) -> Tree:
         if not ref.file:

@@ -74,6 +74,7 @@ class OpenRepository:
             cut=POOLS if repository.kind == POOL else STANDARD_CUT,
             listed=None if warm is None else warm.trees,
             held=None if warm is None else warm.ranges,
+            held_patches=None if warm is None else warm.patches,
         )
         self.runs = Runs(store, id, clock, ids, threads=self.trees.threads, held=None if warm is None else warm.runs)
         self.bodies = Bodies(

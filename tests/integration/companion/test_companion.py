@@ -68,6 +68,28 @@ def test_closed_streams(running: RunningCompanion) -> None:
         assert (warm.returncode, warm.stdout, warm.stderr) == (alone.returncode, alone.stdout, alone.stderr), closed
 
 
+@pytest.mark.parametrize("companion", [True, False])
+def test_a_full_disk_for_its_output(running: RunningCompanion, companion: bool) -> None:
+    """The command says so once, and ends with its own code: not with what Python says when it goes."""
+    words = " ".join(f"'{word}'" for word in (*PATIENT, "ls", *(() if companion else ("--no-companion",))))
+    done = subprocess.run(["sh", "-c", f"{words} > /dev/full"], env=running.env, cwd=running.home,
+                          stderr=subprocess.PIPE, timeout=60)  # fmt: skip
+    assert done.returncode == 9
+    assert done.stderr.count(b"No space left") == 1
+    assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
+
+
+def test_an_interrupt_while_a_command_imports(tmp_path: Path) -> None:
+    code = (
+        "import sys, lochan.cli.process as process\n"
+        "def interrupted(**_): raise KeyboardInterrupt\n"
+        "process.run = interrupted; sys.argv = ['lochan', 'ls', '--no-companion']\n"
+        "from lochan.cli.main import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_umask_and_limits(running: RunningCompanion) -> None:
     _put(running, "a.txt")
     words = " ".join(f"'{word}'" for word in (*PATIENT, "fs", "download", "demo@main/a.txt", "here.txt"))
@@ -84,6 +106,21 @@ def test_umask_and_limits(running: RunningCompanion) -> None:
         assert warm.returncode == 0, warm.stderr
         assert running.served() == before + 1
         assert (running.home / "here.txt").stat().st_mode & 0o777 == expected, (mask, mode)
+
+
+def test_its_scheduling(running: RunningCompanion) -> None:
+    """Of `chrt` and `taskset`: a command that shall only take what others leave does so."""
+    (processor, *_) = os.sched_getaffinity(0)
+    own = f"os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0)); os.sched_setaffinity(0, [{processor}])"
+    command = (sys.executable, "-c", f"import os, sys; {own}; os.execv(sys.argv[1], sys.argv[1:])", *PATIENT)
+    before = running.note["asked"]
+    process = subprocess.Popen([*command, "fs", "upload", "-", "demo@main/a"], env=running.env, cwd=running.home,
+                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # fmt: skip
+    wait_until(lambda: running.note["asked"] > before and running.note["running"] == 1 and bool(_children(running)))
+    (child,) = _children(running)
+    wait_until(lambda: os.sched_getscheduler(child) == os.SCHED_BATCH and os.sched_getaffinity(child) == {processor})
+    process.communicate(b"x", timeout=60)
+    assert process.returncode == 0
 
 
 def test_a_long_command_line(running: RunningCompanion) -> None:
@@ -254,6 +291,24 @@ def test_a_confined_command_does_its_work_itself(running: RunningCompanion) -> N
     """Here by the flag that a sandbox sets before it filters system calls (PR_SET_NO_NEW_PRIVS)."""
     assert running.is_used("ls")
     assert not running.is_used("ls", command=(sys.executable, "-c", _CONFINED, *PATIENT))
+
+
+def test_files_that_only_the_command_has(running: RunningCompanion) -> None:
+    """Descriptors of its shell: of `<(…)`, and those that are opened by number."""
+    words = " ".join(f"'{word}'" for word in PATIENT)
+    (running.home / "mine.txt").write_text("mine\n")
+    for number, file in enumerate(("<(echo mine)", "/dev/fd/7", "/proc/self/fd/7")):
+        script = f"{words} fs upload {file} demo@main/{number} 7< mine.txt"
+        done = subprocess.run(
+            ["bash", "-c", script], env=running.env, cwd=running.home, capture_output=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        assert running.run("fs", "cat", f"demo@main/{number}").stdout == b"mine\n"
+    (running.home / "lochan.yaml").write_text("user: dora\n")
+    done = subprocess.run(["bash", "-c", f"LOCHAN_CONFIG=/dev/fd/7 {words} commit demo -m x 7< lochan.yaml"],
+                          env=running.env, cwd=running.home, capture_output=True, timeout=60)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert b"dora" in running.run("log", "demo").stdout
 
 
 def test_a_command_that_wants_none(running: RunningCompanion) -> None:

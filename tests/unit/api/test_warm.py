@@ -9,9 +9,12 @@ from lochan.api.session import Session
 from lochan.api.warm import files_read, read_again
 from lochan.formats.record import Actor
 from lochan.lake import Lake, LakeOptions
+from lochan.staging.inline import Inline, InlinePiece
 from lochan.store.local import LocalStore
+from lochan.versioning.state.refs import Refs
 from lochan.warm import WarmLakes
 from tests.run import run
+from tests.small_patches import small_patches
 
 ACTOR = Actor("dora", "test", "here")
 
@@ -22,9 +25,9 @@ async def _put(folder: Path, path: str, lakes: WarmLakes | None = None) -> None:
     await lake.close()
 
 
-async def _listed(folder: Path, lakes: WarmLakes) -> list[str]:
+async def _listed(folder: Path, lakes: WarmLakes, prefix: str = "") -> list[str]:
     lake = LakeVerbs(Session(await Lake.open(LocalStore(str(folder)), world=LakeOptions(warm=lakes)), ACTOR))
-    page = await lake.repository("demo").ref("main").list_page()
+    page = await lake.repository("demo").ref("main").list_page(prefix)
     await lake.close()
     return [each.path for each in page.objects]
 
@@ -80,9 +83,71 @@ def test_what_others_wrote_is_news(lake: Path) -> None:
         assert _followed(lakes) == 1
 
 
+def _pieces(lakes: WarmLakes) -> list[InlinePiece]:
+    states = [state for key in list(lakes._lakes.keys()) for state in lakes.at(*key).states.values()]
+    branches = [branch for state in states if Refs in state.parts for branch in state.of(Refs).branches()]
+    layers = [layer for branch in branches for layer in branch.layers.layers]
+    return [piece for layer in layers if isinstance(layer, Inline) for piece in layer.pieces]
+
+
 def test_its_own_write_is_news(lake: Path) -> None:
     lakes = WarmLakes()
     run(_put(lake, "a", lakes))
     assert _followed(lakes) == 1
     run(_put(lake, "b", lakes))
     assert _followed(lakes) == 1
+
+
+async def _committed(folder: Path) -> None:
+    """Two commits of a few objects; the second tree is a patch of the first one."""
+    lake = LakeVerbs(Session(await Lake.open(LocalStore(str(folder))), ACTOR))
+    main = lake.repository("demo").branch("main")
+    for path in "abcd":
+        await main.put(path, b"x")
+    await main.commit("first")
+    await main.put("b", b"other")
+    await main.commit("second")
+    await lake.close()
+
+
+async def _differing(folder: Path, lakes: WarmLakes) -> list[str]:
+    lake = LakeVerbs(Session(await Lake.open(LocalStore(str(folder)), world=LakeOptions(warm=lakes)), ACTOR))
+    tables = [table async for table in lake.repository("demo").ref("main~1").diff_tables("main")]
+    await lake.close()
+    return [path for table in tables for path in table["path"].to_pylist()]
+
+
+def test_bases_and_patches_are_read_once(lake: Path) -> None:
+    with small_patches():
+        run(_committed(lake))
+        lakes = WarmLakes()
+        lakes.settle()
+        assert run(_differing(lake, lakes)) == ["b"]
+        assert _followed(lakes) == 1
+        (warm,) = [lakes.at(*key) for key in list(lakes._lakes.keys())]
+        ranges, patches = warm.ranges.keys(), warm.patches.keys()
+        assert len(ranges) == len(patches) == 1
+        for file in (*ranges, *patches):
+            (lake / file).unlink()  # it is not asked for again
+        assert run(_differing(lake, lakes)) == ["b"]
+
+
+def test_staged_changes_are_found_by_their_sorted_paths(lake: Path) -> None:
+    """They are sorted once, by the process that forks, and not looked through by each of its children."""
+
+    async def stage() -> None:
+        lake_verbs = LakeVerbs(Session(await Lake.open(LocalStore(str(lake))), ACTOR))
+        main = lake_verbs.repository("demo").branch("main")
+        for number in range(300):
+            await main.put(f"d{number % 3}/{number:04}", b"x")
+        await main.delete("d1/0004")
+        await lake_verbs.close()
+
+    run(stage())
+    lakes = WarmLakes()
+    run(_listed(lake, lakes))
+    _followed(lakes)
+    pieces = _pieces(lakes)
+    assert pieces and all(piece.is_sorted for piece in pieces if len(piece) >= 256)
+    assert run(_listed(lake, lakes, "d1/")) == [f"d1/{number:04}" for number in range(1, 300, 3) if number != 4]
+    assert [piece.memo for piece in pieces] == [None] * len(pieces)

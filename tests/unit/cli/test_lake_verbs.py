@@ -79,6 +79,17 @@ def test_a_file_named_by_a_variable(tmp_path: Path) -> None:
     assert missing.stderr.endswith("LOCHAN_CONFIG in the environment names it\n")
 
 
+def test_a_working_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = lochan("ls", env={"LOCHAN_CONFIG": ""})
+    assert (result.exit_code, result.stderr) == (
+        3,
+        "lochan: the working folder is no longer there\n  change to one that is\n",
+    )
+
+
 def test_two_places_for_one_lake() -> None:
     result = lochan("init", "/a", "--lake", "/b")
     assert result.exit_code == 6

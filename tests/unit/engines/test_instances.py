@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from lochan.engines.duckdb import run as duckdb_run
 from lochan.engines.duckdb.instances import Instances, close_spare, open_spare
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits
 from lochan.engines.duckdb.session import DuckSession
@@ -147,7 +148,10 @@ SETTINGS = (
 
 @pytest.mark.parametrize("limits", [Limits(), SMALL, Limits(spill_bytes=1 << 20)], ids=str)
 @pytest.mark.parametrize("ordered", [True, False])
-def test_one_that_was_opened_in_advance_is_as_any_other(tmp_path: Path, limits: Limits, ordered: bool) -> None:
+@pytest.mark.parametrize("alone", [True, False])
+def test_one_that_was_opened_in_advance_is_as_any_other(
+    tmp_path: Path, limits: Limits, ordered: bool, alone: bool
+) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
     before = set(Path("/proc/self/task").iterdir())
     open_spare()
@@ -155,7 +159,7 @@ def test_one_that_was_opened_in_advance_is_as_any_other(tmp_path: Path, limits: 
     asked = ", ".join(f"current_setting('{name}')" for name in SETTINGS)
     found = []
     for _ in range(2):  # the spare one, then one of its own
-        with DuckSession(limits, folders=[str(tmp_path)], ordered=ordered) as session:
+        with DuckSession(limits, folders=[str(tmp_path)], ordered=ordered, alone=alone) as session:
             found.append(session.execute(f"SELECT {asked}"))
             assert session.execute(f"SELECT a FROM read_csv('{tmp_path}/a.csv')") == [(1,)]
             with pytest.raises(duckdb.PermissionException):
@@ -163,6 +167,34 @@ def test_one_that_was_opened_in_advance_is_as_any_other(tmp_path: Path, limits: 
             with pytest.raises(duckdb.Error, match="locked"):
                 session.execute("SET threads = 3")
     assert found[0] == found[1]
+    assert not alone or (found[0][0][SETTINGS.index("threads")], found[0][0][0]) == (1, 0)
+
+
+def test_few_rows_need_no_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone: list[bool] = []
+
+    def opened(*given: Any, **how: Any) -> DuckSession:
+        alone.append(how["alone"])
+        return DuckSession(*given, **how)
+
+    monkeypatch.setattr(duckdb_run, "_LITTLE_ROWS", 3)
+    monkeypatch.setattr(duckdb_run, "DuckSession", opened)
+
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("few", [{"k": 1}, {"k": 2}], [{"k": 3}])
+            await lake.pool("more", [{"k": 1}, {"k": 2}], [{"k": 3}, {"k": 4}])
+            alone.clear()
+            for text, expected in (
+                ("from few | count()", 3),
+                ("from more | count()", 4),
+                ("from few | join (from more) on k=k | count()", 3),
+            ):
+                assert await lake.rows(text) == [{"count": expected}]
+            assert await lake.rows("from few | count()", limits=Limits(threads=2)) == [{"count": 3}]
+
+    run(play())
+    assert alone == [True, False, False, False]
 
 
 def test_one_that_was_opened_in_advance_is_taken_once() -> None:

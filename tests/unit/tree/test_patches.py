@@ -14,7 +14,7 @@ from lochan.formats.range import RangeRef, content_id
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.tree.assemble import RangeCut
-from lochan.tree.diff import count, diff, differences_of
+from lochan.tree.diff import count, diff, diff_sizes, differences_of
 from lochan.tree.merge import SOURCE, Strategy, conflicts_of, merge
 from lochan.tree.patches import NEVER, PatchLimits
 from lochan.tree.rows import spliced
@@ -118,6 +118,32 @@ def test_the_id_of_a_splice_is_that_of_its_rows() -> None:
     splice = patch.Splice(base, np.array([0, 2, 29]), new, np.array([1, 2, 30, 30]))
     rows = pa.Table.from_batches([each.batch for each in spliced(*splice)])
     assert patch.content_id(splice, splice.stretches()) == content_id(rows)
+
+
+@pytest.mark.parametrize("prefix", ["", "d/00", "d/0009", "d/001", "x"])
+def test_a_diff_of_patches_within_a_prefix_by_rows_and_by_sizes(prefix: str) -> None:
+    twins = Twins()
+    left = twins.apply(twins.first, changes_table([entry(3, "2"), entry(9, "22"), Tombstone("d/0011")]))
+    changes: list[Change] = [entry(9, "4"), entry(13, "6"), Tombstone("d/0003"), msgspec_path(entry(9, "1"), "d/0009+")]
+    right = twins.apply(twins.first, changes_table(changes), 3)
+    for one, other in ((left, right), (twins.first, left), (right, left), (right, twins.first)):
+        found, expected = [
+            [each for table in run(gathered(diff(trees, one[at], other[at], prefix))) for each in table.to_pylist()]
+            for at, trees in enumerate((twins.trees, twins.plain))
+        ]
+        assert found == expected
+        sizes = [
+            row
+            for table in run(gathered(diff_sizes(twins.trees, one[0], other[0], prefix)))
+            for row in table.to_pylist()
+        ]
+        sides = ("left", "right")
+        assert sizes == [{**row, **{side: row[side] and row[side]["size"] for side in sides}} for row in expected]
+        kinds = [row["kind"] for row in expected]
+        counted = run(count(twins.trees, one[0], other[0], prefix))
+        assert (counted.added, counted.removed, counted.changed) == tuple(
+            map(kinds.count, ("added", "removed", "changed"))
+        )
 
 
 def test_a_diff_of_patches_opens_one_base_and_finds_the_same() -> None:

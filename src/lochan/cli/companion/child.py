@@ -120,7 +120,7 @@ def _take_environment(env: dict[bytes, bytes]) -> None:
 
 
 def _take_limits(front: int) -> None:
-    """Those of `ulimit` and `nice`."""
+    """Those of `ulimit`, `nice`, `chrt` and `taskset`."""
     try:
         for limit in {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}:
             theirs = resource.prlimit(front, limit)
@@ -129,6 +129,9 @@ def _take_limits(front: int) -> None:
         nice = os.getpriority(os.PRIO_PROCESS, front)
         if nice != os.getpriority(os.PRIO_PROCESS, 0):
             os.setpriority(os.PRIO_PROCESS, 0, nice)
+        policy = os.sched_getscheduler(front)
+        if policy != os.sched_getscheduler(0):
+            os.sched_setscheduler(0, policy, os.sched_getparam(front))
         processors = os.sched_getaffinity(front)
         if processors != os.sched_getaffinity(0):
             os.sched_setaffinity(0, processors)

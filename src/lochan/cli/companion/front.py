@@ -29,6 +29,7 @@ LIGHT = frozenset(
 )  # fmt: skip
 NO_COMPANION = "--no-companion"
 _WITH_VALUE = ("--lake", "--profile", "--config", "--set", "-s")
+_OWN_FILES = ("/dev/fd/", "/dev/tty", "/proc/self/", "/proc/thread-self/")
 _PATIENCE_S = 1.0  # how long the companion has to be ready; it is in some milliseconds
 _UNKNOWN = 9  # exit_codes.RETRY
 _STOP, _CONTINUE = _signal.SIGSTOP, _signal.SIGCONT
@@ -53,6 +54,13 @@ def verb_of(words: list[str]) -> str | None:
     return verb
 
 
+def names_own_files() -> bool:
+    """Whether the command names a file that means another one, or none, in another process: such as /dev/fd/63, which a
+    shell makes of `<(zcat rows.gz)`."""
+    given = *sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("LOCHAN_"))
+    return any(own in text for text in given for own in _OWN_FILES)
+
+
 def is_wanted() -> bool:
     """Whether this command would gain by a companion, and nobody has said no."""
     if sys.platform != "linux" or os.environ.get("LOCHAN_COMPANION", "").lower() in ("0", "no", "off", "false"):
@@ -63,7 +71,7 @@ def is_wanted() -> bool:
 def ask() -> None:
     """Returns if the caller has to do the work itself. Otherwise this process ends as the command did."""
     path = place.socket_path()
-    if path is None or _reads_in_background():
+    if path is None or names_own_files() or _reads_in_background():
         return
     streams = [file for file in (0, 1, 2) if _is_open(file)]  # before a socket takes the number of a closed one
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)

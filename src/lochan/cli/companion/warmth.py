@@ -13,12 +13,14 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NamedTuple
 
+import click
 import msgspec
 
 from lochan import connection
 from lochan.api.rehearsal import rehearse
 from lochan.api.warm import ReadFiles, files_read, read_again
 from lochan.cli.companion.memory import resident_bytes
+from lochan.cli.root import cli
 from lochan.warm import WarmLakes
 
 # Imported at the start; what else a command needs is learned from it.
@@ -101,6 +103,7 @@ class Warmth:
 
     def _settle(self) -> None:
         rehearse()
+        cli.prepare(click.Context(cli, help_option_names=["-h", "--help"]))
         self.lakes.settle()
         self._loaded = set(sys.modules)
         gc.collect()

@@ -8,7 +8,7 @@ import click
 from lochan.cli.options import JobOptions, job_options
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS, totals
 from lochan.cli.output.records import echo_table, printable, show_record, size_cell
-from lochan.cli.session import is_remote
+from lochan.cli.session import is_remote, is_warm
 from lochan.cli.target import Target, Uri, prefix_uri, ref_uri, staged_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import Invalid
@@ -109,7 +109,7 @@ def diff_command(
             changes = target.ref.diff(other.ref, prefix=prefix, three_dot=three_dot)
             await show_stream(as_records(changes), form, columns=COLUMNS, cells=CELLS)
 
-    work_on(one, work)
+    work_on(one, work, reads=is_warm())
 
 
 def _diff_rows(

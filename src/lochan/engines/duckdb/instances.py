@@ -44,11 +44,12 @@ class InstanceOptions(NamedTuple):
     folders: tuple[str, ...] | None  # only files in these can be opened; None: any
     temp: str | None = None
     ordered: bool = True
+    alone: bool = False  # the caller's own thread does all the work, and none is started
 
     @property
     def alike(self) -> tuple[object, ...]:
         """Equal for options that one instance can serve. The time limit is the session's."""
-        return self.limits._replace(seconds=None), self.folders, self.temp, self.ordered
+        return self.limits._replace(seconds=None), self.folders, self.temp, self.ordered, self.alone
 
 
 class Instance:
@@ -161,7 +162,9 @@ def _chosen(options: InstanceOptions, folder: str) -> dict[str, str]:
     }
     if not options.ordered:
         chosen["preserve_insertion_order"] = "false"
-    if limits.threads is not None:
+    if options.alone:
+        chosen |= _WITHOUT_THREADS
+    elif limits.threads is not None:
         chosen["threads"] = str(limits.threads)
     if limits.spill_bytes is not None:
         chosen["max_temp_directory_size"] = f"{limits.spill_bytes}B"
@@ -171,7 +174,8 @@ def _chosen(options: InstanceOptions, folder: str) -> dict[str, str]:
 def _changes(chosen: dict[str, str]) -> list[str]:
     """What makes an instance that was opened without threads one that was opened with these."""
     defaults = [f"RESET GLOBAL {name}" for name in _WITHOUT_THREADS if name not in chosen]
-    return [*defaults, *(f"SET GLOBAL {name} = {_quoted(value)}" for name, value in chosen.items())]
+    others = {name: value for name, value in chosen.items() if _WITHOUT_THREADS.get(name) != value}
+    return [*defaults, *(f"SET GLOBAL {name} = {_quoted(value)}" for name, value in others.items())]
 
 
 def _restrictions(folders: Sequence[str] | None) -> list[str]:

@@ -28,6 +28,8 @@ from lochan.query.sources.scans import FileScan, Scans
 from lochan.store.scratch import make_folder
 from lochan.versioning.open_repository import OpenRepository
 
+_LITTLE_ROWS = 20_000
+
 
 class WorkFolders:
     """Folders for files that one query makes for itself. They are created on demand, and removed by `close`."""
@@ -87,7 +89,9 @@ async def start(
 ) -> Run:
     """Raises Gone if a data object is gone, unless `go_on`; Corrupt."""
     scans = prepared.opening.scans
-    session = DuckSession(limits, folders=[*files.folders, *work.folders], instances=instances)
+    folders = [*files.folders, *work.folders]
+    alone = limits.threads is None and _is_little(scans)
+    session = DuckSession(limits, folders=folders, instances=instances, alone=alone)
     try:
         async with in_time(limits):
             paths, missing = await place_files(prepared, files, session.folder, go_on=go_on)
@@ -99,6 +103,14 @@ async def start(
     except BaseException:
         session.close()
         raise
+
+
+def _is_little(scans: Scans) -> bool:
+    """Whether threads would take longer to start than there is work for them. DuckDB gives a thread 122,880 rows of a
+    file at a time; some is left for joins, which make more rows of few."""
+    counts = [each.rows for scan in scans.files.values() for each in scan.objects]
+    known = all(counts)  # nobody has counted the rows of files that are not in the lake
+    return known and sum(counts) + sum(each.num_rows for each in scans.tables.values()) <= _LITTLE_ROWS
 
 
 def duckdb_sql(prepared: Prepared, paths: Mapping[str, Sequence[str]]) -> str:

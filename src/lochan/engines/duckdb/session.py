@@ -30,7 +30,8 @@ class DuckSession:
     """Methods raise LimitReached when they reach a limit, Cancelled after `cancel`, and DuckDB's own errors otherwise.
 
     `folders`: only files in these can be opened; None: any. `ordered`: rows keep the order of the files; without it,
-    loads and aggregates need less memory. `instances`: a pool of opened instances.
+    loads and aggregates need less memory. `instances`: a pool of opened instances. `alone`: no threads are started;
+    REQUIRES: `limits` names no number of them.
     """
 
     def __init__(
@@ -41,8 +42,9 @@ class DuckSession:
         temp: str | None = None,
         ordered: bool = True,
         instances: Instances | None = None,
+        alone: bool = False,
     ) -> None:
-        options = InstanceOptions(limits, None if folders is None else tuple(folders), temp, ordered)
+        options = InstanceOptions(limits, None if folders is None else tuple(folders), temp, ordered, alone)
         self.limits = limits
         self._instances = instances
         self._instance = Instance(options) if instances is None else instances.take(options)
