@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from itertools import count
 
 import pytest
 
@@ -78,6 +79,38 @@ def test_a_pack_that_cannot_be_written(bug: bool) -> None:
     run(play())
 
 
+def test_those_who_write_again_and_again_come_to_share_each_pack_and_record() -> None:
+    """Also those who came late, and were in another group at first."""
+
+    async def play() -> None:
+        repository = await _repository(MemoryStore())
+        ticks = count()
+        repository.journal.tail.now = lambda: float(next(ticks))  # type: ignore[method-assign]
+        packing = Packing(repository.bodies, repository.journal)
+        before = repository.journal.tail.state.number
+
+        async def client(name: str, first: Awaitable[object]) -> None:
+            await first
+            for each in range(6):
+                await packing.stage(ready(f"{name}/{each}", name.encode()), "main", ADA)
+
+        assert await _all(*(client(name, _turns(0 if name in "abc" else 3)) for name in "abcdef")) == [None] * 6
+        sizes = [len(sealed.record.entries) async for sealed in repository.journal.records(before)]
+        assert sum(sizes) == 36
+        assert sizes[0] < 6, "the late ones are in a group of their own"
+        assert sizes[2:5] == [6, 6, 6]
+        entries = [await _entry(repository, f"{name}/5") for name in "abc"]
+        assert len({entry.blocks[0].address for entry in entries if entry is not None}) == 1
+        assert await _all(packing.stage(ready("later", b"1"), "main", ADA)) == [None], "nobody else comes back"
+
+    run(play())
+
+
+async def _turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def _repository(store: MemoryStore | FaultStore) -> OpenRepository:
     lake = await Lake.create(store)
     await lake.create_repository("demo", actor=ADA)
@@ -90,7 +123,11 @@ async def _all(*waiting: Awaitable[object]) -> list[object]:
     return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
 
 
-async def _read(repository: OpenRepository, path: str) -> bytes | None:
+async def _entry(repository: OpenRepository, path: str) -> Entry | None:
     refs, _ = await repository.refs()
-    entry = await (await repository.view(resolve(refs, "main"))).get(path)
+    return await (await repository.view(resolve(refs, "main"))).get(path)
+
+
+async def _read(repository: OpenRepository, path: str) -> bytes | None:
+    entry = await _entry(repository, path)
     return None if entry is None else await repository.reader.read_all(entry)
