@@ -18,7 +18,7 @@ class ReadPlace:
     """A branch that plain reads name, in one state of the lake, which says which repository a bucket is and who may do
     what. What the last request found out for that state is kept with it: the rights of its key, and the branch."""
 
-    __slots__ = ("branch", "bucket", "front", "key", "number", "ref", "repository", "rights")
+    __slots__ = ("allows_all", "branch", "bucket", "front", "key", "number", "ref", "repository", "rights")
 
     def __init__(self, number: int, repository: OpenRepository, bucket: str, ref: str, front: str) -> None:
         self.number = number  # of the lake's last record then
@@ -28,6 +28,7 @@ class ReadPlace:
         self.front = front  # of the resources of its objects
         self.key: AccessKey | None = None
         self.rights: Rights = NOTHING
+        self.allows_all = False  # they allow every object of the branch, whatever its path
         self.branch: CachedRef | None = None
 
 

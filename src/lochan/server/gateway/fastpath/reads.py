@@ -9,11 +9,11 @@ for it. What an object's answer says is kept in the object cache, and is made in
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from lochan.access.rights import NOTHING, Rights
+from lochan.access.rights import NOTHING
 from lochan.access.state import AccessKey
 from lochan.errors import LochanError
 from lochan.server.connections import Client
-from lochan.server.gateway.authentication import now
+from lochan.server.gateway.authentication import MICROSECONDS
 from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS
 from lochan.server.gateway.fastpath.engine import Block, CachedObject, NotOpen, ObjectCache, reads_at_once
 from lochan.server.gateway.fastpath.places import ReadPlace, ReadPlaces
@@ -93,11 +93,11 @@ class FastReads:
         """The key of a plain request, as it was known when one of the same kind was let in."""
         gateway = self._gateway
         authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
-        verifier = gateway.verifiers.find(authorization)
+        verifier, wall = gateway.verifiers.find(authorization), gateway.clock.wall()
         signature, signed_path = authorization[-SIGNATURE_DIGITS:], canonical_path(path.replace("%", "%25"))
-        if not verifier.verifies(signature, method, signed_path, "", headers, payload, now(gateway)):
+        if not verifier.verifies(signature, method, signed_path, "", headers, payload, wall / MICROSECONDS):
             return None
-        if verifier.key is not None and verifier.key.has_expired(gateway.clock.wall()):
+        if verifier.key is not None and verifier.key.has_expired(wall):
             return None
         plain = payload in _PAYLOADS and verifier.shape(headers).is_plain_read and path[:1] == "/"
         if not plain or (gateway.domains and host_bucket(headers["host"], gateway.domains)):
@@ -120,18 +120,22 @@ class FastReads:
                 return False
             place, read.inside = at
             read.place = place
-        return self._rights(read.key, place).allow(ACTION, place.front + read.inside)
+        if place.key is not read.key and not self._learn_rights(read.key, place):
+            return False
+        return place.allows_all or place.rights.allow(ACTION, place.front + read.inside)
 
-    def _rights(self, key: AccessKey, place: ReadPlace) -> Rights:
+    def _learn_rights(self, key: AccessKey, place: ReadPlace) -> bool:
         """Of the key, in the state of the lake that the place is of, which is new enough (A1). None if they depend on
-        when and from where it is asked: the general path works those out."""
-        if place.key is not key:
-            access = self._gateway.access.folded()
-            if access.key(key.id) != key:  # it must still be what it was taken for
-                return NOTHING
-            lasting = access.lasting_rights(key)
-            place.rights, place.key = NOTHING if lasting is None else lasting, key
-        return place.rights
+        when and from where it is asked: the general path works those out. False: the key is not what it was taken
+        for."""
+        access = self._gateway.access.folded()
+        if access.key(key.id) != key:
+            return False
+        lasting = access.lasting_rights(key)
+        rights = NOTHING if lasting is None else lasting
+        place.allows_all = rights.allow_below(ACTION, place.front) is True
+        place.rights, place.key = rights, key
+        return True
 
     def _found(self, read: PlainRead) -> CachedObject | None:
         """In the state that is known. None: it is not there. Raises NotOpen."""
@@ -164,16 +168,16 @@ class FastReads:
                 read.protocol.response_bytes(200, sent, read.data)
             else:
                 read.protocol.response_empty(200, sent)
-        add, log = self._gateway.phases.add, self._log
+        log, phases = self._log, self._gateway.phases
         for read, id in zip(reads, ids, strict=True):
             place, client, arrived, signed = read.place, read.client, read.arrived, read.signed
             client.authenticated = True
             operation, method = (GET, "GET") if read.wants_body else (HEAD, "HEAD")
-            add(operation, signed - arrived, read.looked - signed, read.body_s)
+            phases.add(operation, signed - arrived, read.looked - signed, read.body_s)
             log(
-                *(operation, method, read.path, place.bucket, place.ref, read.inside, len(read.data)),
-                *(arrived, client.address, read.key.user, id),
-            )
+                operation, method, read.path, place.bucket, place.ref, read.inside, len(read.data),
+                arrived, client.address, read.key.user, id,
+            )  # fmt: skip
 
     async def _answered_alone(self, read: PlainRead) -> bool:
         """After its own look, and with files that it opens."""
