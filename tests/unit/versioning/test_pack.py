@@ -1,7 +1,7 @@
 """Small bodies go through a pack to a branch: together, and each with its own answer."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from itertools import count
 
 import pytest
@@ -11,7 +11,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning.bodies.body import ready
+from lochan.versioning.bodies.body import HashedBody, ready
 from lochan.versioning.bodies.pack import Packing
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.resolve import resolve
@@ -102,6 +102,47 @@ def test_those_who_write_again_and_again_come_to_share_each_pack_and_record() ->
         entries = [await _entry(repository, f"{name}/5") for name in "abc"]
         assert len({entry.blocks[0].address for entry in entries if entry is not None}) == 1
         assert await _all(packing.stage(ready("later", b"1"), "main", ADA)) == [None], "nobody else comes back"
+
+    run(play())
+
+
+def test_where_nobody_comes_back_at_once_packs_are_written_beside_records() -> None:
+    """One more pack waits for a record, and the pause behind it is in vain. Then no pack waits for any."""
+
+    async def play() -> None:
+        repository = await _repository(MemoryStore())
+        packing = Packing(repository.bodies, repository.journal)
+        journal, held = repository.journal, asyncio.Event()
+        sizes = list[int]()
+        write_pack = repository.bodies.write_pack
+
+        async def counted(bodies: Sequence[HashedBody], *, mint: int) -> list[Entry]:
+            sizes.append(len(bodies))
+            return await write_pack(bodies, mint=mint)
+
+        repository.bodies.write_pack = counted  # type: ignore[method-assign]
+        create = journal.slots.create
+
+        async def slow(number: int, data: bytes) -> None:
+            await held.wait()
+            await create(number, data)
+
+        journal.slots.create = slow  # type: ignore[method-assign]
+        first = [asyncio.create_task(packing.stage(ready(f"a{each}", b"1"), "main", ADA)) for each in range(8)]
+        await _turns(20)
+        late = asyncio.create_task(packing.stage(ready("late", b"1"), "main", ADA))
+        await _turns(20)
+        assert sizes == [8], "it waits for the record of the first"
+        held.set()
+        assert await _all(*first, late) == [None] * 9  # of nine that could have come, one did
+        held.clear()
+        tasks = []
+        for each in range(4):
+            tasks.append(asyncio.create_task(packing.stage(ready(f"b{each}", b"1"), "main", ADA)))
+            await _turns(20)
+        assert sizes == [8, 1, 1, 1, 1, 1], "none waits for a record"
+        held.set()
+        assert await _all(*tasks) == [None] * 4
 
     run(play())
 

@@ -9,7 +9,9 @@ their senders waits only once.
 
 The next pack is written when the record of the last one has landed, not beside it: else the senders fall into three
 groups, one that waits for its pack, one for its record, one that is answered, and each file has a third of them. The
-pause is for those who were just answered and write again. It ends as soon as as many wait as had to be expected.
+pause is for those who were just answered and write again. It ends as soon as as many wait as had to be expected. Where
+fewer come, as they do by chance or from a busy machine, waiting for them is lost time: the next packs are written
+beside the records again, until another try.
 """
 
 import asyncio
@@ -27,6 +29,8 @@ from lochan.versioning.bodies.write import Bodies
 
 _PACK_BYTES_MAX = 8 << 20
 _PAUSE_SHARE, _PAUSE_S_MAX = 0.5, 0.005  # of the time that the last pack and its record took
+_CAME_SHARE = 0.75  # of those that were expected; if fewer come, it was in vain
+_BESIDE = 32  # packs, until it is tried again
 
 
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
@@ -44,6 +48,7 @@ class Packing:
         self._task: asyncio.Task[None] | None = None
         self._enough = 0  # so many waiting end the pause before a pack
         self._awaited: asyncio.Future[None] | None = None  # that pause
+        self._beside = 0  # packs that are still to be written beside records
 
     async def write(self, ready: HashedBody) -> Entry:
         """The entry, when its bytes are durable."""
@@ -72,11 +77,17 @@ class Packing:
                 await self._one_pack(taken)
                 if self._size() >= _PACK_BYTES_MAX:  # the disk is what takes the time, and not the number of files
                     continue
+                if self._beside:
+                    self._beside -= 1
+                    continue
                 landing = next((each.future for each in reversed(taken) if not each.future.done()), None)
                 if landing is not None:
                     await asyncio.wait((landing,))
                     took_s = self._journal.tail.now() - begun
-                    await self._pause(len(taken) + len(self._waiting), min(took_s * _PAUSE_SHARE, _PAUSE_S_MAX))
+                    expected = len(taken) + len(self._waiting)
+                    await self._pause(expected, min(took_s * _PAUSE_SHARE, _PAUSE_S_MAX))
+                    if self._waiting and len(self._waiting) < expected * _CAME_SHARE:
+                        self._beside = _BESIDE
         finally:
             self._task = None
 
