@@ -126,9 +126,10 @@ T = TypeVar("T")
 class Client:
     """One that has sent a request, by its address."""
 
-    __slots__ = ("active", "authenticated", "last")
+    __slots__ = ("active", "address", "authenticated", "last")
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, address: str) -> None:
+        self.address = address
         self.active = 0  # requests that are under way
         self.authenticated = False
         self.last = now  # when one ended, as of the last look
@@ -165,7 +166,7 @@ class ConnectionGuard:
         """A request came. `end` follows."""
         found = self._clients.get(client)
         if found is None:
-            found = self._clients[client] = Client(self._now)
+            found = self._clients[client] = Client(self._now, client)
         found.active += 1
         self.requests += 1
         return found
@@ -260,7 +261,7 @@ class ConnectionGuard:
             return _Connection(number, client_text(host, there[1]), host, self._now)
 
     def _client(self, connection: _Connection) -> Client:
-        return self._clients.get(connection.client) or Client(connection.since)
+        return self._clients.get(connection.client) or Client(connection.since, connection.client)
 
     def _is_idle(self, connection: _Connection) -> bool:
         """An answer that its client still takes is no idleness."""

@@ -55,6 +55,7 @@ class AccessLog:
             self._write, every_s=_LINES_EVERY_S, full=_LINES_FULL, waiting_max=_LINES_WAITING_MAX
         )
         self.add = self._gathered.add
+        self.add_all = self._gathered.add_all
         self.start = self._gathered.start
         self.close = self._gathered.close
 

@@ -73,6 +73,10 @@ class UsageLog:
         if self._noted:
             self._rows.add(row)
 
+    def add_all(self, rows: Sequence[UsageRow]) -> None:
+        if self._noted:
+            self._rows.add_all(rows)
+
     async def open(self) -> None:
         """To be called before anything is read. If the mark cannot be written, the process reads all the same."""
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
@@ -54,6 +54,16 @@ class RowBuffer(Generic[Row]):
             return
         self._rows.append(row)
         if count + 1 == self._full:
+            self._wake.set()
+
+    def add_all(self, rows: Sequence[Row]) -> None:
+        count, came = len(self._rows), len(rows)
+        room = self._waiting_max - count
+        if came > room:
+            self._dropped(came - room)
+            rows = rows[:room]
+        self._rows += rows
+        if count < self._full <= len(self._rows):
             self._wake.set()
 
     def start(self) -> None:

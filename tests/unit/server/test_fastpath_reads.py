@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from lochan.access.policies import attach, detach
+from lochan.access.state import AccessKey
 from lochan.access.users import NewAccessKey, create_key, revoke_key
 from lochan.lake import Lake
+from lochan.server.gateway.fastpath.places import ReadPlace
+from lochan.server.gateway.fastpath.read_batch import SENT_TOGETHER
+from lochan.server.gateway.fastpath.reads import FastReads
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
 from lochan.versioning.branches import delete_branch
@@ -210,6 +214,64 @@ async def _at_once(folder: Path) -> None:
     answers = await asyncio.gather(*tasks, return_exceptions=True)
     assert isinstance(answers[7], asyncio.CancelledError)
     assert [answer.status for answer in answers if isinstance(answer, Answer)] == [200] * 49
+
+
+def test_answers_that_leave_together_are_each_their_own(tmp_path: Path) -> None:
+    run(_together(tmp_path))
+
+
+async def _together(folder: Path) -> None:
+    """Also more than are sent at once, and beside those that are refused, damaged, not there, or have to be opened."""
+    world = await opened(folder)
+    admin, reader = world.people.admin, world.people.reader
+    for who in (admin, reader):
+        await world.both(signed(who, "GET", "/bucket/main/small"))
+    [file] = [each for each in (folder / "lake").glob("*/data/*/*") if each.read_bytes() == b"body of d/small"]
+    file.write_bytes(b"body of d/smell")
+    looks = _counted_looks(world)
+    before = world.short.short
+    paths = {
+        "main/small": (admin, 200, b"body of small"),
+        "main/told": (admin, 200, b"body of told"),
+        "main/empty": (admin, 200, b""),
+        "main/d/small": (admin, 500, None),
+        "main/missing": (admin, 404, None),
+        "other/small": (admin, 200, b"body of small"),  # nobody has opened that branch yet
+        "main/secret/a": (reader, 403, None),
+    }
+    expected = [each for each in paths.items() for _ in range(SENT_TOGETHER)]
+    asked = [signed(who, "GET", f"/bucket/{key}") for key, (who, _, _) in expected]
+    answers = await asyncio.gather(*(world.short.ask(each) for each in asked))
+    assert [answer.status for answer in answers] == [status for _, (_, status, _) in expected]
+    for answer, (_, (_, _, body)) in zip(answers, expected, strict=True):
+        assert body is None or answer.body == body
+    assert world.short.short - before == 4 * SENT_TOGETHER
+    assert len({answer.headers["x-amz-request-id"] for answer in answers}) == len(answers)
+    assert len(looks) < len(answers)
+
+
+def test_a_read_that_fails_in_the_midst_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(_alone(tmp_path, monkeypatch))
+
+
+async def _alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even a bug keeps the answers of others back."""
+    world = await opened(folder)
+    admin = world.people.admin
+    await world.both(signed(admin, "GET", "/bucket/main/small"))
+    learn = FastReads._learn_rights
+
+    def broken(reads: FastReads, key: AccessKey, place: ReadPlace) -> bool:
+        if place.ref == "other":
+            raise ZeroDivisionError
+        return learn(reads, key, place)
+
+    monkeypatch.setattr(FastReads, "_learn_rights", broken)
+    asked = [signed(admin, "GET", f"/bucket/{ref}/small") for ref in ("main", "other", "main")]
+    one, failed, other = await asyncio.gather(*map(world.short.ask, asked), return_exceptions=True)
+    assert isinstance(failed, ZeroDivisionError)
+    assert isinstance(one, Answer) and isinstance(other, Answer)
+    assert one.body == other.body == b"body of small"
 
 
 def _counted_looks(world: World) -> list[int]:

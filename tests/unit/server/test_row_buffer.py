@@ -46,6 +46,25 @@ def test_what_is_left_is_written_at_the_end() -> None:
     assert run(play()).written == [[0, 1, 2, 3, 4]]
 
 
+def test_rows_that_come_together_are_as_if_they_came_one_by_one() -> None:
+    async def play() -> Sink:
+        sink = Sink()
+        gathered = sink.gathered(full=3, waiting_max=5)
+        gathered.start()
+        gathered.add_all([0, 1])
+        await asyncio.sleep(0.01)  # nothing may be written meanwhile
+        assert sink.written == []
+        gathered.add_all([2, 3])
+        await until(lambda: bool(sink.written), "a full file")
+        gathered.add_all([4, 5, 6, 7, 8, 9, 10])
+        await gathered.close()
+        return sink
+
+    sink = run(play())
+    assert sink.written == [[0, 1, 2, 3], [4, 5, 6, 7, 8]]
+    assert sink.dropped == 2
+
+
 def test_a_full_file_does_not_wait_for_its_time() -> None:
     async def play() -> Sink:
         sink = Sink()

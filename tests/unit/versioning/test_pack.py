@@ -1,7 +1,8 @@
 """Small bodies go through a pack to a branch: together, and each with its own answer."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from itertools import count
 
 import pytest
 
@@ -10,7 +11,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning.bodies.body import ready
+from lochan.versioning.bodies.body import HashedBody, ready
 from lochan.versioning.bodies.pack import Packing
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.resolve import resolve
@@ -78,6 +79,79 @@ def test_a_pack_that_cannot_be_written(bug: bool) -> None:
     run(play())
 
 
+def test_those_who_write_again_and_again_come_to_share_each_pack_and_record() -> None:
+    """Also those who came late, and were in another group at first."""
+
+    async def play() -> None:
+        repository = await _repository(MemoryStore())
+        ticks = count()
+        repository.journal.tail.now = lambda: float(next(ticks))  # type: ignore[method-assign]
+        packing = Packing(repository.bodies, repository.journal)
+        before = repository.journal.tail.state.number
+
+        async def client(name: str, first: Awaitable[object]) -> None:
+            await first
+            for each in range(6):
+                await packing.stage(ready(f"{name}/{each}", name.encode()), "main", ADA)
+
+        assert await _all(*(client(name, _turns(0 if name in "abc" else 3)) for name in "abcdef")) == [None] * 6
+        sizes = [len(sealed.record.entries) async for sealed in repository.journal.records(before)]
+        assert sum(sizes) == 36
+        assert sizes[0] < 6, "the late ones are in a group of their own"
+        assert sizes[2:5] == [6, 6, 6]
+        entries = [await _entry(repository, f"{name}/5") for name in "abc"]
+        assert len({entry.blocks[0].address for entry in entries if entry is not None}) == 1
+        assert await _all(packing.stage(ready("later", b"1"), "main", ADA)) == [None], "nobody else comes back"
+
+    run(play())
+
+
+def test_where_nobody_comes_back_at_once_packs_are_written_beside_records() -> None:
+    """One more pack waits for a record, and the pause behind it is in vain. Then no pack waits for any."""
+
+    async def play() -> None:
+        repository = await _repository(MemoryStore())
+        packing = Packing(repository.bodies, repository.journal)
+        journal, held = repository.journal, asyncio.Event()
+        sizes = list[int]()
+        write_pack = repository.bodies.write_pack
+
+        async def counted(bodies: Sequence[HashedBody], *, mint: int) -> list[Entry]:
+            sizes.append(len(bodies))
+            return await write_pack(bodies, mint=mint)
+
+        repository.bodies.write_pack = counted  # type: ignore[method-assign]
+        create = journal.slots.create
+
+        async def slow(number: int, data: bytes) -> None:
+            await held.wait()
+            await create(number, data)
+
+        journal.slots.create = slow  # type: ignore[method-assign]
+        first = [asyncio.create_task(packing.stage(ready(f"a{each}", b"1"), "main", ADA)) for each in range(8)]
+        await _turns(20)
+        late = asyncio.create_task(packing.stage(ready("late", b"1"), "main", ADA))
+        await _turns(20)
+        assert sizes == [8], "it waits for the record of the first"
+        held.set()
+        assert await _all(*first, late) == [None] * 9  # of nine that could have come, one did
+        held.clear()
+        tasks = []
+        for each in range(4):
+            tasks.append(asyncio.create_task(packing.stage(ready(f"b{each}", b"1"), "main", ADA)))
+            await _turns(20)
+        assert sizes == [8, 1, 1, 1, 1, 1], "none waits for a record"
+        held.set()
+        assert await _all(*tasks) == [None] * 4
+
+    run(play())
+
+
+async def _turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def _repository(store: MemoryStore | FaultStore) -> OpenRepository:
     lake = await Lake.create(store)
     await lake.create_repository("demo", actor=ADA)
@@ -90,7 +164,11 @@ async def _all(*waiting: Awaitable[object]) -> list[object]:
     return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
 
 
-async def _read(repository: OpenRepository, path: str) -> bytes | None:
+async def _entry(repository: OpenRepository, path: str) -> Entry | None:
     refs, _ = await repository.refs()
-    entry = await (await repository.view(resolve(refs, "main"))).get(path)
+    return await (await repository.view(resolve(refs, "main"))).get(path)
+
+
+async def _read(repository: OpenRepository, path: str) -> bytes | None:
+    entry = await _entry(repository, path)
     return None if entry is None else await repository.reader.read_all(entry)

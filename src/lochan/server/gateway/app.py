@@ -84,15 +84,16 @@ class App:
         if gateway is None:
             assert self._opening is not None, "Granian calls __rsgi_init__ first"
             gateway = await asyncio.shield(self._opening)
-        guard = gateway.guard
+        guard, arrived = gateway.guard, gateway.clock.boot()
         client = guard.begin(scope.client)
         try:
-            await self._respond(gateway, scope, protocol)
+            reads = self._reads
+            if reads is None or guard.is_full or not await reads.answered(scope, protocol, client, arrived):
+                await self._respond(gateway, scope, protocol, arrived)
         finally:
             guard.end(client)
 
-    async def _respond(self, gateway: Gateway, scope: Any, protocol: Any) -> None:
-        arrived = gateway.clock.boot()
+    async def _respond(self, gateway: Gateway, scope: Any, protocol: Any, arrived: float) -> None:
         if gateway.guard.is_full:
             request = S3Request(scope, protocol, gateway.request_id(), arrived)
             await self._answer_failure(request, "Unknown", S3Error("SlowDown"))
@@ -101,8 +102,6 @@ class App:
             protocol = await self._writes.answered(scope, protocol, arrived)
             if protocol is None:
                 return
-        elif self._reads is not None and await self._reads.answered(scope, protocol, arrived):
-            return
         request = S3Request(scope, protocol, gateway.request_id(), arrived)
         request.patience_s = gateway.settings.idle_s
         request.body_bytes_per_s = gateway.limits.body_bytes_per_s

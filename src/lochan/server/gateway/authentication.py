@@ -21,7 +21,7 @@ from lochan.server.gateway.wire.signed_request import (
     query_pairs,
 )
 
-_MICROSECONDS = 1_000_000
+MICROSECONDS = 1_000_000
 
 
 async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = False) -> None:
@@ -71,7 +71,7 @@ def _unreadable(request: S3Request, error: S3Error) -> S3Error | None:
 
 def now(gateway: Gateway) -> float:
     """As signatures count: seconds since 1970."""
-    return gateway.clock.wall() / _MICROSECONDS
+    return gateway.clock.wall() / MICROSECONDS
 
 
 async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:

@@ -79,7 +79,7 @@ def _write(names: tuple[str, ...]) -> WriteHeaders | None:
 
 class CachedVerifier:
     __slots__ = (
-        *("_day", "_form", "_inner", "_outer", "_shapes", "_signed", "_values"),
+        *("_day", "_form", "_inner", "_last_shape", "_outer", "_shapes", "_signed", "_values"),
         *("key", "region", "scope", "signing_key", "user"),
     )
 
@@ -97,15 +97,19 @@ class CachedVerifier:
         self._values = itemgetter(*names)
         self._signed = frozenset(names)
         self._shapes: BoundedCache[tuple[str, ...], HeaderShape] = BoundedCache(_SHAPES_MAX)
+        self._last_shape: tuple[tuple[str, ...], HeaderShape] = (), HeaderShape((), self._signed)
         # An HMAC is two hashes, each begun with the key: a copy of one that has begun saves half of the work.
         padded = self.signing_key.ljust(_BLOCK_BYTES, b"\0")
         self._inner = sha256(padded.translate(_INNER))
         self._outer = sha256(padded.translate(_OUTER))
 
     def shape(self, headers: Mapping[str, str]) -> HeaderShape:
-        names = tuple(headers)
-        found = self._shapes.get(names)
-        return found or self._shapes.put(names, HeaderShape(names, self._signed))
+        names, last = tuple(headers), self._last_shape
+        if names == last[0]:
+            return last[1]
+        found = self._shapes.get(names) or self._shapes.put(names, HeaderShape(names, self._signed))
+        self._last_shape = names, found
+        return found
 
     def verifies(
         self, signature: str, method: str, path: str, query: str, headers: Mapping[str, str], payload: str, now: float

@@ -33,10 +33,13 @@ class RequestRecord(AccessLine, frozen=True, gc=False):
     size: int  # of the body that came or went
     copied: tuple[str, str, str] | None = None  # the other end of a copy: repository, ref, path
 
-    def usage_row(self) -> UsageRow:
-        return UsageRow(
+    def usage_rows(self) -> tuple[UsageRow, ...]:
+        row = UsageRow(
             self.time, self.user, self.operation, self.repository, self.ref, self.inside, self.size, self.status
         )
+        if self.copied is None:
+            return (row,)
+        return row, UsageRow(self.time, self.user, "CopySource", *self.copied, 0, self.status)
 
 
 class RequestLog:
@@ -120,17 +123,10 @@ class RequestLog:
         if self._phases is not None:
             self._metrics.spent(seconds, self._phases.take())
         if self._access is not None:
-            for each in records:
-                self._access.add(each)
+            self._access.add_all(records)
         if self._usage is not None:
-            for each in records:
-                if each.user:  # what nobody signed has used nothing
-                    self._add_usage(self._usage, each)
-
-    def _add_usage(self, usage: UsageLog, record: RequestRecord) -> None:
-        usage.add(record.usage_row())
-        if record.copied is not None:
-            usage.add(UsageRow(record.time, record.user, "CopySource", *record.copied, 0, record.status))
+            signed = [each for each in records if each.user]  # what nobody signed has used nothing
+            self._usage.add_all([row for each in signed for row in each.usage_rows()])
 
     def _ref_and_path(self, bucket: str, key: str) -> tuple[str, str]:
         """The ref and the path."""

@@ -3,6 +3,15 @@
 While one pack is written the next one gathers, as in the journal's group commit: a single body does not wait, and under
 load hundreds share one file. Bodies that are to be staged on a branch go on to the journal from here, so that each of
 their senders waits only once.
+
+    pack ─▶ record ─▶ answers ─▶ pause ▏ pack ─▶ record …
+       └── gathers meanwhile ─────┴───┘
+
+The next pack is written when the record of the last one has landed, not beside it: else the senders fall into three
+groups, one that waits for its pack, one for its record, one that is answered, and each file has a third of them. The
+pause is for those who were just answered and write again. It ends as soon as as many wait as had to be expected. Where
+fewer come, as they do by chance or from a busy machine, waiting for them is lost time: the next packs are written
+beside the records again, until another try.
 """
 
 import asyncio
@@ -19,6 +28,9 @@ from lochan.versioning.bodies.body import HashedBody
 from lochan.versioning.bodies.write import Bodies
 
 _PACK_BYTES_MAX = 8 << 20
+_PAUSE_SHARE, _PAUSE_S_MAX = 0.5, 0.005  # of the time that the last pack and its record took
+_CAME_SHARE = 0.75  # of those that were expected; if fewer come, it was in vain
+_BESIDE = 32  # packs, until it is tried again
 
 
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
@@ -34,6 +46,9 @@ class Packing:
         self._journal = journal
         self._waiting: list[_Waiting] = []
         self._task: asyncio.Task[None] | None = None
+        self._enough = 0  # so many waiting end the pause before a pack
+        self._awaited: asyncio.Future[None] | None = None  # that pause
+        self._beside = 0  # packs that are still to be written beside records
 
     async def write(self, ready: HashedBody) -> Entry:
         """The entry, when its bytes are durable."""
@@ -52,13 +67,45 @@ class Packing:
         self._waiting.append(waiting)
         if self._task is None:
             self._task = asyncio.create_task(self._work())
+        elif self._awaited is not None and len(self._waiting) >= self._enough and not self._awaited.done():
+            self._awaited.set_result(None)
 
     async def _work(self) -> None:
         try:
             while self._waiting:
-                await self._one_pack(self._taken())
+                begun, taken = self._journal.tail.now(), self._taken()
+                await self._one_pack(taken)
+                if self._size() >= _PACK_BYTES_MAX:  # the disk is what takes the time, and not the number of files
+                    continue
+                if self._beside:
+                    self._beside -= 1
+                    continue
+                landing = next((each.future for each in reversed(taken) if not each.future.done()), None)
+                if landing is not None:
+                    await asyncio.wait((landing,))
+                    took_s = self._journal.tail.now() - begun
+                    expected = len(taken) + len(self._waiting)
+                    await self._pause(expected, min(took_s * _PAUSE_SHARE, _PAUSE_S_MAX))
+                    if self._waiting and len(self._waiting) < expected * _CAME_SHARE:
+                        self._beside = _BESIDE
         finally:
             self._task = None
+
+    async def _pause(self, enough: int, pause_s: float) -> None:
+        """Until so many wait, or the time is over."""
+        if len(self._waiting) >= enough:
+            return
+        loop = asyncio.get_running_loop()
+        self._enough, self._awaited = enough, loop.create_future()
+        timer = loop.call_later(pause_s, _end, self._awaited)
+        try:
+            await self._awaited
+        finally:
+            timer.cancel()
+            self._awaited = None
+
+    def _size(self) -> int:
+        return sum([each.ready.entry.size for each in self._waiting])
 
     def _taken(self) -> list[_Waiting]:
         size, count = 0, 0
@@ -86,6 +133,11 @@ class Packing:
                 each.future.set_result(entry)
             else:
                 self._journal.enqueue(_staged(each.branch, entry, each.actor), each.future)
+
+
+def _end(pause: asyncio.Future[None]) -> None:
+    if not pause.done():
+        pause.set_result(None)
 
 
 def _staged(branch: str, entry: Entry, actor: Actor) -> AppendRequest:

@@ -15,6 +15,7 @@ from lochan.formats.entry import Block as Block
 from lochan.formats.entry import Entry as Entry
 from lochan.formats.entry import Tombstone
 from lochan.formats.record import Actor
+from lochan.journal.journal import Journal as Journal
 from lochan.server.gateway.object_headers import ObjectHeaders, brief_headers, stored_headers
 from lochan.server.gateway.request import Headers
 from lochan.server.ref_cache import CachedRef, RefCache

@@ -6,92 +6,30 @@ states of two journals that are new enough for it. That takes a few microseconds
 for it. What an object's answer says is kept in the object cache, and is made in some microseconds where it is not.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from lochan.access import resources
-from lochan.access.rights import NOTHING, Rights
+from lochan.access.rights import NOTHING
 from lochan.access.state import AccessKey
-from lochan.bounded_cache import BoundedCache
 from lochan.errors import LochanError
-from lochan.server.gateway.authentication import now
+from lochan.server.connections import Client
+from lochan.server.gateway.authentication import MICROSECONDS
 from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS
-from lochan.server.gateway.fastpath.engine import (
-    Block,
-    CachedObject,
-    NotOpen,
-    ObjectCache,
-    OpenRepository,
-    reads_at_once,
-)
+from lochan.server.gateway.fastpath.engine import Block, CachedObject, NotOpen, ObjectCache, reads_at_once
+from lochan.server.gateway.fastpath.places import ReadPlace, ReadPlaces
+from lochan.server.gateway.fastpath.read_batch import PlainRead, ReadBatch
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.object_headers import asks_for_checksums
-from lochan.server.gateway.wire.addressing import KEY_BYTES_MAX, host_bucket
+from lochan.server.gateway.wire.addressing import host_bucket
 from lochan.server.gateway.wire.signed_request import canonical_path
-from lochan.server.ref_cache import CachedRef
 
-OPERATIONS: Final = {"HEAD": "HeadObject", "GET": "GetObject"}
-ACTION = "fs:ReadObject"
-SERVER = ("server", "Lochan")
+HEAD, GET = "HeadObject", "GetObject"
+ACTION: Final = "fs:ReadObject"
+SERVER: Final = ("server", "Lochan")
 
-_PLACES_MAX = 1_024
 _ATTEMPTS = 4  # a branch may be written to while its files are opened; the general path has more patience
 _EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 _PAYLOADS = (_EMPTY, "UNSIGNED-PAYLOAD")
-
-
-class ReadPlace:
-    """A branch that plain reads name, in one state of the lake, which says which repository a bucket is and who may do
-    what. What the last request found out for that state is kept with it: the rights of its key, and the branch."""
-
-    __slots__ = ("branch", "bucket", "front", "key", "number", "ref", "repository", "rights")
-
-    def __init__(self, number: int, repository: OpenRepository, bucket: str, ref: str, front: str) -> None:
-        self.number = number  # of the lake's last record then
-        self.repository = repository
-        self.bucket = bucket
-        self.ref = ref
-        self.front = front  # of the resources of its objects
-        self.key: AccessKey | None = None
-        self.rights: Rights = NOTHING
-        self.branch: CachedRef | None = None
-
-
-class ReadPlaces:
-    def __init__(self, gateway: Gateway) -> None:
-        self._session = gateway.session
-        self._lake = gateway.access.journal
-        self._flat = gateway.settings.flat
-        self._places: BoundedCache[tuple[str, str], ReadPlace] = BoundedCache(_PLACES_MAX)
-        self._last: tuple[str, ReadPlace | None] = "", None  # what the last path began with, and its place
-
-    def find(self, path: str) -> tuple[ReadPlace, str] | None:
-        """The branch, and the path of the object in it, in the state of the lake that is known. None: the bucket is not
-        open here, or the path is none of an object."""
-        front, place = self._last
-        if place is not None and path.startswith(front) and place.number == self._lake.tail.state.number:
-            inside = path[len(front) :]
-            if inside and len(path) * 4 <= KEY_BYTES_MAX and "\0" not in inside:
-                return place, inside
-        bucket, _, name = path[1:].partition("/")
-        ref, _, inside = ("", "", name) if self._flat else name.partition("/")
-        if not inside or len(name) * 4 > KEY_BYTES_MAX or "\0" in name:
-            return None
-        place = self._places.get((bucket, ref))
-        if place is None or place.number != self._lake.tail.state.number:
-            place = self._looked_up(bucket, ref)
-        if place is None:
-            return None
-        self._last = path[: len(path) - len(inside)], place
-        return place, inside
-
-    def _looked_up(self, bucket: str, ref: str) -> ReadPlace | None:
-        repository = self._session.known(bucket)
-        if repository is None:
-            return None
-        name = repository.repository.default_branch if self._flat else ref
-        front = resources.object_at(resources.branch(repository.repository.name, name), "")
-        place = ReadPlace(self._lake.tail.state.number, repository, bucket, name, front)
-        return self._places.put((bucket, ref), place)
 
 
 class FastLog(Protocol):
@@ -120,115 +58,151 @@ class FastReads:
         self._gateway = gateway
         self._lake = gateway.access.journal
         self._log = log
-        self._probes = gateway.session.probes
+        self._boot = gateway.clock.boot
         self._places = ReadPlaces(gateway)
         self._objects = ObjectCache()
+        self._batch = ReadBatch(self._lake, self._boot, self._make, self._send)
 
     @classmethod
     def suit(cls, gateway: Gateway) -> bool:
         return reads_at_once(gateway.session)
 
-    async def answered(self, scope: Any, protocol: Any, arrived: float) -> bool:
+    async def answered(self, scope: Any, protocol: Any, client: Client, arrived: float) -> bool:
         """False: it is not so plain, and nothing has been done."""
-        method, path = scope.method, scope.path
-        operation = OPERATIONS.get(method)
-        if operation is None or scope.query_string:
-            return False
-        pairs = scope.headers.items()
+        read = self._plain_read(scope, protocol, client, arrived)
+        return read is not None and (await self._batch.answered(read) or await self._answered_alone(read))
+
+    def _plain_read(self, scope: Any, protocol: Any, client: Client, arrived: float) -> PlainRead | None:
+        """None: it is none, or one that will be refused."""
+        method = scope.method
+        if (method != "HEAD" and method != "GET") or scope.query_string:
+            return None
+        pairs, path = scope.headers.items(), scope.path
         headers = dict(pairs)
+        if len(pairs) != len(headers):  # several of one name are joined, the general path
+            return None
         key = self._signed_by(method, path, headers)
-        if key is None or len(pairs) != len(headers):  # several of one name are joined, the general path
-            return False
-        at = self._places.find(path)
-        if at is None:
-            return False
-        lake, journal, clock = self._lake, at[0].repository.journal, self._gateway.clock
-        signed = clock.boot()
-        try:
-            await self._probes.wait(lake, journal)
-            for each in (lake, journal):
-                if not each.tail.anchor.sent > arrived:  # something has been appended
-                    await each.fresh()
-            looked = clock.boot()
-            place, inside = at
-            if place.number != lake.tail.state.number:
-                at = self._places.find(path)
-                if at is None or at[0].repository.journal is not journal:  # the bucket is another repository since
-                    return False
-                place, inside = at
-            if not self._rights(key, place).allow(ACTION, place.front + inside):
-                return False
-            to_read = method == "GET"
-            try:
-                found = self._found(place, inside, path, to_read)
-            except NotOpen:
-                found = await self._opened(place, inside, path, to_read)
-        except LochanError:  # the general path reports it
-            return False
-        if found is None:
-            return False
-        self._gateway.guard.authenticated(scope.client)
-        data, body_s = b"", 0.0
-        if method == "GET" and found.size:
-            begun = clock.boot()
-            block = found.block
-            body = place.repository.reader.read_block_now(block) if isinstance(block, Block) else None
-            if body is None:
-                return False
-            data, body_s = body, clock.boot() - begun
-        id = self._gateway.request_id()
-        told = found.with_checksums if asks_for_checksums(headers) else found.headers
-        sent = [("x-amz-request-id", id), SERVER, *told]
-        if data:
-            protocol.response_bytes(200, sent, data)
-        else:
-            protocol.response_empty(200, sent)
-        self._gateway.phases.add(operation, signed - arrived, looked - signed, body_s)
-        self._log(
-            operation, method, path, place.bucket, place.ref, inside, len(data), arrived, scope.client, key.user, id
-        )
-        return True
+        at = None if key is None else self._places.find(path)
+        if key is None or at is None:
+            return None
+        place, inside = at
+        summed = asks_for_checksums(headers)
+        return PlainRead(protocol, client, key, path, place, inside, method == "GET", summed, arrived, self._boot())
 
     def _signed_by(self, method: str, path: str, headers: dict[str, str]) -> AccessKey | None:
         """The key of a plain request, as it was known when one of the same kind was let in."""
         gateway = self._gateway
         authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
-        verifier = gateway.verifiers.find(authorization)
+        verifier, wall = gateway.verifiers.find(authorization), gateway.clock.wall()
         signature, signed_path = authorization[-SIGNATURE_DIGITS:], canonical_path(path.replace("%", "%25"))
-        if not verifier.verifies(signature, method, signed_path, "", headers, payload, now(gateway)):
+        if not verifier.verifies(signature, method, signed_path, "", headers, payload, wall / MICROSECONDS):
             return None
-        if verifier.key is not None and verifier.key.has_expired(gateway.clock.wall()):
+        if verifier.key is not None and verifier.key.has_expired(wall):
             return None
         plain = payload in _PAYLOADS and verifier.shape(headers).is_plain_read and path[:1] == "/"
         if not plain or (gateway.domains and host_bucket(headers["host"], gateway.domains)):
             return None
         return verifier.key
 
-    def _rights(self, key: AccessKey, place: ReadPlace) -> Rights:
-        """Of the key, in the state of the lake that the place is of, which is new enough (A1). None if they depend on
-        when and from where it is asked: the general path works those out."""
-        if place.key is not key:
-            access = self._gateway.access.folded()
-            if access.key(key.id) != key:  # it must still be what it was taken for
-                return NOTHING
-            lasting = access.lasting_rights(key)
-            place.rights, place.key = NOTHING if lasting is None else lasting, key
-        return place.rights
+    def _make(self, read: PlainRead) -> bool:
+        """Fills in the answer, in the states that are known, which are new enough. False: the general path has it.
+        Raises NotOpen, and what reading raises."""
+        if not self._is_allowed(read):
+            return False
+        return self._fill(read, self._found(read))
 
-    def _found(self, place: ReadPlace, inside: str, path: str, to_read: bool) -> CachedObject | None:
+    def _is_allowed(self, read: PlainRead) -> bool:
+        """In the state of the lake that is known. Its bucket may be another repository there."""
+        place = read.place
+        if place.number != self._lake.tail.state.number:
+            at = self._places.find(read.path)
+            if at is None or at[0].repository.journal is not place.repository.journal:
+                return False
+            place, read.inside = at
+            read.place = place
+        if place.key is not read.key and not self._learn_rights(read.key, place):
+            return False
+        return place.allows_all or place.rights.allow(ACTION, place.front + read.inside)
+
+    def _learn_rights(self, key: AccessKey, place: ReadPlace) -> bool:
+        """Of the key, in the state of the lake that the place is of, which is new enough (A1). None if they depend on
+        when and from where it is asked: the general path works those out. False: the key is not what it was taken
+        for."""
+        access = self._gateway.access.folded()
+        if access.key(key.id) != key:
+            return False
+        lasting = access.lasting_rights(key)
+        rights = NOTHING if lasting is None else lasting
+        place.allows_all = rights.allow_below(ACTION, place.front) is True
+        place.rights, place.key = rights, key
+        return True
+
+    def _found(self, read: PlainRead) -> CachedObject | None:
         """In the state that is known. None: it is not there. Raises NotOpen."""
+        place = read.place
         repository, branch = place.repository, place.branch
         if branch is None or branch.number != repository.journal.tail.state.number:
             branch = place.branch = self._objects.branch(repository, place.ref)
-        return None if branch is None else self._objects.find(repository, branch, inside, path, to_read=to_read)
+        if branch is None:
+            return None
+        return self._objects.find(repository, branch, read.inside, read.path, to_read=read.wants_body)
 
-    async def _opened(self, place: ReadPlace, inside: str, path: str, to_read: bool) -> CachedObject | None:
-        """The same, after the files that it needs were opened."""
+    def _fill(self, read: PlainRead, found: CachedObject | None) -> bool:
+        if found is None:
+            return False
+        if read.wants_body and found.size:
+            begun, block = self._boot(), found.block
+            data = read.place.repository.reader.read_block_now(block) if isinstance(block, Block) else None
+            if data is None:
+                return False
+            read.data, read.body_s = data, self._boot() - begun
+        read.told = found.with_checksums if read.wants_checksums else found.headers
+        return True
+
+    def _send(self, reads: Sequence[PlainRead]) -> None:
+        """First all answers, and then what is noted about them."""
+        ids = [self._gateway.request_id() for _ in reads]
+        for read, id in zip(reads, ids, strict=True):
+            sent = [("x-amz-request-id", id), SERVER, *read.told]
+            if read.data:
+                read.protocol.response_bytes(200, sent, read.data)
+            else:
+                read.protocol.response_empty(200, sent)
+        log, phases = self._log, self._gateway.phases
+        for read, id in zip(reads, ids, strict=True):
+            place, client, arrived, signed = read.place, read.client, read.arrived, read.signed
+            client.authenticated = True
+            operation, method = (GET, "GET") if read.wants_body else (HEAD, "HEAD")
+            phases.add(operation, signed - arrived, read.looked - signed, read.body_s)
+            log(
+                operation, method, read.path, place.bucket, place.ref, read.inside, len(read.data),
+                arrived, client.address, read.key.user, id,
+            )  # fmt: skip
+
+    async def _answered_alone(self, read: PlainRead) -> bool:
+        """After its own look, and with files that it opens."""
+        try:
+            for journal in (self._lake, read.place.repository.journal):
+                if not journal.tail.anchor.sent > read.arrived:
+                    await journal.fresh()
+            read.looked = self._boot()
+            try:
+                is_made = self._make(read)
+            except NotOpen:
+                is_made = await self._opened(read)
+        except LochanError:  # the general path reports it
+            return False
+        if is_made:
+            self._send((read,))
+        return is_made
+
+    async def _opened(self, read: PlainRead) -> bool:
+        """Like `_make`, after the files that it needs were opened."""
         for _ in range(_ATTEMPTS):
-            if not await self._objects.open(place.repository, place.ref, inside):
+            if not await self._objects.open(read.place.repository, read.place.ref, read.inside):
                 break
             try:
-                return self._found(place, inside, path, to_read)
+                return self._make(read)
             except NotOpen:
                 continue
-        return None
+        return False

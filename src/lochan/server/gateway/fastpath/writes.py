@@ -33,6 +33,7 @@ from lochan.server.gateway.fastpath.engine import (
     lies_elsewhere,
     stage,
 )
+from lochan.server.gateway.fastpath.outbox import Outbox
 from lochan.server.gateway.fastpath.reads import FastLog
 from lochan.server.gateway.gateway import CLIENT, Gateway
 from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers
@@ -146,6 +147,7 @@ class FastWrites:
         self._targets = WriteTargets(gateway)
         self._log = log
         self._failed = failed
+        self._outbox = Outbox()
         self._body_timeout = BodyTimeout(gateway.settings.idle_s)
         self._kept_headers: BoundedCache[tuple[str, ...], ObjectHeaders]  # by the names and values of what is kept
         self._kept_headers = BoundedCache(_KEPT_MAX)
@@ -176,7 +178,7 @@ class FastWrites:
         except Exception as error:
             await self._failed(self._request(scope, protocol, arrived, target, user), OPERATION, error)
             return None
-        id = self._answer(protocol, entry)
+        id = await self._answer(protocol, entry)
         bucket, path = target.bucket, target.path
         waited = looked - signed + boot() - hashed_at  # for the look, and for the pack and its record
         self._gateway.phases.add(OPERATION, signed - arrived, waited, hashed_at - looked)
@@ -239,12 +241,12 @@ class FastWrites:
             return False
         return True
 
-    def _answer(self, protocol: Any, entry: Entry) -> str:
+    async def _answer(self, protocol: Any, entry: Entry) -> str:
         """The request's id."""
         id = self._gateway.request_id()
         more = checksum_headers(entry.checksums) if entry.checksums else ()
         etag = ("etag", f'"{entry.etag}"')
-        protocol.response_empty(200, [("x-amz-request-id", id), SERVER, etag, *more, _NO_BODY])
+        await self._outbox.send(protocol, [("x-amz-request-id", id), SERVER, etag, *more, _NO_BODY])
         return id
 
     def _request(self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, user: str) -> S3Request:
