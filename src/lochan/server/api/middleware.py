@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from lochan.access.requester import address_of
 from lochan.clock import Clock
 from lochan.errors import LochanError
 from lochan.ids import Ids
@@ -23,10 +24,12 @@ from lochan.server.api.routes import OPEN, Row
 from lochan.server.connections import BodyPace, ConnectionGuard, client_text
 from lochan.server.logs import AccessLine, AccessLog
 from lochan.server.rest import fast_stat
-from lochan.server.rest.routes import note_stat
+from lochan.server.rest.routes import CLIENT, note_stat
+from lochan.usage.log import UsageRow
 
 BASE = "/api/v1/"
 JSON = "application/json"
+_NOT_LET_IN = (401, 403)
 _log = logging.getLogger("lochan.server")
 
 
@@ -123,6 +126,8 @@ class Middleware:
         finally:
             self._guard.end(client)
             self._log_request(scope, context, status, sent)
+            if status in _NOT_LET_IN and not context.user:
+                self._note_stranger(context, status)
 
     async def _fast_answer(self, scope: Scope, context: RequestContext) -> "PlainAnswer | None":
         """None: the request takes the general path."""
@@ -165,6 +170,12 @@ class Middleware:
                 now, context.source, context.user, context.operation, method, path, status, sent, seconds, context.id
             )
         )
+
+    def _note_stranger(self, context: RequestContext, status: int) -> None:
+        """What they claimed to be is not noted: people put secrets into the wrong field."""
+        api: Api = self._app.state.api
+        who = status, CLIENT, address_of(context.source)
+        api.usage.add_stranger(UsageRow(self._clock.wall(), "", context.operation, "", "", "", 0, *who))
 
 
 class PlainAnswer:

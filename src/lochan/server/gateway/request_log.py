@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
+from lochan.access.requester import address_of
 from lochan.api.session import ServerSession, Session
 from lochan.clock import Clock
 from lochan.ids import Ids
@@ -21,6 +22,7 @@ from lochan.usage.log import UsageLog, UsageRow
 
 _COPY = "x-amz-copy-source"
 _FLUSH_S = 0.1
+_DENIED = 403
 DEFAULT_FLUSH_S = 60.0
 
 
@@ -35,8 +37,9 @@ class RequestRecord(AccessLine, frozen=True, gc=False):
 
     def usage_row(self) -> UsageRow:
         return UsageRow(
-            self.time, self.user, self.operation, self.repository, self.ref, self.inside, self.size, self.status
-        )
+            self.time, self.user, self.operation, self.repository, self.ref, self.inside, self.size, self.status,
+            "s3", address_of(self.source),
+        )  # fmt: skip
 
 
 class RequestLog:
@@ -124,13 +127,16 @@ class RequestLog:
                 self._access.add(each)
         if self._usage is not None:
             for each in records:
-                if each.user:  # what nobody signed has used nothing
+                if each.user:
                     self._add_usage(self._usage, each)
+                elif each.status == _DENIED:  # nobody was let in
+                    self._usage.add_stranger(each.usage_row())
 
     def _add_usage(self, usage: UsageLog, record: RequestRecord) -> None:
         usage.add(record.usage_row())
         if record.copied is not None:
-            usage.add(UsageRow(record.time, record.user, "CopySource", *record.copied, 0, record.status))
+            who = record.status, "s3", address_of(record.source)
+            usage.add(UsageRow(record.time, record.user, "CopySource", *record.copied, 0, *who))
 
     def _ref_and_path(self, bucket: str, key: str) -> tuple[str, str]:
         """The ref and the path."""
