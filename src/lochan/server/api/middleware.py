@@ -23,6 +23,7 @@ from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.api.routes import OPEN, Row
 from lochan.server.connections import BodyPace, ConnectionGuard, client_text
 from lochan.server.logs import AccessLine, AccessLog
+from lochan.server.origin import HEADER, TrustedProxies
 from lochan.server.rest import fast_stat
 from lochan.server.rest.routes import CLIENT, note_stat
 from lochan.usage.log import UsageRow
@@ -30,6 +31,7 @@ from lochan.usage.log import UsageRow
 BASE = "/api/v1/"
 JSON = "application/json"
 _NOT_LET_IN = (401, 403)
+_FORWARDED = HEADER.encode()
 _log = logging.getLogger("lochan.server")
 
 
@@ -69,7 +71,7 @@ async def _authenticated(api: Api, request: Request, row: Row) -> Request:
     if row.action != OPEN:
         sha256 = await authenticate(api, request, presigned=row.presigned)
         context: RequestContext = request.scope[CONTEXT]
-        api.guard.authenticated(context.source)
+        api.guard.authenticated(context.connection)
     pace = BodyPace(api.listener.s3.idle_s, api.listener.limits.body_bytes_per_s)
     return Request(request.scope, checked_receive(request.receive, pace, sha256))
 
@@ -95,8 +97,17 @@ async def no_route(request: Request, error: Exception) -> Response:
 class Middleware:
     """The application, as Granian calls it."""
 
-    def __init__(self, app: Starlette, clock: Clock, ids: Ids, log: AccessLog | None, guard: ConnectionGuard) -> None:
+    def __init__(
+        self,
+        app: Starlette,
+        clock: Clock,
+        ids: Ids,
+        log: AccessLog | None,
+        guard: ConnectionGuard,
+        proxies: TrustedProxies | None = None,
+    ) -> None:
         self._app = app
+        self._proxies = proxies or TrustedProxies()
         self._guard = guard
         self._clock = clock
         self._log = log
@@ -118,7 +129,7 @@ class Middleware:
             await send(message)
             sent += len(message.get("body", b""))
 
-        client = self._guard.begin(context.source)
+        client = self._guard.begin(context.connection)
         try:
             refusal = self._refusal(scope)
             fast = None if refusal else await self._fast_answer(scope, context)
@@ -136,7 +147,7 @@ class Middleware:
         if found is None:
             return None
         context.user, context.access_key, context.operation = found.user, found.access_key, fast_stat.OPERATION
-        api.guard.authenticated(context.source)
+        api.guard.authenticated(context.connection)
         note_stat(api, context, found.request)
         return PlainAnswer(found.body)
 
@@ -156,8 +167,13 @@ class Middleware:
     def _context(self, scope: Scope) -> RequestContext:
         self._requests += 1
         client = scope.get("client")
-        source = client_text(client[0], client[1]) if client else ""
-        return RequestContext(f"{self._process}{self._requests:08X}", self._clock.boot(), source)
+        connection = source = client_text(client[0], client[1]) if client else ""
+        if self._proxies:
+            source = self._proxies.origin(
+                connection, lambda: [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED]
+            )
+        id = f"{self._process}{self._requests:08X}"
+        return RequestContext(id, self._clock.boot(), source, connection=connection)
 
     def _log_request(self, scope: Scope, context: RequestContext, status: int, sent: int) -> None:
         """Only requests to the API: there are too many of those that watch the server."""

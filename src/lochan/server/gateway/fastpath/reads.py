@@ -184,9 +184,8 @@ class FastReads:
         else:
             protocol.response_empty(200, sent)
         self._gateway.phases.add(operation, signed - arrived, looked - signed, body_s)
-        self._log(
-            operation, method, path, place.bucket, place.ref, inside, len(data), arrived, scope.client, key.user, id
-        )
+        source = self._gateway.origin(scope)
+        self._log(operation, method, path, place.bucket, place.ref, inside, len(data), arrived, source, key.user, id)
         return True
 
     def _signed_by(self, method: str, path: str, headers: dict[str, str]) -> AccessKey | None:
