@@ -240,7 +240,7 @@ def read_notes(config: Config, lake: OpenLake, actor: Actor, *, lasting: bool) -
     from lochan.usage.notes import NoteSettings, ReadNotes
 
     usage, kind = config.settings.usage, actor.client.partition("/")[0].removeprefix("lochan-")
-    settings = NoteSettings(kind, actor.user, usage.enabled, usage.flush_s, lasting)
+    settings = NoteSettings(kind, actor.user, usage.enabled, usage.flush_s, lasting, actor.source)
     return ReadNotes(lake.store, lake.clock, lake.ids, settings)
 
 

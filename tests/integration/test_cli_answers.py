@@ -196,6 +196,7 @@ upkeep status
 upkeep run trim
 usage show
 usage compact
+audit
 fsck
 rebuild --check
 scrub

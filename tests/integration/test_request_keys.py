@@ -32,7 +32,7 @@ READS = """
 auth actions, auth can, auth groups list, auth groups show, auth identities list, auth keys list, auth policies list,
 auth policies show, auth sessions list,
 auth tokens create,
-auth users list, auth users show,
+audit, auth users list, auth users show,
 bisect bad, bisect good, bisect reset, bisect run, bisect skip, bisect start, blame, branch list, branch protection,
 companion start, companion status, companion stop,
 completion, config show, diff, doctor, events, explain, export, fs cat, fs download, fs ls, fs presign, fs stat,

@@ -49,3 +49,12 @@ def test_a_scan_is_one_read_of_the_pool(spark: SparkSession, tmp_path: Path, for
     assert rows and {(row["operation"], row["repository"], row["ref"], row["path"]) for row in rows} == {
         ("Scan", "logs", "main", "")
     }
+    audit = [json.loads(line) for line in fine("--lake", lake, "query", "from :audit | client == 'spark'").splitlines()]
+    assert audit and {(row["action"], row["repository"], row["outcome"]) for row in audit} == {
+        ("Scan", "logs", "allowed")
+    }
+    assert all(row["user"] and row["source"] for row in audit)
+    lochan.spark.write(frame, "logs", lake=lake)
+    text = "from :audit | client == 'spark' and action == 'moved' | cut repository, ref, outcome"
+    [written] = [json.loads(line) for line in fine("--lake", lake, "query", text).splitlines()]
+    assert written == {"repository": "logs", "ref": "main", "outcome": "allowed"}

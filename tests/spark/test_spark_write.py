@@ -497,6 +497,40 @@ async def _read_only(lake: str) -> None:
     await opened.close()
 
 
+@pytest.mark.parametrize("write", [by_jvm, by_python, by_function])
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_protected_branch_is_not_written(
+    spark: SparkSession, lake: str, write: Callable[[DataFrame, str, str], None], mode: str
+) -> None:
+    _protect(lake, ["commit"])
+    before = commits(lake)
+    with pytest.raises(Exception, match="branch 'main' is protected"):
+        write(numbers(spark, 3), lake, mode)
+    assert commits(lake) == before
+    _protect(lake, [])
+    write(numbers(spark, 3), lake, mode)
+    assert query_rows(lake, "from pool | count()") == [{"count": 3}]
+
+
+def test_a_branch_that_is_protected_while_tasks_run_is_not_written(spark: SparkSession, lake: str) -> None:
+    def protect(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        _protect(lake, ["commit"])
+
+    before = commits(lake)
+    with pytest.raises(Exception, match="branch 'main' is protected"):
+        save(numbers(spark, 10, 1).mapInArrow(protect, "k long"), lake)
+    assert commits(lake) == before
+
+
+def _protect(lake: str, blocked: list[str]) -> None:
+    with lochan.connect(lake) as opened:
+        if blocked:
+            opened.repository("pool").protect("main", blocked=blocked)
+        else:
+            opened.repository("pool").unprotect("main")
+
+
 def test_a_driver_that_is_killed_leaves_nothing_to_be_seen(spark: SparkSession, lake: str) -> None:
     before = commits(lake)
     command = [sys.executable, "-m", "tests.spark.run_write", lake]

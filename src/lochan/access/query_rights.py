@@ -72,6 +72,7 @@ OF_LAKE: Mapping[str, str] = {
     "plans": "fs:ReadEvents",
     "lineage": "fs:ReadEvents",
     "usage": "fs:ReadEvents",  # of whose paths those are shown that may be read
+    "audit": "fs:ReadEvents",  # and fs:ReadObject of everything in it, which its rows name
 }
 _KNOWN = "fs:ListRepositories"
 _WILD = frozenset("*?[")
@@ -140,6 +141,16 @@ class QueryRights:
         rights = await self._rights()
         actions = ("auth:ListUsers", "auth:ReadUser")
         return [row for row in rows if _all_of(rights, actions, resources.user(row["name"]))]
+
+    async def audited(self, all: Sequence[Repository]) -> Sequence[Repository]:
+        rights = await self._rights()
+        events = [each for each in all if _all_of(rights, (_KNOWN, OF_LAKE["audit"]), resources.repository(each.name))]
+        return [each for each in events if rights.allow_below(READ, f"{resources.repository(each.name)}/")]
+
+    async def audits_lake(self) -> bool:
+        rights = await self._rights()
+        everywhere = all(rights.allow_below(action, "repository/") for action in (OF_LAKE["audit"], READ))
+        return everywhere and rights.allow("lake:ReadEvents", resources.LAKE)
 
     async def _rights(self) -> Rights:
         """Use it before the next await."""

@@ -613,6 +613,7 @@ class Lake(Blocking[lake.Lake]):
     run_upkeep = _iterates(lake.Lake.run_upkeep)
     default_rules = _waits(lake.Lake.default_rules)
     set_default_rules = _waits(lake.Lake.set_default_rules)
+    audit = _waits(lake.Lake.audit)
     usage = _waits(lake.Lake.usage)
     compact_usage = _waits(lake.Lake.compact_usage)
     jobs = _waits(lake.Lake.jobs)

@@ -24,6 +24,7 @@ from lochan.errors import Invalid
 from lochan.formats.usage import SCAN
 
 if TYPE_CHECKING:
+    from lochan.api.audit import AuditPage
     from lochan.api.checkout import Checkout
     from lochan.api.deleted import DeletedCollection, DeletedInfo
     from lochan.api.doctor import DoctorCheck
@@ -409,6 +410,23 @@ class Lake:
         from lochan.api.usage import compact_usage
 
         return await compact_usage(self._session, keep_days)
+
+    async def audit(
+        self,
+        days: float = 7,
+        *,
+        user: str = "",
+        repository: str = "",
+        outcome: str = "",
+        limit: int = 100,
+        after: str = "",
+    ) -> AuditPage:
+        """Who did what in the last days, when, from where, and whether it was `allowed`, `denied` or `failed`: a page,
+        the newest first, or the one behind `after`. `from :audit` is the same as a source of queries. Raises
+        Invalid."""
+        from lochan.api.audit import audit_page
+
+        return await audit_page(self._session, days, user, repository, outcome, limit, after)
 
     async def doctor(self, *, spark: bool = False) -> list[DoctorCheck]:
         """Whether this machine and this store can carry the lake: versions, disks, the store, the lake. The store and

@@ -82,6 +82,7 @@ _READ_ALL = (*_READ_REPOSITORY, "fs:ReadObject {self}/*")  # what hooks say tell
 _COLLECT = ("fs:CollectGarbage {self}",)
 _DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
 _MAINTAIN = ("lake:Maintain lake",)
+_AUDIT = ("lake:ReadEvents lake", "fs:ReadEvents repository/*", "fs:ReadObject repository/*")  # rows name objects
 _ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
 _ERASE_ALL = "fs:DeleteRepository repository/*"
 _PROTECT = ("fs:ProtectBranch {self}",)
@@ -193,6 +194,7 @@ VERBS = (
     Verb("Lake", "set_default_rules", _W, "gc rules set", "PUT gc/rules", ("fs:SetRetention repository/*",)),
     Verb("Lake", "usage", _R, "usage show", "GET usage", ("lake:ManageUsage lake",)),
     Verb("Lake", "compact_usage", _S, "usage compact", "POST usage/compact", ("lake:ManageUsage lake",)),
+    Verb("Lake", "audit", _R, "audit", "GET audit", _AUDIT),
     Verb("Lake", "doctor", _R, "doctor", local="*"),
     Verb("Lake", "fsck", _S, "fsck", "POST fsck", _MAINTAIN),
     Verb("Lake", "rebuild", _S, "rebuild", "POST rebuild", _MAINTAIN, local="to"),

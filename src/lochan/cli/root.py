@@ -92,6 +92,7 @@ VERBS = {
         "login": "lochan.cli.login:login_command",
         "logout": "lochan.cli.login:logout_command",
         "auth": "lochan.cli.auth:group",
+        "audit": "lochan.cli.audit:audit_command",
         "serve": "lochan.cli.serve:serve_command",
         "subscription": "lochan.cli.subscription:group",
         "mcp": "lochan.cli.mcp:mcp_command",

@@ -176,6 +176,7 @@ def _listener(
         directory=directory_settings(config.settings.login.ldap) if name == "api" else None,
         queries=_queries(config),
         limits=_limits(config),
+        proxies=_proxies(config),
         oidc=_oidc(config) if name == "api" else None,
     )
 
@@ -233,6 +234,15 @@ def _limits(config: Config) -> "ClientLimits":
         server.authentication_s,
         float(server.body_rate),
     )
+
+
+def _proxies(config: Config) -> tuple[str, ...]:
+    """Raises Invalid for what is no address and no network."""
+    from lochan.server.origin import TrustedProxies
+
+    found = tuple((config.settings.server.trusted_proxies or "").split())
+    TrustedProxies(found)
+    return found
 
 
 def _queries(config: Config) -> "QuerySettings":

@@ -145,6 +145,10 @@ class ServerSettings(Section, frozen=True):
     ] = 1024
     anonymous_per_address: Annotated[kinds.Count, "how many of these may come from one address"] = 256
     requests: Annotated[kinds.Count, "how many requests a process of the server answers at once"] = 1024
+    trusted_proxies: Annotated[
+        kinds.Text | None,
+        "addresses and networks of proxies whose X-Forwarded-For says where requests come from, with spaces between",
+    ] = None
     authentication_s: Annotated[
         kinds.Seconds, "how long a client has to send a request, or a form up to its signature"
     ] = 15.0

@@ -34,6 +34,12 @@ class Actor(msgspec.Struct, frozen=True, array_like=True):
         return self.author or self.user
 
 
+def address_of(source: str) -> str:
+    """Of an actor's source, which a server has as Granian writes it: `127.0.0.1:4711`, `[::1]:4711`."""
+    host = source.rpartition(":")[0] if source.count(":") == 1 or source.startswith("[") else source
+    return host.strip("[]")
+
+
 class RecordChange(msgspec.Struct, frozen=True, array_like=True):
     type: str
     version: int

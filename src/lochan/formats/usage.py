@@ -9,6 +9,8 @@
 
 Rows are Parquet files of USAGE_SCHEMA. The head in their footer says which spans of its process a file covers: every
 use of that time is a row of this file or an earlier one. Files of older versions have no head, and cover nothing.
+Since version 2 rows also say by which program and from where; a program that knows version 1 alone would lose that
+where it merges a day, so it does not read them.
 """
 
 import io
@@ -41,8 +43,10 @@ READ, READ_FOLDER, COPIED, COPIED_FOLDER, QUERY, SCAN = (
 )
 SERVER: Final = "server"  # the kind of a process that others read through
 VERSION = 1
+ROWS_VERSION = 2  # of files of rows, and of notes
 _HEAD = b"lochan.usage"
 _SECOND = 1_000_000
+_SINCE_2 = ("client", "source", "about")
 _HINT = "reads of that time count as unknown; last-read rules wait until it is past"
 
 
@@ -57,6 +61,9 @@ class UsageRow(msgspec.Struct, frozen=True, gc=False):
     path: str
     bytes: int  # of the body that came or went
     status: int
+    client: str = ""  # the door or the program: s3, rest, mcp, cli …
+    source: str = ""  # the address, or the machine, that it came from
+    about: str = ""  # what a call was given besides, by name
 
 
 class Cover(msgspec.Struct, frozen=True):
@@ -72,7 +79,7 @@ class Cover(msgspec.Struct, frozen=True):
 class UsageHead(msgspec.Struct, frozen=True):
     """As JSON in the footer; fields are only ever added."""
 
-    format: int = VERSION
+    format: int = ROWS_VERSION
     covers: tuple[Cover, ...] = ()
     replaces: tuple[str, ...] = ()  # names of files of the same day whose rows are in this one
 
@@ -131,7 +138,7 @@ def encode_json(value: msgspec.Struct) -> bytes:
 
 def decode_note(data: bytes, name: str) -> Note:
     """Raises Corrupt, FutureFormat."""
-    return _decoded(data, name, Note)
+    return _decoded(data, name, Note, ROWS_VERSION)
 
 
 def decode_mark(data: bytes, name: str) -> Mark:
@@ -146,9 +153,9 @@ def decode_aged(data: bytes) -> AgedLog:
     return _decoded(data, AGED, AgedLog)
 
 
-def _decoded(data: bytes, name: str, type: type[json_file.T]) -> json_file.T:
+def _decoded(data: bytes, name: str, type: type[json_file.T], newest: int = VERSION) -> json_file.T:
     found = json_file.unseal(data, name, _HINT)
-    if found.fields.get("format") not in (None, VERSION):
+    if found.fields.get("format") not in (None, *range(1, newest + 1)):
         raise FutureFormat(f"{name} has format version {found.fields['format']}", hint="upgrade Lochan")
     return json_file.convert(found, type, name, _HINT)
 
@@ -164,6 +171,7 @@ def schema() -> "pa.Schema":
             *(pa.field(name, pa.string(), nullable=False) for name in ("repository", "ref", "path")),
             pa.field("bytes", pa.int64(), nullable=False),
             pa.field("status", pa.int16(), nullable=False),
+            *(pa.field(name, pa.string(), nullable=False) for name in _SINCE_2),
         ]
     )
 
@@ -213,11 +221,21 @@ def decode_rows(data: bytes, name: str) -> tuple["pa.Table", UsageHead]:
 
     try:
         file = pq.ParquetFile(io.BytesIO(data))
-        table = file.read().select(schema().names).cast(schema())
+        table = _with_all_columns(file.read()).select(schema().names).cast(schema())
         text = (file.schema_arrow.metadata or {}).get(_HEAD)
         head = msgspec.json.decode(text, type=UsageHead) if text else UsageHead()
     except (pa.ArrowException, OSError, KeyError, ValueError, msgspec.MsgspecError) as error:
         raise Corrupt(f"the usage file {name} cannot be read: {error}", hint=_HINT) from error
-    if head.format > VERSION:
+    if head.format > ROWS_VERSION:
         raise FutureFormat(f"{name} has format version {head.format}", hint="upgrade Lochan")
     return table, head
+
+
+def _with_all_columns(table: "pa.Table") -> "pa.Table":
+    """Rows of version 1 do not say by which program and from where."""
+    import pyarrow as pa
+
+    for name in _SINCE_2:
+        if name not in table.column_names:
+            table = table.append_column(pa.field(name, pa.string(), nullable=False), pa.repeat("", len(table)))
+    return table

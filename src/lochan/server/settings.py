@@ -101,5 +101,6 @@ class Listener(NamedTuple):
     directory: "DirectorySettings | None" = None  # whose names and passwords sign in, at the API
     queries: QuerySettings = QuerySettings()
     limits: ClientLimits = ClientLimits()
+    proxies: tuple[str, ...] = ()  # addresses and networks whose X-Forwarded-For is believed
     oidc: OidcSettings | None = None  # None: nobody signs in so
     setup_hash: bytes = b""  # of the token that makes the first administrator; empty: nobody can be made

@@ -30,6 +30,7 @@ from lochan.usage.row_buffer import RowBuffer
 
 FILE_ROWS: Final = 20_000
 WAITING_ROWS_MAX: Final = 200_000  # some 60 MB at the worst paths
+STRANGERS_MAX: Final = 1_000  # rows of each file, of those who were not let in
 OFF = "reads were not noted: usage.enabled is off"
 LOST = "rows were dropped"
 _LATE_US = 1_000_000  # a door hands its rows on within a tenth of a second
@@ -58,6 +59,7 @@ class UsageLog:
         self._report = dropped
         self._noted = noted
         self._lost = 0
+        self._strangers = 0  # since the last file
         self._began = self._since = clock.wall()
         self._rows = RowBuffer(
             self._write,
@@ -76,6 +78,13 @@ class UsageLog:
     def add_all(self, rows: Sequence[UsageRow]) -> None:
         if self._noted:
             self._rows.add_all(rows)
+
+    def add_stranger(self, row: UsageRow) -> None:
+        """Of somebody who was not let in. They are no use, and a few of each file are enough: nobody outside can make
+        the log grow as they like."""
+        self._strangers += 1
+        if self._strangers <= STRANGERS_MAX:
+            self.add(row)
 
     async def open(self) -> None:
         """To be called before anything is read. If the mark cannot be written, the process reads all the same."""
@@ -115,7 +124,7 @@ class UsageLog:
         await self._put_rows(rows, self._clock.wall() - _LATE_US)
 
     async def _put_rows(self, rows: Sequence[UsageRow], until: int) -> None:
-        lost = self._lost
+        lost, self._strangers = self._lost, 0
         cover = Cover(self._process, self._kind, self._since, max(until, self._since), lost)
         data = await asyncio.to_thread(usage.encode_rows, rows, UsageHead(covers=(cover,)))
         await self._store.put(usage.file_name(self._clock.wall(), self._process, usage.ROWS), data)

@@ -29,6 +29,7 @@ class NoteSettings(NamedTuple):
     enabled: bool = True
     flush_s: float = 60.0
     lasting: bool = True  # False: one command, which ends at once
+    source: str = ""  # the machine
 
 
 class ReadNotes:
@@ -64,7 +65,9 @@ class ReadNotes:
             await log.close()
 
     def _row(self, operation: str, repository: str, ref: str, path: str) -> UsageRow:
-        return UsageRow(self._clock.wall(), self._settings.user, operation, repository, ref, path, 0, _OK)
+        who = self._settings
+        row = self._clock.wall(), who.user, operation, repository, ref, path, 0, _OK, who.kind, who.source
+        return UsageRow(*row)
 
     async def _open(self) -> UsageLog:
         from lochan.usage.log import UsageLog
@@ -81,7 +84,7 @@ class ReadNotes:
     async def _put(self, row: UsageRow) -> None:
         try:
             if self._settings.enabled:
-                note = Note(usage.VERSION, self._process, self._settings.kind, (row,))
+                note = Note(usage.ROWS_VERSION, self._process, self._settings.kind, (row,))
                 name = usage.file_name(row.time, f"{self._process}-{len(self._said)}", usage.NOTE)
                 await self._store.put(name, usage.encode_json(note))
             else:

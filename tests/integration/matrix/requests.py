@@ -464,8 +464,10 @@ _ROWS_OF_LAKE = {
     "branches": '"{repository}"',
     "tags": '"{repository}"',
     "users": '"bea"',
-    **dict.fromkeys(("jobs", "joblog", "plans", "usage", "lineage"), '"repository":"{repository}"'),
+    **dict.fromkeys(("jobs", "joblog", "plans", "usage", "lineage", "audit"), '"repository":"{repository}"'),
 }
+# Of all that cells ask, also about what is not there, there are rows; of what was changed, only where it is.
+_WHERE = {"audit": " | client == 'python' | count() by repository"}
 
 
 def _sources() -> Iterator[tuple[str, Ask]]:
@@ -480,9 +482,10 @@ def _sources() -> Iterator[tuple[str, Ask]]:
         else:
             yield f"from-repo:{meta}", _q(f"from {{repository}}:{meta} | count()", level="repository")
     for meta in LAKE_META:
+        text = f"from :{meta}{_WHERE.get(meta, '')}"
         yield (
             f"from-:{meta}",
-            _q(f"from :{meta}", level="lake" if meta == "users" else "repository", marker=_ROWS_OF_LAKE.get(meta, "")),
+            _q(text, level="lake" if meta == "users" else "repository", marker=_ROWS_OF_LAKE.get(meta, "")),
         )
 
 

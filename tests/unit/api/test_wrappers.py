@@ -150,6 +150,9 @@ CASES = {
     "Lake.lakefs_repositories": Case(lambda it: it.lakefs_repositories(LAKEFS), "", local=True),
     "Lake.import_lakefs": Case(lambda it: it.import_lakefs(LAKEFS, "shop"), "", local=True),
     "Lake.usage": Case(lambda it: it.usage(), "lake:ManageUsage lake"),
+    "Lake.audit": Case(
+        lambda it: it.audit(), "lake:ReadEvents lake\nfs:ReadEvents repository/*\nfs:ReadObject repository/*"
+    ),
     "Lake.compact_usage": Case(lambda it: it.compact_usage(), "lake:ManageUsage lake"),
     "Lake.preview_load": Case(lambda it: it.preview_load(b'{"ts":1}'), ""),
     "Lake.saved_queries": Case(lambda it: it.saved_queries(), ""),

@@ -20,6 +20,7 @@ _PLACES = {
     "lochan.api.sign_ins": ("IdentityInfo", "LoginSessionInfo"),
     "lochan.api.subscriptions": ("DeadLetter", "SubscriptionInfo", "SubscriptionSecret"),
     "lochan.api.retention": ("RetentionInfo",),
+    "lochan.api.audit": ("AuditPage",),
     "lochan.api.usage": ("UsageCompactResult", "UsageStatus"),
     "lochan.journal.feed": ("EventLine",),
 }

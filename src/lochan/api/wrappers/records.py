@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, cast
 
@@ -26,9 +26,13 @@ _NAMES = (
     "target",
     "ref",
     "user",
+    "group",
     "policy",
     "id",
 )
+
+_PLACES = ("path", "prefix")
+_NAMES_MAX = 2_000  # characters; a call may name a million paths
 
 
 class Use(NamedTuple):
@@ -40,12 +44,15 @@ class Use(NamedTuple):
     path: str
     size: int  # bytes of the object that came or went
     error: BaseException | None
+    about: str = ""  # the other names that the call was given
 
 
 class AuditLine(NamedTuple):
     verb: str
     about: str  # the handle, and the names that the call was given
     error: BaseException | None
+    is_noted: bool = False  # whether a use was noted too
+    names: str = ""  # those that the call was given, without the handle
 
 
 class Noted:
@@ -71,10 +78,10 @@ class Noted:
             error = raised
             raise
         finally:
-            repository, ref = _place(call)
-            if repository and not any(each.endswith(SOURCES) for each in call.verb.needs):
+            if _is_noted(call):
+                repository, ref = _place(call)
                 path = call.arguments.get("path") or call.arguments.get("prefix") or ""
-                self._note(Use(_name(call), repository, ref, str(path), size, error))
+                self._note(Use(_name(call), repository, ref, str(path), size, error, _names(call, _PLACES)))
 
 
 class Audited:
@@ -90,9 +97,9 @@ class Audited:
         try:
             yield _unchanged
         except BaseException as error:
-            self._write(AuditLine(_name(call), _about(call), error))
+            self._write(_audit_line(call, error))
             raise
-        self._write(AuditLine(_name(call), _about(call), None))
+        self._write(_audit_line(call, None))
 
 
 async def _unchanged(value: Any) -> Any:
@@ -111,9 +118,20 @@ def _place(call: VerbCall) -> tuple[str, str]:
     return getattr(handle, "name", ""), str(call.arguments.get("branch", ""))
 
 
-def _about(call: VerbCall) -> str:
-    given = {name: call.arguments[name] for name in _NAMES if call.arguments.get(name)}
-    return " ".join([repr(call.handle), *(f"{name}={value!r}" for name, value in given.items())])
+def _is_noted(call: VerbCall) -> bool:
+    """The sources of a query are noted when it has ended, and what is no part of a repository is no use of one."""
+    return bool(_place(call)[0]) and not any(each.endswith(SOURCES) for each in call.verb.needs)
+
+
+def _audit_line(call: VerbCall, error: BaseException | None) -> AuditLine:
+    names = _names(call)
+    about = f"{call.handle!r} {names}" if names else repr(call.handle)
+    return AuditLine(_name(call), about, error, _is_noted(call), names)
+
+
+def _names(call: VerbCall, told: Collection[str] = ()) -> str:
+    given = {name: call.arguments[name] for name in _NAMES if name not in told and call.arguments.get(name)}
+    return " ".join(f"{name}={value!r}" for name, value in given.items())[:_NAMES_MAX]
 
 
 # The wrappers around a lake, in their one order: audit sees also what was denied, and nothing is called that was not

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 # serves others is best in the process that the user sees.
 LIGHT = frozenset(
     (
-        "auth", "bisect", "blame", "branch", "cherry-pick", "commit", "create", "delete", "diff", "drop", "events",
-        "explain", "fs", "jobs", "lifecycle", "load", "log", "ls", "merge", "merge-base", "policy", "pool", "query",
-        "rebase", "rename", "repo", "reset", "revert", "show", "sql", "stash", "status", "tag", "usage", "use",
-        "workspace",
+        "audit", "auth", "bisect", "blame", "branch", "cherry-pick", "commit", "create", "delete", "diff", "drop",
+        "events", "explain", "fs", "jobs", "lifecycle", "load", "log", "ls", "merge", "merge-base", "policy", "pool",
+        "query", "rebase", "rename", "repo", "reset", "revert", "show", "sql", "stash", "status", "tag", "usage",
+        "use", "workspace",
     )
 )  # fmt: skip
 NO_COMPANION = "--no-companion"

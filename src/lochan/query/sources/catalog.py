@@ -68,6 +68,12 @@ class Permits(Protocol):
 
     async def shown_users(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]: ...
 
+    async def audited(self, all: Sequence[Repository]) -> Sequence[Repository]:
+        """Those of which the user may read the events, and all objects, which events name."""
+
+    async def audits_lake(self) -> bool:
+        """Whether that is so for the whole lake, and its own journal."""
+
 
 class Everything:
     """For a user who has the store itself."""
@@ -95,6 +101,12 @@ class Everything:
 
     async def shown_users(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         return rows
+
+    async def audited(self, all: Sequence[Repository]) -> Sequence[Repository]:
+        return all
+
+    async def audits_lake(self) -> bool:
+        return True
 
 
 EVERYTHING = Everything()

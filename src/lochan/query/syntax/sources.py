@@ -18,7 +18,10 @@ from lochan.query.syntax.literals import regexp_at, string_at
 from lochan.query.syntax.tokens import is_glob
 from lochan.versioning.uri import parse_ref
 
-LAKE_META = ("pools", "repositories", "branches", "tags", "users", "jobs", "joblog", "plans", "usage", "lineage")
+LAKE_META = (
+    *("pools", "repositories", "branches", "tags", "users", "jobs", "joblog", "plans", "usage", "lineage"),
+    "audit",
+)
 POOL_META = (
     *("branches", "tags", "settings", "indexrules", "branchlog", "journal"),
     *("objects", "partitions", "indexes", "log", "rawlog", "changes"),

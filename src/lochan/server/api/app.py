@@ -28,6 +28,7 @@ from lochan.server.lake_thread import LakeThread
 from lochan.server.logs import AccessLog
 from lochan.server.maintenance import keep_memory_trimmed, keep_schedule, rarely_collect
 from lochan.server.metrics import QueryMetrics, UpkeepMetrics
+from lochan.server.origin import TrustedProxies
 from lochan.server.settings import Listener
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def api(listener: Listener, guard: ConnectionGuard) -> Middleware:
             await opened.lake.close()
 
     app = Starlette(routes=routes(ROUTES), lifespan=lifespan, exception_handlers={HTTPException: no_route})
-    return Middleware(app, clock, ids, log, guard)
+    return Middleware(app, clock, ids, log, guard, TrustedProxies(listener.proxies))
 
 
 def _on_stop(stop: Callable[[], None]) -> None:

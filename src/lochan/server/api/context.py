@@ -36,7 +36,7 @@ CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
 class RequestContext:
     id: str
     arrived: float  # by the boot clock, when the request came (A1)
-    source: str
+    source: str  # of the connection, or whom a trusted proxy has seen
     user: str = ""
     access_key: str = ""  # by which they were authenticated; of a session it may be empty, which acts as the user
     limits: tuple[tuple[str, ...], ...] = ()  # of a session
@@ -46,6 +46,7 @@ class RequestContext:
     session_token: str = field(default="", repr=False)
     login_session: str = ""  # the id of a session that somebody has opened by signing in
     operation: str = "Unknown"
+    connection: str = ""
 
     @property
     def requester(self) -> Requester:

@@ -17,12 +17,11 @@ from lochan.errors import Invalid, Refused
 from lochan.mcp.messages import MESSAGE_BYTES_MAX, RpcError, error_message, parse_request
 from lochan.mcp.server import VERSIONS, answer
 from lochan.mcp.tools import AgentContext
+from lochan.server.api.audit import CallLog
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
 from lochan.server.api.query_request import NDJSON, OutputForm, QueryBody, check_request
 from lochan.server.api.query_thread import CLIENT as QUERY_CLIENT
-from lochan.server.logs import log_call
-from lochan.server.rest.routes import note_use
 
 PATH = "/mcp"
 CLIENT = "mcp"
@@ -69,7 +68,8 @@ async def _body(request: Request) -> bytes:
 def _agent(api: Api, request: Request) -> AgentContext:
     context: RequestContext = request.scope[CONTEXT]
     caller = context.caller(CLIENT)
-    lake = serve_lake(api.lake, caller, partial(note_use, api, context), partial(log_call, caller)).lake
+    kept = CallLog(api.usage, api.clock, caller)
+    lake = serve_lake(api.lake, caller, kept.note, kept.audit).lake
     return AgentContext(lake, context.user, partial(_run_query, api, context))
 
 

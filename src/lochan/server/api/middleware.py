@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from lochan.access.requester import address_of
 from lochan.clock import Clock
 from lochan.errors import LochanError
 from lochan.ids import Ids
@@ -22,11 +23,15 @@ from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.api.routes import OPEN, Row
 from lochan.server.connections import BodyPace, ConnectionGuard, client_text
 from lochan.server.logs import AccessLine, AccessLog
+from lochan.server.origin import HEADER, TrustedProxies
 from lochan.server.rest import fast_rows, fast_stat
-from lochan.server.rest.routes import note_load, note_stat
+from lochan.server.rest.routes import CLIENT, note_load, note_stat
+from lochan.usage.log import UsageRow
 
 BASE = "/api/v1/"
 JSON = "application/json"
+_NOT_LET_IN = (401, 403)
+_FORWARDED = HEADER.encode()
 _log = logging.getLogger("lochan.server")
 
 
@@ -69,7 +74,7 @@ async def _authenticated(api: Api, request: Request, row: Row) -> Request:
     if row.action != OPEN:
         sha256 = await authenticate(api, request, presigned=row.presigned)
         context: RequestContext = request.scope[CONTEXT]
-        api.guard.authenticated(context.source)
+        api.guard.authenticated(context.connection)
     return Request(request.scope, checked_receive(request.receive, _pace(api), sha256))
 
 
@@ -98,8 +103,17 @@ async def no_route(request: Request, error: Exception) -> Response:
 class Middleware:
     """The application, as Granian calls it."""
 
-    def __init__(self, app: Starlette, clock: Clock, ids: Ids, log: AccessLog | None, guard: ConnectionGuard) -> None:
+    def __init__(
+        self,
+        app: Starlette,
+        clock: Clock,
+        ids: Ids,
+        log: AccessLog | None,
+        guard: ConnectionGuard,
+        proxies: TrustedProxies | None = None,
+    ) -> None:
         self._app = app
+        self._proxies = proxies or TrustedProxies()
         self._guard = guard
         self._clock = clock
         self._log = log
@@ -121,7 +135,7 @@ class Middleware:
             await send(message)
             sent += len(message.get("body", b""))
 
-        client = self._guard.begin(context.source)
+        client = self._guard.begin(context.connection)
         try:
             refusal = self._refusal(scope)
             fast = None if refusal else await self._fast_answer(scope, receive, context)
@@ -129,6 +143,8 @@ class Middleware:
         finally:
             self._guard.end(client)
             self._log_request(scope, context, status, sent)
+            if status in _NOT_LET_IN and not context.user:
+                self._note_stranger(context, status)
 
     async def _fast_answer(
         self, scope: Scope, receive: Receive, context: RequestContext
@@ -141,7 +157,7 @@ class Middleware:
         if found is None:
             return None
         context.user, context.access_key, context.operation = found.user, found.access_key, fast_stat.OPERATION
-        api.guard.authenticated(context.source)
+        api.guard.authenticated(context.connection)
         note_stat(api, context, found.request)
         return PlainAnswer(found.body)
 
@@ -153,7 +169,7 @@ class Middleware:
         if claim is None:
             return None
         context.user, context.access_key, context.operation = claim.who.user, claim.who.id, fast_rows.OPERATION
-        api.guard.authenticated(context.source)
+        api.guard.authenticated(context.connection)
         body = checked_receive(receive, _pace(api), "")
         try:
             done = await api.fast_rows.carry_out(claim, body, context.source)
@@ -178,8 +194,13 @@ class Middleware:
     def _context(self, scope: Scope) -> RequestContext:
         self._requests += 1
         client = scope.get("client")
-        source = client_text(client[0], client[1]) if client else ""
-        return RequestContext(f"{self._process}{self._requests:08X}", self._clock.boot(), source)
+        connection = source = client_text(client[0], client[1]) if client else ""
+        if self._proxies:
+            source = self._proxies.origin(
+                connection, lambda: [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED]
+            )
+        id = f"{self._process}{self._requests:08X}"
+        return RequestContext(id, self._clock.boot(), source, connection=connection)
 
     def _log_request(self, scope: Scope, context: RequestContext, status: int, sent: int) -> None:
         """Only requests to the API: there are too many of those that watch the server."""
@@ -192,6 +213,12 @@ class Middleware:
                 now, context.source, context.user, context.operation, method, path, status, sent, seconds, context.id
             )
         )
+
+    def _note_stranger(self, context: RequestContext, status: int) -> None:
+        """What they claimed to be is not noted: people put secrets into the wrong field."""
+        api: Api = self._app.state.api
+        who = status, CLIENT, address_of(context.source)
+        api.usage.add_stranger(UsageRow(self._clock.wall(), "", context.operation, "", "", "", 0, *who))
 
 
 class PlainAnswer:

@@ -103,7 +103,8 @@ class QueryResponse(Response):
         except (_Left, TimeoutError):
             _log.debug("query %s: its rows are not wanted any more", self._run.id)
             if scope["http_version"] < "2":  # where there may be others on the connection, only this one is reset
-                hang_up(self._run.caller.source)
+                context: RequestContext = scope[CONTEXT]
+                hang_up(context.connection)
         finally:
             left.cancel()
             if self._run.is_over:

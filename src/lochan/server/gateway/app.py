@@ -34,6 +34,7 @@ from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
 from lochan.server.maintenance import keep_memory_trimmed, rarely_collect
+from lochan.server.origin import TrustedProxies
 from lochan.server.settings import Listener
 from lochan.without_pandas import arrow_without_pandas
 
@@ -103,6 +104,7 @@ class App:
             if protocol is None:
                 return
         request = S3Request(scope, protocol, gateway.request_id(), arrived)
+        request.source = gateway.origin(scope)
         request.patience_s = gateway.settings.idle_s
         request.body_bytes_per_s = gateway.limits.body_bytes_per_s
         name = "Unknown"
@@ -211,7 +213,7 @@ async def _send(gateway: Gateway, request: S3Request, response: Response) -> int
             request.protocol.response_empty(response.status, headers)
         return len(response.body)
     length = next((int(value) for name, value in headers if name == "content-length"), 0)
-    flow = gateway.flows.begin(request.source, length, request.patience_s)
+    flow = gateway.flows.begin(request.connection, length, request.patience_s)
     return await _stream(request, response.status, headers, response.stream, flow)
 
 
@@ -247,7 +249,8 @@ def gateway_app(listener: Listener, shared: ConnectionGuard | None = None) -> Ap
         session = ServerSession(lake)
         write_beside(session)
         guard = shared or ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
-        gateway = Gateway(session, listener.s3, clock, ids, listener.limits, guard)
+        proxies = TrustedProxies(listener.proxies)
+        gateway = Gateway(session, listener.s3, clock, ids, listener.limits, guard, proxies)
         close_log = await log.start(session, ids)
         log.watch(gateway.phases)
         chores = [] if shared else [asyncio.create_task(each) for each in (keep_memory_trimmed(clock), guard.keep())]

@@ -28,7 +28,7 @@ async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = Fal
     """Sets the user of the request. Raises AccessDenied for an anonymous request, and S3's errors for a bad signature.
     A `form` may carry its signature inside, for its operation to check: until then it is anonymous."""
     if await recognised(gateway, request, now(gateway)):
-        gateway.guard.authenticated(request.source)
+        gateway.guard.authenticated(request.connection)
         return
     bucket = request.bucket if request.bucket_in_host else None
     signed = SignedRequest.of_decoded_path(request.method, request.path, request.raw_query, request.raw_headers, bucket)
@@ -49,7 +49,7 @@ async def identify(gateway: Gateway, request: S3Request, claim: Claim) -> None:
     found = await verify(gateway.access, claim, request.arrived)
     request.identity, request.user, request.access_key = found.identity, found.user, found.key
     request.limits = found.limits
-    gateway.guard.authenticated(request.source)
+    gateway.guard.authenticated(request.connection)
 
 
 def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:

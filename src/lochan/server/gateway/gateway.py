@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
+from typing import Any
 
 from lochan.api.lake import Lake
 from lochan.api.options import KEY_LENGTH_MAX
@@ -18,6 +19,7 @@ from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Realm
+from lochan.server.origin import HEADER, TrustedProxies
 from lochan.server.phases import PhaseTimes
 from lochan.server.settings import ClientLimits, S3Settings
 
@@ -37,10 +39,12 @@ class Gateway:
         ids: Ids,
         limits: ClientLimits = LIMITS,
         guard: ConnectionGuard | None = None,
+        proxies: TrustedProxies | None = None,
     ) -> None:
         self.session = session
         self.limits = limits
         self.guard = guard or ConnectionGuard(limits, clock)
+        self.proxies = proxies or TrustedProxies()
         self.access = session.lake.open_access()
         self.settings = settings
         self.realm = Realm(settings.region, takes_v2=settings.takes_v2)
@@ -67,6 +71,13 @@ class Gateway:
         except NotFound:
             raise S3Error("NoSuchBucket", BucketName=checked_bucket(bucket)) from None
         return Repository(session, bucket)
+
+    def origin(self, scope: Any) -> str:
+        """Where the request comes from, as RSGI has it."""
+        if not self.proxies:
+            return str(scope.client)
+        named = scope.headers.items
+        return self.proxies.origin(scope.client, lambda: [value for name, value in named() if name == HEADER])
 
     def request_id(self) -> str:
         self._requests += 1

@@ -43,6 +43,7 @@ class S3Request:
         "body_taken",
         "bucket",
         "bucket_in_host",
+        "connection",
         "handled",
         "headers",
         "id",
@@ -68,7 +69,8 @@ class S3Request:
         self.arrived = arrived  # by the boot clock, when the request came (A1)
         self.method: str = scope.method
         self.path: str = scope.path
-        self.source: str = scope.client
+        self.connection: str = scope.client
+        self.source: str = scope.client  # or whom a trusted proxy has seen
         self.raw_query: str = scope.query_string
         self.raw_headers: Headers = scope.headers.items()
         self.headers: Mapping[str, str] = joined(self.raw_headers)

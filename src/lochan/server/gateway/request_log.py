@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
+from lochan.access.requester import address_of
 from lochan.api.session import ServerSession, Session
 from lochan.clock import Clock
 from lochan.ids import Ids
@@ -21,6 +22,7 @@ from lochan.usage.log import UsageLog, UsageRow
 
 _COPY = "x-amz-copy-source"
 _FLUSH_S = 0.1
+_DENIED = 403
 DEFAULT_FLUSH_S = 60.0
 
 
@@ -34,12 +36,11 @@ class RequestRecord(AccessLine, frozen=True, gc=False):
     copied: tuple[str, str, str] | None = None  # the other end of a copy: repository, ref, path
 
     def usage_rows(self) -> tuple[UsageRow, ...]:
-        row = UsageRow(
-            self.time, self.user, self.operation, self.repository, self.ref, self.inside, self.size, self.status
-        )
+        who = self.status, "s3", address_of(self.source)
+        row = UsageRow(self.time, self.user, self.operation, self.repository, self.ref, self.inside, self.size, *who)
         if self.copied is None:
             return (row,)
-        return row, UsageRow(self.time, self.user, "CopySource", *self.copied, 0, self.status)
+        return row, UsageRow(self.time, self.user, "CopySource", *self.copied, 0, *who)
 
 
 class RequestLog:
@@ -127,6 +128,9 @@ class RequestLog:
         if self._usage is not None:
             signed = [each for each in records if each.user]  # what nobody signed has used nothing
             self._usage.add_all([row for each in signed for row in each.usage_rows()])
+            for each in records:
+                if not each.user and each.status == _DENIED:  # nobody was let in
+                    self._usage.add_stranger(each.usage_rows()[0])
 
     def _ref_and_path(self, bucket: str, key: str) -> tuple[str, str]:
         """The ref and the path."""

@@ -44,7 +44,7 @@ async def login(call: RestCall) -> Answer:
     given: LoginInformation = call.body
     refuse_in_the_clear(call.request)
     signed_in = await _sign_in(call, given)
-    call.api.guard.authenticated(call.context.source)
+    call.api.guard.authenticated(call.context.connection)
     opened = await begin_session(call.api, call.request, signed_in)
     body = AuthenticationToken(token=opened.token, token_expiration=opened.expires // _MICROSECONDS)
     headers = {"set-cookie": session_cookie(call.request, opened.token)}

@@ -104,7 +104,7 @@ async def _signed_in(call: RestCall, provider: OidcProvider) -> Response:
     source = call.context.source
     user = await sign_in(access, identity, settings.groups, lambda name: Actor(name, CLIENT, source))
     opened = await begin_session(call.api, call.request, SignIn(user, "oidc", source=settings.source))
-    call.api.guard.authenticated(source)
+    call.api.guard.authenticated(call.context.connection)
     cookies = session_cookie(call.request, opened.token), _flow_cookie(call.request, "", 0)
     return _redirect(flow.next, *cookies)
 

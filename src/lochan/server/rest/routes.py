@@ -13,6 +13,7 @@ from lochan.api.ref import Ref
 from lochan.api.results import Result
 from lochan.api.wrappers.records import AuditLine, Use, serve_lake
 from lochan.errors import LochanError
+from lochan.server.api.audit import CallLog
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.logs import log_call, logs_every_call
 from lochan.server.rest import (
@@ -39,7 +40,6 @@ from lochan.server.rest import (
 )
 from lochan.server.rest.json_body import parse_body
 from lochan.server.rest.operation import JSON, Answer, Operation, RestCall, parse_query
-from lochan.usage.log import UsageRow
 
 BASE = "/api/v1"
 CLIENT = "rest"
@@ -77,12 +77,9 @@ def handler(operation: Operation) -> Handler:
         query = parse_query(request, operation.query)
         body = None if operation.body is None else await parse_body(request, operation.body)
         context: RequestContext = request.scope[CONTEXT]
-        lake = serve_lake(
-            api.lake,
-            context.caller(CLIENT),
-            lambda use: note_use(api, context, use),
-            lambda line: log_call(context.caller(CLIENT), line),
-        ).lake
+        caller = context.caller(CLIENT)
+        kept = CallLog(api.usage, api.clock, caller)
+        lake = serve_lake(api.lake, caller, kept.note, kept.audit).lake
         answer = _response(operation, await operation.handle(RestCall(api, request, lake, query, body)))
         if operation.id in _SHORT and answer.status_code == 200:
             await api.known_keys.learn(request.scope)
@@ -100,22 +97,19 @@ def _response(operation: Operation, answer: Answer) -> Response:
     return Response(msgspec.json.encode(value), operation.status, media_type=JSON)
 
 
-def note_use(api: Api, context: RequestContext, use: Use) -> None:
-    status = 200 if use.error is None else 400
-    row = api.clock.wall(), context.user, use.operation, use.repository, use.ref, use.path, use.size, status
-    api.usage.add(UsageRow(*row))
-
-
 def note_load(api: Api, context: RequestContext, pool: str, error: LochanError | None) -> None:
-    """The same for a load."""
-    note_use(api, context, Use(fast_rows.VERB, pool, "", "", 0, error))
+    """What the layers around the verb record of a load on the general path."""
+    caller = context.caller(CLIENT)
+    CallLog(api.usage, api.clock, caller).note(Use(fast_rows.VERB, pool, "", "", 0, error))
     if logs_every_call():
-        log_call(context.caller(CLIENT), AuditLine(fast_rows.VERB, repr(Pool(api.session, pool)), error))
+        log_call(caller, AuditLine(fast_rows.VERB, repr(Pool(api.session, pool)), error))
 
 
 def note_stat(api: Api, context: RequestContext, stat: fast_stat.StatRequest) -> None:
     """What the layers around the verb record of a `stat` on the general path."""
-    note_use(api, context, Use(fast_stat.VERB, stat.repository, stat.ref, stat.path, 0, None))
+    caller = context.caller(CLIENT)
+    used = Use(fast_stat.VERB, stat.repository, stat.ref, stat.path, 0, None)
+    CallLog(api.usage, api.clock, caller).note(used)
     if logs_every_call():
         about = f"{Ref(api.session, stat.repository, stat.ref)!r} path={stat.path!r}"
-        log_call(context.caller(CLIENT), AuditLine(fast_stat.VERB, about, None))
+        log_call(caller, AuditLine(fast_stat.VERB, about, None))

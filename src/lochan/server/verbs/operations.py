@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,13 +15,13 @@ from lochan.api.wire.call import AUTHOR_HEADER, LINEAGE_HEADER, ArgumentPlace, S
 from lochan.api.wire.lineage import answer_header, decoded
 from lochan.api.wire.values import ARROW, BYTES, JSON, LINES, HandleNames, OpenedInfo
 from lochan.api.wrappers.proxy import try_call
-from lochan.api.wrappers.records import AuditLine, serve_lake
+from lochan.api.wrappers.records import serve_lake
 from lochan.errors import LochanError
+from lochan.server.api.audit import CallLog
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
-from lochan.server.logs import log_call
 from lochan.server.rest.operation import Operation
-from lochan.server.rest.routes import BASE, note_use
+from lochan.server.rest.routes import BASE
 from lochan.server.verbs import answers
 from lochan.server.verbs.arguments import body_type, handle_names, handle_of, parse_arguments
 from lochan.server.verbs.bodies import add_bytes, read_object
@@ -86,8 +85,8 @@ async def _carried_out(call: WireCall, api: Api, request: Request) -> Response:
     context: RequestContext = request.scope[CONTEXT]
     author = unquote(request.headers.get(AUTHOR_HEADER, ""))[:_AUTHOR_MAX]
     caller = context.caller(CLIENT, author)
-    audit: Callable[[AuditLine], None] = partial(log_call, caller)
-    lake = serve_lake(api.lake, caller, partial(note_use, api, context), audit).lake
+    kept = CallLog(api.usage, api.clock, caller)
+    lake = serve_lake(api.lake, caller, kept.note, kept.audit).lake
     noun = handle_of(lake, call, handle_names(call, request))
     if wants_task(call, request):
         await try_call(noun, call.verb.name, *several, **given)

@@ -5,6 +5,7 @@ lake         pools, repositories, branches, tags, users, jobs, joblog, plans, us
 history      branches, tags, branchlog, journal; log, rawlog, changes
 sizes        sizes, growth
 lineage      lineage
+audit        audit
 collection   plans, planned, unreferenced
 contents     objects, partitions; entries, ranges, staged
 

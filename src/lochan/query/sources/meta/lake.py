@@ -1,4 +1,5 @@
-"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`, `:joblog`, `:plans`, `:usage`, `:lineage`."""
+"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`, `:joblog`, `:plans`, `:usage`, `:audit`,
+`:lineage`."""
 
 from __future__ import annotations
 
@@ -33,6 +34,8 @@ async def of_lake(catalog: Catalog, meta: str, time: int | None, permits: Permit
     """`time`: as they were at that moment, in microseconds since 1970."""
     if meta == "users":
         return MetaRows(_USER_FIELDS, await permits.shown_users(await catalog.user_rows(time)))
+    if meta == "audit":
+        return await _audit(catalog, time, permits)
     found = await permits.shown(meta, await _repositories(catalog, time))
     if meta == "usage":
         return await _usage(catalog, found, time, permits)
@@ -152,11 +155,14 @@ def _about(text: str) -> set[str]:
 
 
 async def _usage(catalog: Catalog, found: Sequence[Repository], time: int | None, permits: Permits) -> MetaRows:
-    """Who may not read everything sees the rows of repositories whose events they may see, and of these the paths that
-    they may read. Repositories are known by the names that they have now."""
+    """Uses alone: calls about no repository, and those of strangers, are in `:audit`. Who may not read everything sees
+    the rows of repositories whose events they may see, and of these the paths that they may read. Repositories are
+    known by the names that they have now."""
     if time is not None:
         raise Invalid("the usage log is read as it is now", hint="filter by time: where time < 2026-11-01")
     table = await catalog.usage_rows()
+    of_verb = pc.and_(pc.equal(table["repository"], ""), pc.not_equal(table["client"], "s3"))
+    table = table.filter(pc.and_not(pc.not_equal(table["user"], ""), of_verb)).select(_USAGE_FIELDS)
     if permits is not EVERYTHING:
         parts = [table.schema.empty_table()]
         for each in found:
@@ -168,6 +174,15 @@ async def _usage(catalog: Catalog, found: Sequence[Repository], time: int | None
     for name, type in columns.items():
         table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(type))
     return MetaRows(_USAGE_FIELDS, table=table) if len(table) else MetaRows(_USAGE_FIELDS)
+
+
+async def _audit(catalog: Catalog, time: int | None, permits: Permits) -> MetaRows:
+    from lochan.query.sources.meta.audit import AUDIT_FIELDS, audit_table
+
+    if time is not None:
+        raise Invalid(":audit is read as it is now", hint="filter by time: where time < 2026-11-01")
+    table = await audit_table(catalog, await catalog.usage_rows(), 0, permits)
+    return MetaRows(AUDIT_FIELDS, table=table) if len(table) else MetaRows(AUDIT_FIELDS)
 
 
 async def _readable(catalog: Catalog, found: Repository, ref: str, rows: pa.Table, permits: Permits) -> pa.Table:

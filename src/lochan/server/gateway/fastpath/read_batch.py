@@ -31,13 +31,14 @@ class PlainRead:
 
     __slots__ = (
         *("arrived", "body_s", "client", "data", "inside", "is_answered", "is_left", "key", "looked", "path", "place"),
-        *("protocol", "signed", "told", "wants_body", "wants_checksums"),
+        *("protocol", "signed", "source", "told", "wants_body", "wants_checksums"),
     )
 
     def __init__(
         self,
         protocol: Any,
         client: Client,
+        source: str,
         key: AccessKey,
         path: str,
         place: ReadPlace,
@@ -49,6 +50,7 @@ class PlainRead:
     ) -> None:
         self.protocol = protocol
         self.client = client
+        self.source = source  # the client's address, or whom a trusted proxy has seen
         self.key = key
         self.path = path
         self.place = place

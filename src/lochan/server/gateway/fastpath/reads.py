@@ -86,8 +86,11 @@ class FastReads:
         if key is None or at is None:
             return None
         place, inside = at
-        summed = asks_for_checksums(headers)
-        return PlainRead(protocol, client, key, path, place, inside, method == "GET", summed, arrived, self._boot())
+        source = self._gateway.origin(scope) if self._gateway.proxies else client.address
+        return PlainRead(
+            protocol, client, source, key, path, place, inside, method == "GET", asks_for_checksums(headers), arrived,
+            self._boot(),
+        )  # fmt: skip
 
     def _signed_by(self, method: str, path: str, headers: dict[str, str]) -> AccessKey | None:
         """The key of a plain request, as it was known when one of the same kind was let in."""
@@ -176,7 +179,7 @@ class FastReads:
             phases.add(operation, signed - arrived, read.looked - signed, read.body_s)
             log(
                 operation, method, read.path, place.bucket, place.ref, read.inside, len(read.data),
-                arrived, client.address, read.key.user, id,
+                arrived, read.source, read.key.user, id,
             )  # fmt: skip
 
     async def _answered_alone(self, read: PlainRead) -> bool:

@@ -171,7 +171,7 @@ class FastWrites:
         small = _checked(write, target.path, data)
         if small is None:
             return ReplayedBody(protocol, data)
-        user, source, hashed_at = write.verifier.user, scope.client, boot()
+        user, source, hashed_at = write.verifier.user, self._gateway.origin(scope), boot()
         repository, branch = target.repository, target.branch
         try:
             entry = await stage(repository, branch, small, user, CLIENT, source)
@@ -252,6 +252,7 @@ class FastWrites:
     def _request(self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, user: str) -> S3Request:
         """As the general path would have it by now, for the report of an error."""
         request = S3Request(scope, protocol, self._gateway.request_id(), arrived)
+        request.source = self._gateway.origin(scope)
         request.bucket, request.key, request.user = target.bucket, target.key, user
         request.body_taken = request.body_ended = True
         return request

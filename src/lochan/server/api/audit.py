@@ -1,0 +1,56 @@
+"""What a request of the API leaves behind: rows of the usage log, which `:audit` is read from, and lines of the audit
+log.
+
+A use of something in a repository has a row by `note`, and whatever else somebody asked for, such as a change of users
+and rights, by `audit`. Both have what was denied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lochan.access.requester import address_of
+from lochan.access.rights import Denied
+from lochan.api.wrappers.records import AuditLine, Caller, Use
+from lochan.errors import LochanError
+from lochan.server.logs import log_call
+from lochan.usage.log import UsageRow
+
+if TYPE_CHECKING:
+    from lochan.clock import Clock
+    from lochan.usage.log import UsageLog
+
+_DONE, _FAILED, _DENIED = 200, 400, 403
+
+
+class CallLog:
+    """Of one request, by whoever sent it."""
+
+    def __init__(self, usage: UsageLog, clock: Clock, caller: Caller) -> None:
+        self._usage = usage
+        self._clock = clock
+        self._caller = caller
+
+    def note(self, use: Use) -> None:
+        self._add(use.operation, use.repository, use.ref, use.path, use.size, use.error, use.about)
+
+    def audit(self, line: AuditLine) -> None:
+        log_call(self._caller, line)
+        if not line.is_noted:
+            self._add(line.verb, "", "", "", 0, line.error, line.names)
+
+    def _add(
+        self, verb: str, repository: str, ref: str, path: str, size: int, error: BaseException | None, about: str
+    ) -> None:
+        caller = self._caller
+        who = caller.client, address_of(caller.source), about
+        row = UsageRow(self._clock.wall(), caller.user, verb, repository, ref, path, size, status_of_call(error), *who)
+        self._usage.add(row)
+
+
+def status_of_call(error: BaseException | None) -> int:
+    if error is None:
+        return _DONE
+    if isinstance(error, Denied):
+        return _DENIED
+    return _FAILED if isinstance(error, LochanError) else 500
