@@ -149,7 +149,7 @@ def test_palette(page: Page) -> None:
     expect(page.get_by_role("link", name="shop", exact=True)).to_be_visible()
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Go to").fill("sho")
-    expect(page.get_by_role("option", name="shop", exact=True)).to_be_visible()
+    expect(page.get_by_role("option", name="shop repository", exact=True)).to_be_visible()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/repositories/shop$"))
 
