@@ -115,6 +115,7 @@ def test_query(page: Page) -> None:
     page.get_by_label("Query", exact=True).fill("from logs | head head")
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("alert")).to_be_visible()
+    page.goto("/query")  # anew: an offered completion would take part of what is filled in
     page.get_by_label("Query", exact=True).fill("from logs | sort ts")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("status")).to_contain_text("4 rows")
