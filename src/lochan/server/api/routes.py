@@ -22,6 +22,7 @@ from lochan.errors import Invalid, LochanError
 from lochan.server import phases
 from lochan.server.api import mcp
 from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.login_settings import SETTINGS, login_settings
 from lochan.server.connections import is_loopback
 from lochan.server.metrics import BOUNDS_S, exposition, operation_times
 from lochan.server.page import static_files as page
@@ -170,6 +171,7 @@ ROUTES = (
     Row("Top", "GET", "/_top", top, METRICS),
     Row("HealthCheck", "GET", "/api/v1/healthcheck", healthcheck, OPEN),
     Row("ServedLake", "GET", "/api/v1/lake", served_lake, VERBS),
+    Row("LoginSettings", "GET", "/api/v1/auth/settings", login_settings, SETTINGS),
     Row("Version", "GET", "/api/v1/config/version", version, OPEN),
     Row("Mcp", "POST", mcp.PATH, mcp.post_message, VERBS),
     Row("McpStream", "GET", mcp.PATH, mcp.no_stream, VERBS),
