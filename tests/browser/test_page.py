@@ -73,7 +73,9 @@ def test_names_and_bodies_are_text(page: Page) -> None:
 
 def test_upload_change_and_commit(page: Page) -> None:
     page.goto("/repositories/shop?ref=dev")
-    page.locator("input[type=file]").set_input_files({"name": "new.txt", "mimeType": "text/plain", "buffer": b"new"})
+    page.locator("input[type=file][multiple]").set_input_files(
+        {"name": "new.txt", "mimeType": "text/plain", "buffer": b"new"}
+    )
     expect(page.get_by_role("link", name="new.txt")).to_be_visible()
     page.get_by_role("link", name="Changes").click()
     expect(page.get_by_label("Choose new.txt")).to_be_visible()

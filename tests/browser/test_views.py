@@ -51,7 +51,9 @@ def test_the_workspace_of_this_browser(page: Page, server: LochanServer) -> None
     page.get_by_role("button", name="Work in a workspace").click()
     expect(page.get_by_text("only you work in it")).to_be_visible()
     for name in ("a.txt", "b.txt"):
-        page.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/plain", "buffer": b"x"})
+        page.locator("input[type=file][multiple]").set_input_files(
+            {"name": name, "mimeType": "text/plain", "buffer": b"x"}
+        )
         expect(page.get_by_role("link", name=name)).to_be_visible()
     page.get_by_role("button", name="Back to main").click()
     expect(page.get_by_text("There are no objects here yet")).to_be_visible()

@@ -149,7 +149,7 @@ export async function some<T>(items: AsyncGenerator<T>, limit: number): Promise<
 }
 
 /** Sends a body and tells how far it is, which `fetch` cannot. */
-export function upload(path: string, query: Query, body: Blob, progress: (share: number) => void): Promise<void> {
+export function upload(path: string, query: Query, body: Blob, progress: (share: number) => void, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("PUT", address(path, query));
@@ -159,6 +159,8 @@ export function upload(path: string, query: Query, body: Blob, progress: (share:
       if (request.status < 300) resolve();
       else void described(new Response(request.responseText, { status: request.status })).then(reject);
     };
+    request.onabort = () => reject(new DOMException("stopped", "AbortError"));
+    signal?.addEventListener("abort", () => request.abort(), { once: true });
     request.send(body);
   });
 }
