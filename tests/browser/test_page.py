@@ -53,6 +53,10 @@ def test_create_and_delete(page: Page) -> None:
     delete.click()
     expect(page.get_by_role("heading", name="Data")).to_be_visible()
     expect(page.get_by_role("link", name="made-here")).to_have_count(0)
+    page.get_by_text("Deleted, and not gone yet").click()
+    page.get_by_role("button", name="Restore made-here").click()
+    expect(page.get_by_text("There are no objects here yet")).to_be_visible()
+    assert page.request.delete("/api/v1/repos/made-here").ok
 
 
 def test_browse_and_preview(page: Page) -> None:
