@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.integration.ldap.people import settings_of
 from tests.servers.lochan import lochan_server
-from tests.servers.slapd import slapd
+from tests.servers.slapd import PEOPLE, READER_PASSWORD, slapd
 
 
 def test_sign_in_with_a_name_and_a_password(browser: Browser, tmp_path: Path) -> None:
@@ -28,4 +28,9 @@ def test_sign_in_with_a_name_and_a_password(browser: Browser, tmp_path: Path) ->
             page.get_by_label("Password or secret").fill(server.secret_key)
             page.get_by_role("button", name="Sign in").click()
             expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+            # How it is done is shown to whoever may read the settings, and no password of it.
+            page.goto("/access?tab=signin")
+            expect(page.get_by_text(PEOPLE, exact=True)).to_be_visible()
+            expect(page.get_by_role("definition").filter(has_text="by StartTLS")).to_be_visible()
+            assert READER_PASSWORD not in page.content()
             context.close()

@@ -29,7 +29,7 @@ def test_the_link_leads_to_a_lake_that_can_be_used(browser: Browser, tmp_path: P
         expect(page.get_by_text("the only time that the secret is shown")).to_be_visible()
         assert "#" not in page.url
         page.get_by_role("button", name="I have kept them").click()
-        expect(page.get_by_text("This lake is empty. Three things to try")).to_be_visible()
+        expect(page.get_by_text("This lake is empty, as far as you may see. Three things to try")).to_be_visible()
         for program in ("boto3", "AWS CLI", "Spark", "DuckDB", "curl"):
             page.get_by_role("tab", name=program).click()
             expect(page.get_by_role("tabpanel")).to_contain_text(api)

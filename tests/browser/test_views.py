@@ -1,6 +1,7 @@
 """History, workspaces, rows that differ, queries, operations and administration, in a real browser."""
 
 import io
+import json
 import re
 import tarfile
 from collections.abc import Iterator
@@ -51,7 +52,9 @@ def test_the_workspace_of_this_browser(page: Page, server: LochanServer) -> None
     page.get_by_role("button", name="Work in a workspace").click()
     expect(page.get_by_text("only you work in it")).to_be_visible()
     for name in ("a.txt", "b.txt"):
-        page.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/plain", "buffer": b"x"})
+        page.locator("input[type=file][multiple]").set_input_files(
+            {"name": name, "mimeType": "text/plain", "buffer": b"x"}
+        )
         expect(page.get_by_role("link", name=name)).to_be_visible()
     page.get_by_role("button", name="Back to main").click()
     expect(page.get_by_text("There are no objects here yet")).to_be_visible()
@@ -131,13 +134,24 @@ def test_garbage_retention_and_protection(page: Page, server: LochanServer) -> N
     page.goto("/repositories/kept/settings?tab=storage")
     page.get_by_role("button", name="What would go?").click()
     expect(page.get_by_text(re.compile("files? of .* would go"))).to_be_visible()
-    rules = page.get_by_label("Retention rules, as JSON")
-    rules.fill("{")
-    page.get_by_role("button", name="Set the rules").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    rules.fill('{"undo_days": 7}')
+    page.get_by_role("button", name="Keep history of…").click()
+    page.get_by_label("Branches", exact=True).fill("main")
+    page.get_by_label("of the last days").fill("30")
+    page.get_by_role("button", name="What would they do now?").click()
+    expect(page.get_by_role("status", name="What the rules would do")).to_contain_text("0 commits would expire")
     page.get_by_role("button", name="Set the rules").click()
     expect(page.get_by_text("Rules of this repository.")).to_be_visible()
+    page.get_by_role("button", name="Remove the rule of main").click()
+    page.get_by_text("As JSON, with all that rules can say").click()
+    rules = page.get_by_label("Retention rules, as JSON")
+    rules.fill("{")
+    page.get_by_role("button", name="Set these").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    rules.fill('{"undo_days": 7}')
+    page.get_by_role("button", name="Set these").click()
+    expect(page.get_by_text("Rules of this repository.")).to_be_visible()
+    expect(page.get_by_label("can be brought back for")).to_have_value("7")
+    assert json.loads(page.request.get("/api/v1/repos/kept/gc/rules").text())["rules"] == []
     page.get_by_role("link", name="Protected branches").click()
     page.get_by_label("Pattern of branch names").fill("release-*")
     page.get_by_label("linear history").check()

@@ -94,6 +94,13 @@ def test_the_body_must_be_signed(admin: Client) -> None:
     assert answer.status == 400 and "must cover the body" in answer.message
 
 
+def test_settings_of_logins_need_the_right_to_read_them(admin: Client, person: Made) -> None:
+    for client in (admin._replace(key=""), person(), person(("fs:*", "*"), ("auth:*", "*"))):
+        assert client.ask("GET", "/api/v1/auth/settings").status == 401
+    for client in (admin, person(("lake:ReadSettings", "lake"))):
+        assert json.loads(client.ask("GET", "/api/v1/auth/settings").body) == {"oidc": None, "ldap": None}
+
+
 def test_metrics_need_the_right_to_read_them(admin: Client, person: Made) -> None:
     for client in (admin._replace(key=""), person(), person(("fs:*", "*"))):
         answer = client.ask("GET", "/_metrics")

@@ -55,14 +55,3 @@ export async function lakeEvents(last: number): Promise<EventLine[]> {
   const found = await some(lines<EventLine>("/events/lines", { query: { repository: "_lake", last } }), last);
   return found.items.map((each) => ({ ...each, time: new Date(Number(each.time) / 1_000).toISOString() })).reverse();
 }
-
-/** What the server offers around logins, as far as it says so: nothing that is off. */
-export async function serverConfig(): Promise<Record<string, unknown>> {
-  const [config, setup, methods] = await Promise.all([
-    json<{ capabilities_config?: Record<string, unknown> }>("GET", "/config"),
-    json<{ login_config?: Record<string, unknown> }>("GET", "/setup_lakefs"),
-    signInMethods(),
-  ]);
-  const found: Record<string, unknown> = { ...config.capabilities_config, ...setup.login_config, ...methods };
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== "" && value !== false && value !== null));
-}

@@ -25,7 +25,16 @@ export const putFile = (
   file: Blob,
   contentType: string,
   progress: (share: number) => void,
-) => upload(route`/repos/${repository}/refs/${ref}/objects`, { path, content_type: contentType }, file, progress);
+  signal?: AbortSignal,
+) => upload(route`/repos/${repository}/refs/${ref}/objects`, { path, content_type: contentType }, file, progress, signal);
+/** In place of exactly the object that was read; without one, only where there is none. */
+export const putText = (repository: string, ref: string, path: string, text: string, before: ObjectInfo | null) =>
+  send("PUT", route`/repos/${repository}/refs/${ref}/objects`, {
+    query: before
+      ? { path, if_match: before.etag, content_type: before.content_type, metadata: JSON.stringify(before.metadata) }
+      : { path, if_absent: true, content_type: "text/plain" },
+    body: text,
+  });
 export const deletePaths = (repository: string, ref: string, paths: string[]) =>
   send("POST", route`/repos/${repository}/refs/${ref}/objects/delete`, { json: { paths } });
 

@@ -42,11 +42,6 @@ export const planGarbage = (repository: string) => json<GarbagePlan>("POST", rou
 export const sweepGarbage = (repository: string) =>
   json<{ files: number; bytes: number }>("POST", route`/repos/${repository}/gc/sweep`, { json: {} });
 export const abandonGarbage = (repository: string) => send("POST", route`/repos/${repository}/gc/abandon`, { json: {} });
-export const retentionRules = (repository: string) =>
-  json<Record<string, unknown>>("GET", route`/repos/${repository}/gc/rules`);
-export const setRetentionRules = (repository: string, rules: unknown) =>
-  json<Record<string, unknown>>("PUT", route`/repos/${repository}/gc/rules`, { json: { rules } });
-
 export interface ImportResult {
   commit: string | null;
   added: number;

@@ -1,3 +1,4 @@
+import { parseExact } from "./exact_json";
 import { json, route, send } from "./request";
 import type { PoolSummary } from "./types";
 
@@ -36,7 +37,7 @@ export async function previewLoad(file: File, format = ""): Promise<LoadPreview>
     body,
     headers: { "content-type": "application/octet-stream" },
   });
-  return (await answer.json()) as LoadPreview;
+  return parseExact(await answer.text()) as LoadPreview;
 }
 
 export async function loadFile(pool: string, branch: string, file: File, format: string, message: string): Promise<number> {

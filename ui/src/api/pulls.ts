@@ -45,8 +45,10 @@ export interface PathConflict {
 
 export const listPulls = (repository: string, status: string, limit: number) =>
   some(lines<PullSummary>(route`/repos/${repository}/pulls`, { query: { status } }), limit);
-export const createPull = (repository: string, source: string, target: string, title: string, description: string) =>
-  json<{ name: string }>("POST", route`/repos/${repository}/pulls`, { json: { source, target, title, description } });
+export const createPull = (repository: string, source: string, target: string, title: string, description: string, reviewers: string[]) =>
+  json<{ name: string }>("POST", route`/repos/${repository}/pulls`, { json: { source, target, title, description, reviewers } });
+export const updatePull = (repository: string, id: string, changes: { title?: string; description?: string; reviewers?: string[] }) =>
+  send("PUT", route`/repos/${repository}/pulls/${id}`, { json: changes });
 export const showPull = (repository: string, id: string) => json<PullInfo>("GET", route`/repos/${repository}/pulls/${id}`);
 export const pullComments = (repository: string, id: string) =>
   some(lines<PullComment>(route`/repos/${repository}/pulls/${id}/comments`), 1_000);

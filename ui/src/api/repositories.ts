@@ -17,6 +17,17 @@ export function getRepository(name: string): Promise<RepositoryInfo> {
 export const createRepository = (name: string) => send("POST", "/repos", { json: { name } });
 export const createPool = (name: string, key: string[]) =>
   send("POST", "/pool", { json: key.length ? { name, key } : { name } });
+export interface DeletedInfo {
+  name: string;
+  id: string;
+  kind: string;
+  deleted: string;
+  deleted_by: string;
+  until: string | null; // it can be restored until then
+}
+
+export const deletedRepositories = (limit: number) => some(lines<DeletedInfo>("/deleted"), limit);
+export const restoreRepository = (id: string) => send("POST", route`/deleted/${id}/restore`, { json: {} });
 export const deleteRepository = (name: string) => send("DELETE", route`/repos/${name}`);
 
 export const listBranches = (repository: string, prefix = "", limit = MANY) =>

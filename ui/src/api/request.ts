@@ -1,5 +1,7 @@
 /** Requests to the public API of the server that serves this page. The session is a cookie that scripts cannot read. */
 
+import { parseExact } from "./exact_json";
+
 const BASE = "/api/v1";
 
 export type Value = string | number | boolean | null | undefined;
@@ -104,7 +106,7 @@ async function described(answer: Response): Promise<ApiError> {
 export async function json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
   const answer = await send(method, path, options);
   const text = await answer.text();
-  return (text ? JSON.parse(text) : null) as T;
+  return (text ? parseExact(text) : null) as T;
 }
 
 /** The items of an answer of one JSON value a line. One that breaks off ends with an error, never early. */
@@ -128,9 +130,9 @@ export async function* jsonLines(answer: Response): AsyncGenerator<unknown> {
       if (done) break;
       const parts = (rest + value).split("\n");
       rest = parts.pop() ?? "";
-      for (const part of parts) if (part) yield JSON.parse(part);
+      for (const part of parts) if (part) yield parseExact(part);
     }
-    if (rest) yield JSON.parse(rest);
+    if (rest) yield parseExact(rest);
   } finally {
     await reader.cancel().catch(() => undefined);
   }
@@ -147,7 +149,7 @@ export async function some<T>(items: AsyncGenerator<T>, limit: number): Promise<
 }
 
 /** Sends a body and tells how far it is, which `fetch` cannot. */
-export function upload(path: string, query: Query, body: Blob, progress: (share: number) => void): Promise<void> {
+export function upload(path: string, query: Query, body: Blob, progress: (share: number) => void, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("PUT", address(path, query));
@@ -157,6 +159,8 @@ export function upload(path: string, query: Query, body: Blob, progress: (share:
       if (request.status < 300) resolve();
       else void described(new Response(request.responseText, { status: request.status })).then(reject);
     };
+    request.onabort = () => reject(new DOMException("stopped", "AbortError"));
+    signal?.addEventListener("abort", () => request.abort(), { once: true });
     request.send(body);
   });
 }

@@ -1,5 +1,6 @@
 /** What is known of the fields of a pool, from the statistics of its data objects: no row is read for it. */
 
+import { ExactNumber, nearest } from "../api/exact_json";
 import { isRecord } from "./rows";
 
 export interface FieldStats {
@@ -33,10 +34,12 @@ export function fieldStats(objects: readonly unknown[]): FieldStats[] {
   return [...found.values()];
 }
 
+const isNumber = (value: unknown): boolean => typeof value === "number" || value instanceof ExactNumber;
+
 function extreme(left: unknown, right: unknown, sign: number): unknown {
   if (left === undefined || left === null) return right;
   if (right === undefined || right === null) return left;
-  if (typeof left === "number" && typeof right === "number") return (right - left) * sign > 0 ? right : left;
+  if (isNumber(left) && isNumber(right)) return (nearest(right) - nearest(left)) * sign > 0 ? right : left;
   if (typeof left === "string" && typeof right === "string") return (right > left ? 1 : right < left ? -1 : 0) * sign > 0 ? right : left;
   return undefined;
 }

@@ -1,5 +1,7 @@
 /** Sizes, counts, times and ids as people read them. */
 
+import { exactText } from "../api/exact_json";
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const NUMBER = new Intl.NumberFormat("en");
 const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
@@ -46,5 +48,5 @@ export const keyText = (parts: unknown): string => (Array.isArray(parts) ? parts
 export function cell(value: unknown): string {
   if (value === undefined) return "";
   if (typeof value === "string") return value;
-  return JSON.stringify(value);
+  return exactText(value);
 }

@@ -1,5 +1,6 @@
 /** How many rows of a query lie where on the key of its pool. */
 
+import { nearest } from "../api/exact_json";
 import WORDS from "./query_functions.json";
 import { STEPS } from "./query_language";
 
@@ -56,7 +57,7 @@ export function pipes(query: string): string[] {
 
 export function bucketsOf(query: string, key: string, least: unknown, most: unknown): Buckets | null {
   const isTime = typeof least === "string" && !Number.isNaN(Date.parse(least));
-  const [low, high] = isTime ? [Date.parse(String(least)), Date.parse(String(most))] : [Number(least), Number(most)];
+  const [low, high] = isTime ? [Date.parse(String(least)), Date.parse(String(most))] : [nearest(least), nearest(most)];
   if (!Number.isFinite(low) || !Number.isFinite(high) || typeof least === "boolean") return null;
   const span = Math.max(high - low, isTime ? 1_000 : 1);
   let width: number;

@@ -1,5 +1,6 @@
 /** Where data objects lie on the axis of a pool's key. Keys of any kind are placed by rank, so that all are visible. */
 
+import { exactText } from "../api/exact_json";
 import { isRecord } from "./rows";
 
 export interface KeySpan {
@@ -53,10 +54,10 @@ export function fragmentation(spans: readonly KeySpan[], targetBytes: number) {
   };
 }
 
-const keyText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+const keyText = (value: unknown): string => (typeof value === "string" ? value : exactText(value));
 
 function compare(left: string, right: string): number {
   const difference = Number(left) - Number(right);
-  if (!Number.isNaN(difference)) return difference;
+  if (!Number.isNaN(difference) && difference !== 0) return difference; // ints beyond 53 bits may look equal
   return left < right ? -1 : left > right ? 1 : 0;
 }

@@ -6,7 +6,7 @@ import { graph } from "./graph";
 import { spans } from "./key_spans";
 import { decodeText, previewKind, tableQuery } from "./preview";
 import { markOf, offsetOf } from "./query_errors";
-import { withCount, withFilter } from "./query_filter";
+import { canCompare, leaves, withCount, withFilter, withSort } from "./query_filter";
 import { link, match } from "./router.svelte";
 import { columns } from "./rows";
 
@@ -86,10 +86,40 @@ test("an error of a query is marked where it is", () => {
 });
 
 test("a value becomes a step of the query", () => {
-  expect(withFilter("from x", "host", 'a"b', true)).toBe('from x\n| where host == "a\\"b"');
-  expect(withFilter("from x", "a b", null, false)).toBe('from x\n| where this["a b"] is not null');
-  expect(withFilter("from x", "host", { a: 1 }, true)).toBeNull();
-  expect(withCount("from x\n", "host")).toBe("from x\n| count() by host");
+  expect(withFilter("from x", ["host"], 'a"b', true)).toBe('from x\n| where host == "a\\"b"');
+  expect(withFilter("from x", ["a b", "c"], null, false)).toBe('from x\n| where not (this["a b"]["c"] == null)');
+  expect(withFilter("from x", ["user", "id"], 7, true)).toBe("from x\n| where user.id == 7");
+  expect(withFilter("from x", ["user"], undefined, false)).toBe("from x\n| where not missing(user)");
+  expect(withFilter("from x", ["from"], 1, true)).toBe('from x\n| where this["from"] == 1');
+  expect(withCount("from x\n", ["host"])).toBe("from x\n| count() by host\n| sort -r count");
+  expect(withCount("from x", ["a b"])).toBe('from x\n| count() by value := this["a b"]\n| sort -r count');
+  expect(withSort("from x", ["user", "id"], true)).toBe("from x\n| sort -r user.id");
+});
+
+test("a text that may be a time is compared as both, unless the field holds times alone", () => {
+  const at = "2026-11-01T10:00:00.5Z";
+  expect(withFilter("from x", ["ts"], at, true)).toBe(`from x\n| where (ts == ${at} or ts == "${at}")`);
+  expect(withFilter("from x", ["ts"], at, false, ["ts"])).toBe(`from x\n| where not (ts == ${at})`);
+  expect(withFilter("from x", ["at"], "10.0.0.1", true)).toContain('(at == 10.0.0.1 or at == "10.0.0.1")');
+});
+
+test("a query of SQL is wrapped, and not piped", () => {
+  const sql = "-- all\nselect * from x;";
+  expect(withFilter(sql, ["user", "id"], 'it\'s', false)).toBe(
+    `select * from (\n-- all\nselect * from x\n) as shown\nwhere "shown"."user"."id" is distinct from 'it''s'`,
+  );
+  expect(withFilter("SELECT 1 AS a", ["a"], undefined, true)).toMatch(/where "shown"."a" is null$/);
+  expect(withCount("select 1 as a", ["a"])).toMatch(/group by "shown"."a"\norder by count desc$/);
+  expect(withSort("select 1 as a", ["a"], false)).toMatch(/order by "shown"."a"$/);
+});
+
+test("a record is compared by the fields inside it", () => {
+  const row = { user: { id: 7, plan: "team" } };
+  expect([canCompare(row), canCompare([1, 2]), canCompare(undefined), canCompare(null)]).toEqual([false, true, true, true]);
+  expect(leaves(["row"], row)).toEqual([
+    [["row", "user", "id"], 7],
+    [["row", "user", "plan"], "team"],
+  ]);
 });
 
 test("columns are all fields in the order of their first appearance", () => {

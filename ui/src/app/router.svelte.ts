@@ -27,12 +27,12 @@ export function go(to: string, options: { replace?: boolean } = {}): void {
 }
 
 /** The same view with other parameters; an empty one is left out. */
-export function withQuery(changes: Record<string, string | null | undefined>): string {
+export function withQuery(changes: Record<string, string | readonly string[] | null | undefined>): string {
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- it lives only in this function
   const query = new URLSearchParams(place.query);
   for (const [name, value] of Object.entries(changes)) {
-    if (value) query.set(name, value);
-    else query.delete(name);
+    query.delete(name);
+    for (const each of typeof value === "string" ? [value] : (value ?? [])) if (each) query.append(name, each);
   }
   const text = query.toString();
   return place.path + (text ? `?${text}` : "");

@@ -1,9 +1,11 @@
 /** Rows of any shape as a table: the fields of all of them, in the order in which they first appear. */
 
+import { ExactNumber, exactText } from "../api/exact_json";
+
 export type Row = Record<string, unknown>;
 
 export function isRecord(value: unknown): value is Row {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
 export function columns(rows: readonly unknown[]): string[] {
@@ -16,7 +18,7 @@ export function columns(rows: readonly unknown[]): string[] {
 export function changedFields(before: unknown, after: unknown): Set<string> {
   if (!isRecord(before) || !isRecord(after)) return new Set();
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return new Set([...names].filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name])));
+  return new Set([...names].filter((name) => exactText(before[name]) !== exactText(after[name])));
 }
 
 const OFFERS = 4;
@@ -28,7 +30,7 @@ export function likelyKeys(changes: readonly { before: unknown; after: unknown }
   const after = changes.map((each) => each.after).filter(isRecord);
   const found: [string, number][] = [];
   for (const name of columns([...before, ...after])) {
-    const [old, now] = [before, after].map((rows) => rows.map((row) => JSON.stringify(row[name])));
+    const [old, now] = [before, after].map((rows) => rows.map((row) => (row[name] === undefined ? undefined : exactText(row[name]))));
     if (!old || !now || [...old, ...now].some((value) => value === undefined || value === "null")) continue;
     const [left, right] = [new Set(old), new Set(now)];
     const both = [...left].filter((value) => right.has(value)).length;

@@ -22,6 +22,7 @@ from lochan.errors import Invalid, LochanError
 from lochan.server import phases
 from lochan.server.api import mcp
 from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.login_settings import SETTINGS, LoginSettingsInfo, login_settings
 from lochan.server.connections import is_loopback
 from lochan.server.metrics import BOUNDS_S, exposition, operation_times
 from lochan.server.page import static_files as page
@@ -190,6 +191,7 @@ SERVED = (
     ServedPath("OpenApi", "GET", "/openapi.json", document, {200: dict[str, Any]}, OPEN),
     ServedPath("HealthCheck", "GET", "/healthcheck", healthcheck, {204: None}, OPEN),
     ServedPath("ServedLake", "GET", "/lake", served_lake, {200: ServedLakeInfo}),
+    ServedPath("LoginSettings", "GET", "/auth/settings", login_settings, {200: LoginSettingsInfo}, SETTINGS),
     ServedPath("Version", "GET", "/config/version", version, {200: VersionConfig}, OPEN),
 )
 
