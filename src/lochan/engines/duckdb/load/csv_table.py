@@ -36,7 +36,7 @@ _BLOCK_BYTES = 8 << 20
 _HEADER_BYTES_MAX = 4 << 20
 _COLUMNS_MAX = 1_000
 _TABLE = "texts"
-_TEXTS_SHARE = 8  # of the memory, beyond that of the engine
+_TEXTS_SHARE = 16  # of the memory, beyond that of the engine
 _INT = "-?(?:0|[1-9][0-9]*)"
 _FLOAT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _DIGITS = 15  # a float represents any decimal of so many digits,
@@ -85,6 +85,7 @@ class CsvTable:
                 yield from batches_of(pa.RecordBatch.from_arrays(typed, names))
         finally:
             texts.clear()
+            pa.default_memory_pool().release_unused()
 
     def _read(self, names: list[str], into: SpilledBatches) -> list[TextColumn]:
         """Reads everything. Returns what is known about the columns."""

@@ -35,7 +35,7 @@ from lochan.pools.shape import Object
 _PATTERNS_MAX = 16  # each row is matched against them, one after the other
 _SLICE_ROWS = 16_384
 _SPILL_SHARE = 2  # half of the memory, because sorting the rows takes as much again
-_HELD_SHARE = 4  # a quarter of the memory, beyond that of the engine
+_HELD_SHARE = 8  # of the memory, beyond that of the engine
 _SPILL_ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
 
 Misses = npt.NDArray[np.int64]
@@ -133,6 +133,8 @@ class Staging:
             rows = held.cast(layout, "chunk")
             self._session.execute(f"INSERT INTO {table.name} ({SHAPE_COLUMN}{names}) {rows}")
         self._added(table, held.size)
+        del held
+        pa.default_memory_pool().release_unused()
 
     def _place(self, held: HeldRows) -> tuple[Layout, tuple[Object, ...]]:
         """The layout to cast them to, with its shapes: the current one, unless it keeps as text what they have in
