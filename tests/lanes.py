@@ -1,8 +1,8 @@
 """`make test` and its lanes: python -m tests.lanes unit|thorough|integration|sim|browser|spark|all [--full]
 
 Each lane is one run of pytest over its folders, so each prints its own closing lines; a summary stands at the end.
-Where a lane starts servers, a few tests that failed are run once more, one at a time: what passes then is named as
-unsteady in the summary. The other lanes have no such excuse.
+A few tests that failed are run once more, one at a time: what passes then is named as unsteady in the summary. More are
+allowed where a lane starts servers.
 """
 
 import argparse
@@ -42,10 +42,9 @@ OPTIONS = {
     "browser": ["-n", "1", *_BY_FILE],
     "spark": ["-n", "2", *_BY_FILE],
 }
-# Their servers share two processors with whatever else runs, and may be slow to start. More failures than these at once
-# are no accident.
-_RUN_AGAIN = {"integration", "browser", "spark"}
-_RUN_AGAIN_MOST = 10
+# Servers share two processors with whatever else runs, and may be slow to start. More failures than these at once are
+# no accident.
+RUN_AGAIN_MOST = {"unit": 2, "thorough": 2, "integration": 10, "sim": 2, "browser": 10, "spark": 10}
 # Where tests put their lakes: a disk would sync each of their many small files. Servers that are not ours choose their
 # own place.
 _MEMORY = Path("/dev/shm")
@@ -86,7 +85,7 @@ def _run(name: str, counts: Counter[str], unsteady: list[str]) -> None:
     print(f"--- {name}: {' '.join(folders)}", flush=True)
     _install(name)  # here, where nothing times it: on a new machine MinIO is built from source
     begun = time.monotonic()
-    counts.update(play(OPTIONS[name], folders, ROOT / ".cache" / "pytest" / name, unsteady, name in _RUN_AGAIN))
+    counts.update(play(OPTIONS[name], folders, ROOT / ".cache" / "pytest" / name, unsteady, RUN_AGAIN_MOST[name]))
     print(f"--- {name}: {time.monotonic() - begun:.0f} s", flush=True)
 
 
@@ -106,12 +105,12 @@ def _install(name: str) -> None:
         java.prepare()
 
 
-def play(options: list[str], folders: list[str], cache: Path, unsteady: list[str], run_again: bool) -> Counter[str]:
+def play(options: list[str], folders: list[str], cache: Path, unsteady: list[str], run_again_most: int) -> Counter[str]:
     """What was counted. Tests that fail at first and pass when they are run again are added to `unsteady`."""
     with _lakes() as place:
         words = [*place, "-o", f"cache_dir={cache}", *folders]
         code, counts = _pytest([*options, "--durations=10", "--durations-min=5", *words])
-        if code == 1 and run_again and 0 < failures(counts) <= _RUN_AGAIN_MOST:
+        if code == 1 and 0 < failures(counts) <= run_again_most:
             before = _failed(cache)
             print("--- once more, what failed", flush=True)
             code, again = _pytest(["--last-failed", "--last-failed-no-failures", "none", *words])

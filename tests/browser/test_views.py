@@ -100,7 +100,7 @@ def test_brushing_a_histogram(page: Page, numbers: str) -> None:
     expect(page.get_by_label("Query", exact=True)).to_contain_text("where n >= 0 and n < 48")
     expect(page.get_by_role("status")).to_contain_text("48 rows")
     page.get_by_role("button", name="Plan").click()
-    expect(page.get_by_label("Plan", exact=True)).to_contain_text("of 1 objects")
+    expect(page.get_by_label("Plan", exact=True)).to_contain_text("1 of 1")
 
 
 def test_saved_queries(page: Page) -> None:

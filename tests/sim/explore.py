@@ -1,7 +1,8 @@
 """Driving runs: every schedule within a budget, many random ones, or one again.
 
 A run is a function of a chooser. It builds a World, runs it, judges what it sees and raises Violation; any other
-exception is taken for a violation too, since it is at best a bug of the run itself.
+exception is taken for a violation too, since it is at best a bug of the run itself. Seconds are those of the
+processor, so that a busy machine plays as many runs as a quiet one.
 """
 
 import itertools
@@ -38,7 +39,7 @@ def explore(run: Run, budgets: Budgets, *, seconds: float = 20.0, max_runs: int 
     """Every run within the budgets, depth first: each repeats the beginning of the last one and departs from it at the
     last choice that has an option left. Stops at the first violation."""
     result = Result()
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     trail: list[tuple[int, int]] = []
     while True:
         chooser = Replay([index for index, _ in trail], budgets)
@@ -53,7 +54,7 @@ def explore(run: Run, budgets: Budgets, *, seconds: float = 20.0, max_runs: int 
             result.complete = True
             return result
         trail = [*log[:-1], (log[-1][0] + 1, log[-1][1])]
-        if result.runs >= max_runs or time.monotonic() > end:
+        if result.runs >= max_runs or time.process_time() > end:
             return result
 
 
@@ -61,9 +62,9 @@ def deepen(run: Run, rungs: Iterable[Budgets], *, seconds: float = 60.0) -> Resu
     """`explore` with one budget after the other, so that the first violation is one of the simplest. The smallest one
     is tried completely on a machine that is busy, too."""
     total = Result(complete=True)
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     for rung, budgets in enumerate(rungs):
-        left = end - time.monotonic()
+        left = end - time.process_time()
         if rung and left <= 0:
             total.complete = False
             break
@@ -97,9 +98,9 @@ def walk(
 ) -> Result:
     """One random run per seed, until the first violation; it carries its seed."""
     result = Result()
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     for seed in seeds:
-        if time.monotonic() > end:
+        if time.process_time() > end:
             return result
         if not _count(result, run, chooser(seed, budgets, rates)):
             return result

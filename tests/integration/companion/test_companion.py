@@ -326,6 +326,16 @@ def test_a_peer_that_sends_something_else(running: RunningCompanion, sent: bytes
     assert running.is_used("ls")
 
 
+def test_a_child_that_was_not_told_to_go(running: RunningCompanion) -> None:
+    """As if its patience had just ended. It has done nothing, and the command is not taken for done."""
+    late = (*PATIENT[:-1], f"from lochan.cli.companion import wire; wire.GO = b'?'\n{PATIENT[-1]}")
+    before = running.served()
+    done = running.run("repo", "create", "late", command=late)
+    assert done.returncode == 0, done.stderr
+    assert b"late" in running.run("ls").stdout
+    assert running.served() == before + 1  # by `ls` alone
+
+
 def test_many_peers_that_say_nothing(running: RunningCompanion) -> None:
     """They hold all places. A command does its work itself meanwhile, and the companion is there again after them."""
     (file,) = running.folder.glob("*.sock")

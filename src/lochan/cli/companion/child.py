@@ -43,12 +43,10 @@ def serve(connection: _socket.socket, hello: bytes, env: dict[bytes, bytes], rep
         wire.send_answer(connection, wire.READY, files=[pidfd])
         os.close(pidfd)
         if connection.recv(1) != wire.GO:
-            os._exit(0)
+            raise Unfit
         connection.settimeout(None)
-    except Unfit:
+    except (Unfit, OSError, EOFError, ValueError):
         _refuse(connection)
-    except (OSError, EOFError, ValueError):
-        os._exit(0)
 
     def answer(code: int) -> None:
         report()
@@ -76,6 +74,8 @@ def _run(blocked: list[int]) -> int:
 
 
 def _refuse(connection: _socket.socket) -> NoReturn:
+    """Said before the companion says that this process has ended: a front that was stopped for a while may say go just
+    then, and would take that for the end of its command."""
     with suppress(OSError):
         wire.send_answer(connection, wire.REFUSED)
     os._exit(0)

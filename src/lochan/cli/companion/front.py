@@ -105,7 +105,8 @@ def _begun(connection: _socket.socket, path: str, streams: list[int], blocked: l
             os.close(folder)
 
 
-def _wait(connection: _socket.socket) -> "NoReturn":
+def _wait(connection: _socket.socket) -> None:
+    """Returns only if the command was not run."""
     try:
         letter, number, _ = wire.receive_answer(connection)
     except (OSError, EOFError):
@@ -116,6 +117,8 @@ def _wait(connection: _socket.socket) -> "NoReturn":
             flush=True,
         )
         os._exit(_UNKNOWN)
+    if letter == wire.REFUSED:  # it had stopped waiting when it was told to go
+        return
     if letter == wire.KILLED:
         _die(number)
     os._exit(number)  # this process has written nothing, and nothing of it has to be taken down
