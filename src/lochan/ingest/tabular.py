@@ -28,6 +28,7 @@ from lochan.pools.kinds import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRI
 from lochan.pools.layout import Layout, Member, is_typed, lay_out
 from lochan.pools.nullable_shapes import has_column
 from lochan.pools.shape import Array, Maybe, Object, Type, kind_of
+from lochan.pools.time_texts import looks_like
 from lochan.pools.times import format_of, rendered
 
 BATCH_ROWS = 65_536
@@ -101,8 +102,8 @@ def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
         times = column.cast(_UTC) if zoned else column.cast(pa.timestamp("us")).cast(pa.int64()).cast(_UTC)
     except pa.ArrowInvalid:
         return column, None
-    same = pc.equal(rendered(times, format), column)
-    return (times, f"time:{format}") if pc.all(same, skip_nulls=True).as_py() else (column, None)
+    same = looks_like(column, format) or pc.all(pc.equal(rendered(times, format), column)).as_py()
+    return (times, f"time:{format}") if same else (column, None)
 
 
 def rows_of(batch: pa.RecordBatch) -> list[Row]:

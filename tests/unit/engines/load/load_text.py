@@ -1,7 +1,7 @@
 """Loads texts without a lake and reads the objects back."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -63,6 +63,15 @@ def load_rows(rows: Any, pool: PoolSettings) -> list[Made]:
     with DuckSession(LIMITS, ordered=False) as session:
         loader = Loader(session, pool, Faults())
         loader.take_rows(rows)
+        return _made(loader)
+
+
+def load_batches(batches: Iterable[pa.RecordBatch], pool: PoolSettings) -> list[Made]:
+    """Loads one after the other, in a session that keeps their order."""
+    with DuckSession(LIMITS) as session:
+        loader = Loader(session, pool, Faults())
+        for each in batches:
+            loader.take_batch(each)
         return _made(loader)
 
 

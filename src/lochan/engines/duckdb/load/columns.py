@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
@@ -40,8 +41,13 @@ class LayoutColumns:
 
     def __init__(self, layout: Layout, shapes: Mapping[Object, int], *, texts: bool = False) -> None:
         self._layout = layout
-        self._ids = by_place(shapes)
+        self._shapes = shapes
         self._texts = texts
+
+    @cached_property
+    def _ids(self) -> dict[tuple[Path, str], list[int]]:
+        """Most layouts need none, and a thousand shapes have ten thousand places."""
+        return by_place(self._shapes)
 
     def all(self) -> list[LayoutColumn]:
         return list(self._columns(self._layout.members, ROW, ()))

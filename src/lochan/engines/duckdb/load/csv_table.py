@@ -4,7 +4,9 @@ The kind is that of all values, written as in JSON: bools (`true`, `false`), int
 float represents exactly. Otherwise they are strings, which stay unchanged (007 stays 007). Nothing between two commas
 is null, and nothing between two quotes is an empty string.
 
-Everything is read as texts first, because the last line may have the only value that is not a number.
+Everything is read as texts first, because the last line may have the only value that is not a number. Each batch of
+them is looked at once (`ingest.text_columns`), which tells the kinds of nearly all columns. The engine looks for those
+of the others, in a table of all texts.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from lochan.engines.duckdb.load.spilled_batches import SpilledBatches
 from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ingest.streams import UnpackedStream
-from lochan.ingest.tabular import BATCH_ROWS
+from lochan.ingest.tabular import BATCH_ROWS, batches_of
+from lochan.ingest.text_columns import UNKNOWN, TextColumn
 from lochan.ingest.text_kinds import NONE, as_kind, column_kind, common_kind
 from lochan.pools.json_row import Fault, Faults, Row
 from lochan.pools.kinds import BOOL, FLOAT, INT
@@ -32,6 +36,7 @@ _BLOCK_BYTES = 8 << 20
 _HEADER_BYTES_MAX = 4 << 20
 _COLUMNS_MAX = 1_000
 _TABLE = "texts"
+_TEXTS_SHARE = 16  # of the memory, beyond that of the engine
 _INT = "-?(?:0|[1-9][0-9]*)"
 _FLOAT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _DIGITS = 15  # a float represents any decimal of so many digits,
@@ -69,9 +74,38 @@ class CsvTable:
         if len(names) > _COLUMNS_MAX:
             yield from self._wide(names)
             return
+        texts = SpilledBatches(Path(self._session.folder), "csv", self._session.limits.memory_bytes // _TEXTS_SHARE)
         try:
-            self._fill(names)
-            selected = self._selected(len(names)) if self._typed else "*"
+            columns = self._read(names, texts)
+            if any(column.kind == UNKNOWN for column in columns):
+                yield from self._by_engine(names, columns, texts)
+                return
+            for batch in texts:
+                typed = [column.typed(values) for column, values in zip(columns, batch, strict=True)]
+                yield from batches_of(pa.RecordBatch.from_arrays(typed, names))
+        finally:
+            texts.clear()
+            pa.default_memory_pool().release_unused()
+
+    def _read(self, names: list[str], into: SpilledBatches) -> list[TextColumn]:
+        """Reads everything. Returns what is known about the columns."""
+        columns = [TextColumn() for _ in names]
+        try:
+            with self._reader(names) as reader:
+                for batch in reader:
+                    into.add(batch)
+                    for column, values in zip(columns, batch, strict=True) if self._typed else ():
+                        column.see(values)
+        except pa.ArrowInvalid as error:
+            raise self._explained(error) from error
+        return columns
+
+    def _by_engine(
+        self, names: list[str], columns: Sequence[TextColumn], texts: SpilledBatches
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            self._fill(texts, names)
+            selected = self._selected(columns)
             # Uses its own cursor, because the session inserts rows while this one is read.
             with self._session.connection.cursor() as cursor:
                 for batch in cursor.sql(f"SELECT {selected} FROM {_TABLE}").to_arrow_reader(BATCH_ROWS):
@@ -100,18 +134,14 @@ class CsvTable:
             raise Invalid(f"{self._name}:1: the column {twice!r} occurs twice", hint="give each its own name")
         return names
 
-    def _fill(self, names: list[str]) -> None:
-        """Reads everything into a table of texts. Its columns have numbers, because the engine needs a name for each,
-        and treats `a` and `A` as one."""
+    def _fill(self, texts: SpilledBatches, names: list[str]) -> None:
+        """Makes a table of all texts. Its columns have numbers, because the engine needs a name for each, and treats
+        `a` and `A` as one."""
         columns = [_column(at) for at in range(len(names))]
-        try:
-            reader = self._reader(names)
-            schema = pa.schema([(column, pa.string()) for column in columns])
-            renamed = pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(columns) for batch in reader))
-            with self._session.registered("csv", renamed):
-                self._session.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM csv")
-        except Exception as error:  # from Arrow directly, or through the engine
-            raise self._explained(error) from error
+        schema = pa.schema([(column, pa.string()) for column in columns])
+        renamed = pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(columns) for batch in texts))
+        with self._session.registered("csv", renamed):
+            self._session.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM csv")
 
     def _reader(self, names: list[str]) -> pa_csv.CSVStreamingReader:
         return pa_csv.open_csv(
@@ -171,16 +201,17 @@ class CsvTable:
             return Invalid(f"{self._name}: {str(error).partition(chr(10))[0]}", hint="nothing was loaded")
         return error
 
-    def _selected(self, columns: int) -> str:
+    def _selected(self, columns: Sequence[TextColumn]) -> str:
         """All values of a column have one kind. So the first rows rule out most kinds, which need not be looked for in
         all the others; and ints are floats too, so that floats are looked for only where there is more than ints."""
-        names = [_column(at) for at in range(columns)]
+        names = [_column(at) for at, column in enumerate(columns) if column.kind == UNKNOWN]
         first = self._kinds(dict.fromkeys(names, _KINDS), f"(SELECT * FROM {_TABLE} LIMIT {_FIRST_ROWS})")
         empty = {name for name in names if len(first[name]) == len(_KINDS)}
         found = self._kinds({name: first[name] if name in empty else first[name][:1] for name in names}, _TABLE)
         left = {name: first[name][1:] for name in names if not found[name]}
         found |= {name: kinds for name, kinds in self._kinds(left, _TABLE).items() if kinds}
-        return ", ".join(_typed(name, found[name]) for name in names)
+        known = {_column(at): [column.kind] for at, column in enumerate(columns) if column.kind in _KINDS}
+        return ", ".join(_typed(_column(at), {**known, **found}.get(_column(at), ())) for at in range(len(columns)))
 
     def _kinds(self, possible: Mapping[str, Sequence[str]], rows: str) -> dict[str, list[str]]:
         """Which of the possible kinds all of these rows have. A column without values has any of them."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lochan.engines.duckdb.load.held_rows import ShapedRows
 from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
@@ -111,7 +112,7 @@ class Loader:
         if found is not None:
             self._known.add(Counter({found.shape: batch.num_rows}))
             id = self._known.number(found.shape)
-            if id is not None and self._staging.insert_columns(found.table, found.layout, found.shape, id):
+            if id is not None and self._staging.insert_columns(ShapedRows(found.table, found.layout, found.shape, id)):
                 return
         self.take_rows(rows_of(batch))
 
@@ -124,6 +125,8 @@ class Loader:
 
     def _relations(self) -> list[StagedRelation]:
         known = self._known
+        if self._text_bytes > self._settings.size_bytes:
+            self._staging.insert_held()  # each object will ask for its range of the key
         found = relations(self._staging.tables(), known.layout, known, list(known.columns))
         kept = self._staging.text_table()
         if kept is not None:

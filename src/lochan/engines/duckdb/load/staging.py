@@ -1,7 +1,8 @@
 """Stages rows in tables of the session until they are sorted.
 
 Each table has the columns of one layout. If a new shape needs more columns, the next rows go to a new table; `relation`
-combines the tables. A table that has grown large is spilled to files.
+combines the tables. A table that has grown large is spilled to files. Rows that come in typed columns are held in these
+as long as they are few enough (held_rows.py), so that most are never inserted into a table.
 
     _shape      the number of the row's shape; NULL if no known shape could be proven, so the row does not count
     #miss       for such a row: its number in the chunk
@@ -19,20 +20,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lochan.engines.duckdb.load.columns import ROW, SHAPE, LayoutColumns, kind_at, structure
+from lochan.engines.duckdb.load.held_rows import HeldRows, ShapedRows
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.proven_families import NO_FAMILIES, ProvenFamilies
-from lochan.engines.duckdb.load.relation import StagingTable, cast_columns, columnless_objects
+from lochan.engines.duckdb.load.relation import StagingTable, can_cast
 from lochan.engines.duckdb.load.shape_proof import pattern, proof
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path
 from lochan.pools.kinds import STRING
-from lochan.pools.layout import SHAPE_COLUMN, Layout
+from lochan.pools.layout import SHAPE_COLUMN, Layout, columns
 from lochan.pools.shape import Object
 
 _PATTERNS_MAX = 16  # each row is matched against them, one after the other
 _SLICE_ROWS = 16_384
 _SPILL_SHARE = 2  # half of the memory, because sorting the rows takes as much again
+_HELD_SHARE = 8  # of the memory, beyond that of the engine
 _SPILL_ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
 
 Misses = npt.NDArray[np.int64]
@@ -50,12 +53,19 @@ class Staging:
         self._order = order
         self._spilled = SpilledTables(session)
         self._tables: list[StagingTable] = []
+        self._held: HeldRows | None = None  # they came after those of the tables
         self._text_table: str | None = None  # the table of rows that are text
         self._families: tuple[tuple[tuple[Object, ...], Layout], ProvenFamilies] | None = None  # the last ones
 
     def tables(self) -> list[StagingTable]:
-        """To be called when all rows are in."""
-        return [table._replace(name=self._spilled.view(table.name)) for table in self._tables]
+        """To be called when all rows are in, once."""
+        tables = [table._replace(name=self._spilled.view(table.name)) for table in self._tables]
+        if self._held is not None:
+            layout, shapes = self._place(self._held)
+            self._session.register("held_rows", _in_slices(self._held.table()))
+            self._session.execute(f"CREATE TEMP VIEW held AS {self._held.cast(layout, 'held_rows')}")
+            tables.append(StagingTable("held", layout, shapes))
+        return tables
 
     def text_table(self) -> str | None:
         """The table of rows that are kept as text. Returns None if there are none."""
@@ -98,19 +108,39 @@ class Staging:
             self._insert(table, lines, "id", ids)
             self._added(table, lines.nbytes)
 
-    def insert_columns(self, rows: pa.Table, layout: Layout, shape: Object, id: int) -> bool:
-        """Inserts rows in columns of that layout, all of one shape. Returns False, without inserting any, if some of it
-        is kept as text by now."""
-        table = self._table()
-        values = cast_columns(table.layout.members, layout.members, columnless_objects({shape: id}))
-        if values is None:
+    def insert_columns(self, rows: ShapedRows) -> bool:
+        """Returns False, without inserting any, if some of it is kept as text by now."""
+        if not can_cast(rows.layout, self._known.layout):
             return False
-        listed = ", ".join([SHAPE_COLUMN, "NULL", *values])
-        numbers = pa.array(np.full(rows.num_rows, id, dtype=np.int32))
-        with self._chunk(rows.add_column(0, SHAPE_COLUMN, numbers)):
-            self._session.execute(f"INSERT INTO {table.name} SELECT {listed} FROM chunk")
-        self._added(table, rows.nbytes)
+        if self._held is not None and not self._held.fits(rows):
+            self.insert_held()
+        if self._held is None:
+            self._held = HeldRows(rows.layout)
+        self._held.add(rows, self._known.layout, tuple(self._known.columns))
+        if self._held.size > self._session.limits.memory_bytes // _HELD_SHARE:
+            self.insert_held()
         return True
+
+    def insert_held(self) -> None:
+        """Inserts the rows that are held so far into a table."""
+        held, self._held = self._held, None
+        if held is None:
+            return
+        layout, shapes = self._place(held)
+        table = self._last_table() if layout == self._known.layout else self._new_table(layout, shapes)
+        names = "".join(f", {name_sql(name)}" for name, _ in columns(layout))
+        with self._chunk(held.table()):
+            rows = held.cast(layout, "chunk")
+            self._session.execute(f"INSERT INTO {table.name} ({SHAPE_COLUMN}{names}) {rows}")
+        self._added(table, held.size)
+        del held
+        pa.default_memory_pool().release_unused()
+
+    def _place(self, held: HeldRows) -> tuple[Layout, tuple[Object, ...]]:
+        """The layout to cast them to, with its shapes: the current one, unless it keeps as text what they have in
+        columns."""
+        layout = self._known.layout
+        return (layout, tuple(self._known.columns)) if can_cast(held.layout, layout) else held.last
 
     def insert_texts(self, rows: pa.Table) -> None:
         """Inserts rows that are kept as text: `_shape`, `_body`, then the columns of the key."""
@@ -139,7 +169,7 @@ class Staging:
         comes first."""
         numbers = pa.array(np.arange(len(lines), dtype=np.int64))
         chunk = {"n": numbers, "line": lines} if ids is None else {"n": numbers, "line": lines, "id": ids}
-        columns = LayoutColumns(table.layout, self._known.columns, texts=ids is not None).all()
+        read_columns = LayoutColumns(table.layout, self._known.columns, texts=ids is not None).all()
         read = structure(table.layout)
         row = f"json_transform(line, {text_sql(read)})" if read else "NULL"
         if together.masks:
@@ -149,7 +179,7 @@ class Staging:
         else:
             row = f"CASE WHEN {SHAPE} IS NOT NULL THEN {row} END"
             rows = f"SELECT n, {SHAPE}, {row} AS {ROW} FROM (SELECT *, {shape} AS {SHAPE} FROM chunk)"
-        values = "".join(f", {each.sql}" for each in columns)
+        values = "".join(f", {each.sql}" for each in read_columns)
         masks = (
             self._session.registered("masks", together.table(self._known.columns)) if together.masks else nullcontext()
         )
@@ -160,9 +190,8 @@ class Staging:
 
     @contextmanager
     def _chunk(self, table: pa.Table) -> Iterator[None]:
-        """Registers the table as `chunk`, in pieces that threads can share."""
-        pieces = pa.Table.from_batches(table.to_batches(max_chunksize=_SLICE_ROWS), table.schema)
-        with self._session.registered("chunk", pieces):
+        """Registers the table as `chunk`."""
+        with self._session.registered("chunk", _in_slices(table)):
             yield
 
     def _misses(self, table: StagingTable) -> Misses:
@@ -172,14 +201,22 @@ class Staging:
         return np.asarray(found["miss"].to_numpy(), dtype=np.int64)
 
     def _table(self) -> StagingTable:
+        """The table for the next rows."""
+        self.insert_held()  # rows keep the order in which they come
+        return self._last_table()
+
+    def _last_table(self) -> StagingTable:
         """The last table, if it has all columns of the current layout; else a new one."""
         layout = self._known.layout
         if not self._tables or self._tables[-1].layout != layout:
-            columns = LayoutColumns(layout, {}).all()
-            name = f"staged{len(self._tables)}"
-            listed = "".join(f", {name_sql(each.name)} {each.type}" for each in columns)
-            self._session.execute(f'CREATE TEMP TABLE {name} (_shape INTEGER, "#miss" BIGINT{listed})')
-            self._tables.append(StagingTable(name, layout, tuple(self._known.columns)))
+            return self._new_table(layout, tuple(self._known.columns))
+        return self._tables[-1]
+
+    def _new_table(self, layout: Layout, shapes: tuple[Object, ...]) -> StagingTable:
+        name = f"staged{len(self._tables)}"
+        listed = "".join(f", {name_sql(each.name)} {each.type}" for each in LayoutColumns(layout, {}).all())
+        self._session.execute(f'CREATE TEMP TABLE {name} (_shape INTEGER, "#miss" BIGINT{listed})')
+        self._tables.append(StagingTable(name, layout, shapes))
         return self._tables[-1]
 
     def patterns(self) -> list[tuple[int, str]]:
@@ -194,6 +231,11 @@ class Staging:
             if len(found) == _PATTERNS_MAX:
                 break
         return [(self._known.columns[shape], text) for shape, text in found]
+
+
+def _in_slices(table: pa.Table) -> pa.Table:
+    """In pieces that threads can share."""
+    return pa.Table.from_batches(table.to_batches(max_chunksize=_SLICE_ROWS), table.schema)
 
 
 class SpilledTables:
