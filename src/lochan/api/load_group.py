@@ -133,18 +133,23 @@ class LoadGroup:
         return await load.result
 
     async def _land_all(self) -> None:
-        await asyncio.sleep(_WINDOW_S)
-        while batch := self._next():
-            try:
-                async with self._session.load_groups().landing:
-                    await self._land(batch)
-                    await self._merge_small()
-            except BaseException as error:
-                for load in batch:
-                    load.fail(error)
-                if not isinstance(error, Exception):
-                    raise
-        del self._session.load_groups().by_name[self._name]
+        try:
+            await asyncio.sleep(_WINDOW_S)
+            while batch := self._next():
+                await self._land_batch(batch)
+        finally:  # whoever comes later makes a group of their own, also after a cancelled one
+            del self._session.load_groups().by_name[self._name]
+
+    async def _land_batch(self, batch: list[_Waiting]) -> None:
+        try:
+            async with self._session.load_groups().landing:
+                await self._land(batch)
+                await self._merge_small()
+        except BaseException as error:
+            for load in batch:
+                load.fail(error)
+            if not isinstance(error, Exception):
+                raise
 
     async def _merge_small(self) -> None:
         """Never longer than one commit, in which the next loads gather."""
