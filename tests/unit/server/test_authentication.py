@@ -42,7 +42,9 @@ class Servers:
         """The user, or the reason for the refusal."""
         claim = claimed(sign(form, token=token).request(), REALM, NOW)
         assert claim is not None
-        request = cast(S3Request, SimpleNamespace(arrived=self.clock.boot(), identity=None, user="", source=""))
+        request = cast(
+            S3Request, SimpleNamespace(arrived=self.clock.boot(), identity=None, user="", source="", connection="")
+        )
         try:
             await identify(cast(Gateway, _Gate(self.server)), request, claim)
         except S3Error as error:

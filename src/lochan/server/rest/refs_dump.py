@@ -163,7 +163,7 @@ async def _missing(call: RestCall) -> tuple[Repository, _Refs]:
     if any(of != id for of, _ in dumped.values()):
         raise Conflict(
             f"the dump is not of repository {repository.name!r}, and only that has its commits",
-            hint="`lochan backup` and `lochan restore` copy a whole lake",
+            hint="`lochan backup FOLDER` copies a whole lake",
         )
     refs = _Refs(dumped[_BRANCHES][1], dumped[_TAGS][1])
     _refuse_moved(refs, now)
