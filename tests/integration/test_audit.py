@@ -209,7 +209,9 @@ def test_pages_are_the_whole(server: LochanServer, admin: Client) -> None:
         if not after:
             break
     assert pieces == whole and len(whole) == 7
-    for wrong in ("limit=0", "limit=10001", "outcome=perhaps", "after=x", "days=many"):
+    beyond = admin.ask("GET", f"{path}1000&days=1e12")  # more days than there are times
+    assert json.loads(beyond.body)["entries"] == whole
+    for wrong in ("limit=0", "limit=10001", "outcome=perhaps", "after=x", "days=many", "days=0", "days=-1"):
         assert admin.ask("GET", f"{BASE}/audit?{wrong}").status == 400, wrong
 
 

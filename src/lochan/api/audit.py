@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -51,11 +52,13 @@ async def audit_page(
         raise Invalid(f"{outcome!r} is no outcome", hint=f"it is one of {', '.join(OUTCOMES)}")
     if not 0 < limit <= _LIMIT_MAX:
         raise Invalid(f"a page has 1 to {_LIMIT_MAX:,} entries, not {limit}")
+    if not 0 < days < math.inf:
+        raise Invalid(f"the audit of {days:g} days is nothing that can be meant", hint="give a number above 0")
     cursor = _CURSOR.fullmatch(after) if after else None
     if after and cursor is None:
         raise Invalid(f"{after[:40]!r} is not the end of a page", hint="give the `next` of one")
     now = await store_now(session)
-    since = now - round(days * _DAY_US)
+    since = max(0, now - round(days * _DAY_US))
     usage = await read_usage(session.lake.store, since, now)
     table = await audit_table(session.lake, usage.rows, since, EVERYTHING)
     wanted = {"user": user, "repository": repository, "outcome": outcome}
