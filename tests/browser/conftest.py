@@ -1,6 +1,7 @@
 """A server with data that a person might have, and a browser that is signed in."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def signed_in(browser: Browser, server: LochanServer) -> Iterator[BrowserContext]:
+    with administrator(browser, server) as context:
+        yield context
+
+
+@contextmanager
+def administrator(browser: Browser, server: LochanServer) -> Iterator[BrowserContext]:
+    """Who has signed in."""
     context = browser.new_context(base_url=f"http://{server.api}", viewport={"width": 1280, "height": 860})
     answer = context.request.post(
         "/api/v1/auth/login",

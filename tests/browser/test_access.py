@@ -50,7 +50,8 @@ def test_who_is_no_administrator_is_told_so(developer: BrowserContext) -> None:
     expect(page.get_by_role("row").filter(has_text="grace")).to_have_count(1)
     expect(page.get_by_role("row").filter(has_text="admin")).to_have_count(0)
     page.goto("/access?tab=audit")
-    expect(page.get_by_role("alert")).to_contain_text("ReadEvents")
+    for right in ("lake:ReadEvents", "fs:ReadEvents", "fs:ReadObject"):
+        expect(page.get_by_role("alert").get_by_text(right, exact=True)).to_be_visible()
     page.goto("/events")
     expect(page.get_by_role("alert")).to_contain_text("ReadEvents")
     expect(page.get_by_text("Nothing has happened yet")).to_have_count(0)

@@ -76,6 +76,8 @@ VIEWS = [
     "/query?q=from+hostile-rows&view=tree",
     f"/query?q={quote(HOSTILE)}",
     "/events?repository=hostile",
+    "/access?tab=audit&repository=hostile",
+    f"/access?tab=audit&user={quote(HOSTILE)}&outcome={quote(HOSTILE)}&days={quote(HOSTILE)}",
 ]
 
 

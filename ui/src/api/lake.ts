@@ -1,5 +1,5 @@
 import { followStream } from "./event_stream";
-import { json, lines, send, some } from "./request";
+import { json, send } from "./request";
 import type { EventLine, JobInfo } from "./types";
 
 export interface ServedLake {
@@ -48,10 +48,4 @@ export function followEvents(
   failed: (error: unknown) => void,
 ): () => void {
   return followStream("/events", { repository, last }, (event) => listener(JSON.parse(event.data) as EventLine), failed);
-}
-
-/** What happened to users, rights and repositories, the newest first. Verbs tell times in microseconds. */
-export async function lakeEvents(last: number): Promise<EventLine[]> {
-  const found = await some(lines<EventLine>("/events/lines", { query: { repository: "_lake", last } }), last);
-  return found.items.map((each) => ({ ...each, time: new Date(Number(each.time) / 1_000).toISOString() })).reverse();
 }

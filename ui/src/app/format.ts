@@ -5,6 +5,7 @@ import { exactText } from "../api/exact_json";
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const NUMBER = new Intl.NumberFormat("en");
 const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const SECOND = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 31_536_000],
@@ -30,6 +31,7 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`;
 export const shortId = (id: string): string => id.slice(0, 10);
 export const fullTime = (time: string): string => DATE.format(new Date(time));
+export const secondOf = (time: string): string => SECOND.format(new Date(time));
 
 export function ago(time: string, now = Date.now()): string {
   const seconds = (new Date(time).getTime() - now) / 1000;
