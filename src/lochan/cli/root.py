@@ -11,8 +11,9 @@ from click.exceptions import Exit
 
 from lochan import __version__
 from lochan.cli import exit_codes
-from lochan.cli.error_boundary import error_boundary, forget_stdout
+from lochan.cli.error_boundary import code_of, error_boundary, forget_stdout, print_message
 from lochan.cli.lazy_group import LazyGroup
+from lochan.errors import from_os_error
 from lochan.without_pandas import without_pandas
 
 VERBS = {
@@ -150,6 +151,11 @@ class _Root(LazyGroup):
         except BrokenPipeError:
             forget_stdout()
             raise Exit(exit_codes.BROKEN_PIPE) from None
+        except OSError as error:
+            forget_stdout()
+            ours = from_os_error(error)
+            print_message(ours.message, ours.hint)
+            raise Exit(code_of(ours)) from None
 
     def invoke(self, ctx: click.Context) -> object:
         with error_boundary(ctx):
