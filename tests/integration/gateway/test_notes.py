@@ -58,7 +58,7 @@ def test_who_read_and_wrote_what_and_when(noting: LochanServer) -> None:
             stranger.get_object(Bucket="used", Key="main/a b/ü")
         with pytest.raises(Exception, match="NoSuchKey"):
             s3.get_object(Bucket="used", Key="main/none")
-    found = eventually(noting, "used", 8)
+    found = eventually(noting, "used", 9)
     told = [tuple(row[name] for name in ("operation", "ref", "path", "bytes", "status")) for row in found]
     refused = [row for row in told if row[4] == 404]
     assert [row[:3] for row in refused] == [("GetObject", "main", "none")]
@@ -71,11 +71,12 @@ def test_who_read_and_wrote_what_and_when(noting: LochanServer) -> None:
         ("PutObject", "main", "a b/ü", 5, 200),
         ("PutObject", "main", "the short way", 7, 200),
     ]
-    assert {row["user"] for row in found} == {"admin"}  # and nothing of the stranger
+    assert [row[:3] for row in told if row[4] == 403] == [("GetObject", "main", "a b/ü")]
+    assert {(row["user"], row["status"] == 403) for row in found} == {("admin", False), ("", True)}  # "": a stranger
     assert all(abs(row["time"] / 1e6 - time.time()) < 60 for row in found)
     (file, *_) = Path(noting.lake).glob("_lake/usage/*/*.parquet")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d/\d{6}\.\d{6}-[0-9a-f]{12}\.parquet", f"{file.parent.name}/{file.name}")
-    columns = ["time", "user", "operation", "repository", "ref", "path", "bytes", "status"]
+    columns = ["time", "user", "operation", "repository", "ref", "path", "bytes", "status", "client", "source", "about"]
     assert list(pandas.read_parquet(file).columns) == columns
 
 
