@@ -156,8 +156,10 @@ def test_keys_go_to_views(page: Page) -> None:
     expect(page.get_by_role("link", name="shop")).to_be_visible()
     assert page.title() == "Data · Lochan"
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    keys = page.get_by_role("dialog", name="Keys")
+    expect(keys).to_be_visible()
     page.keyboard.press("Escape")
+    expect(keys).to_be_hidden()  # until then keys are the dialog's
     page.keyboard.press("g")
     page.keyboard.press("o")
     expect(page.get_by_role("heading", name="Operations")).to_be_visible()
