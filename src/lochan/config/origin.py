@@ -56,7 +56,10 @@ def _notebook(env: Mapping[str, str], main: object) -> str:
 
 def _spark(modules: Mapping[str, Any]) -> str:
     context = getattr(getattr(modules.get("pyspark.core.context"), "SparkContext", None), "_active_spark_context", None)
-    return str(getattr(context, "applicationId", "") or "")
+    try:
+        return str(getattr(context, "applicationId", "") or "")
+    except Exception:  # Spark's JVM is asked, and may be gone: no commit fails for that
+        return ""
 
 
 def _git(env: Mapping[str, str], main: object, installed: str) -> str:

@@ -48,6 +48,17 @@ def test_a_spark_application() -> None:
     assert found({}, **{"pyspark.core.context": idle}) == {}
 
 
+class _ContextWithoutJvm:
+    @property
+    def applicationId(self) -> str:
+        raise ConnectionRefusedError(111, "Connection refused")  # as Py4J does when the JVM has ended
+
+
+def test_a_spark_application_that_has_ended() -> None:
+    ended = SimpleNamespace(SparkContext=SimpleNamespace(_active_spark_context=_ContextWithoutJvm()))
+    assert found({}, **{"pyspark.core.context": ended}) == {}
+
+
 def git(folder: Path, *words: str) -> str:
     own = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": "/usr/bin:/bin"}
     names = ("-c", "user.name=ann", "-c", "user.email=ann@example.org")
