@@ -168,6 +168,9 @@ class SmallObjects:
 
     async def _rewrite(self, repository: OpenRepository, tier: int, entries: list[Entry]) -> bool:
         """Whether there are fewer objects now."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         from lochan.engines.duckdb.data_objects import snapshot_of
         from lochan.engines.duckdb.limits import Limits
         from lochan.engines.duckdb.rewrite import rewrite_objects
@@ -180,7 +183,9 @@ class SmallObjects:
         refs, mint = await repository.refs()
         head = refs.branch(self._branch).head
         snapshot = await snapshot_of(repository, head, await repository.tree(refs.commit(head)))
-        indices = [number for number, path in enumerate(snapshot.spans["path"].to_pylist()) if path in gone]
+        paths = snapshot.spans["path"]
+        is_chosen = pc.is_in(paths, value_set=pa.array(sorted(gone), type=paths.type))
+        indices = pc.indices_nonzero(is_chosen).to_pylist()
         if len(indices) < 2:  # others have deleted or merged them
             return False
         limits = Limits(memory_bytes=_MEMORY_BYTES, threads=1)
