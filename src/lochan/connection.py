@@ -27,6 +27,7 @@ from lochan.config.find import (
     configured_lake,
     find_lake,
     is_server,
+    lake_in,
     state_folder,
 )
 from lochan.config.load import Config, Flag, load, without_password
@@ -69,7 +70,7 @@ def connect(
     secret_key: str = "",
     profile: str | None = None,
 ) -> Lake:
-    """The lake in a folder or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
+    """The lake in a folder, or in the `.lochan` of a folder, or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
     endpoint, region) or, without any, with those that are configured. Without a place, the one that the command line
     finds. `user` is the author of commits; the journal and the committer name the system's user.
     `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound if there is no lake.
@@ -98,7 +99,7 @@ def python_lake(
         *([Flag("profile", "profile", profile)] if profile else []),
     ]
     config = configuration(flags)
-    found = lake_place(config) if place is None else LakeLocation(os.fspath(place), "the place that was given")
+    found = lake_place(config) if place is None else lake_in(LakeLocation(os.fspath(place), "the place that was given"))
     if is_server(found.url):
         return remote_address(config, found, user or "")
     return LakeAddress(config, found, options, journal_url or "", "lochan-python", user or "")

@@ -33,7 +33,7 @@ def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) 
     """The configured lake; or else the nearest `.lochan` upwards from `cwd` that is a lake; or else the user's own."""
     configured = configured_lake(config)
     if configured is not None:
-        return configured
+        return lake_in(configured)
     nearest = nearest_folder(cwd)
     if nearest is not None:
         return LakeLocation(str(nearest), f"the nearest {FOLDER} folder")
@@ -59,6 +59,17 @@ def configured_lake(config: Config) -> LakeLocation | None:
             hint=f"set `lake` too, such as lake: {_EXAMPLES[kind]}",
         )
     return None
+
+
+def lake_in(place: LakeLocation) -> LakeLocation:
+    """A folder that is no lake, but in which `lochan init` has made one, stands for that lake: `connect(".")` and
+    `--lake .` mean what a command means that is run there."""
+    folder = place.folder
+    if folder is None or not os.path.isdir(folder / FOLDER):  # noqa: PTH112 - that of Path may raise
+        return place
+    if (folder / MARK).exists() or not _is_lake(folder / FOLDER):
+        return place
+    return place._replace(url=str(folder / FOLDER))
 
 
 def is_server(url: str) -> bool:

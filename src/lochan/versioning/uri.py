@@ -56,6 +56,12 @@ def prefix_uri(text: str) -> Uri:
     if not repository or (at and not ref):
         missing = "the repository" if not repository else "the ref behind the @"
         raise Invalid(f"{text!r}: {missing} is missing", hint=HINT)
+    steps = re.search(r"[~^].*", repository)
+    if steps is not None and not at:
+        raise Invalid(
+            f"{text!r}: {steps[0]} comes after a ref, not after a repository",
+            hint=f"name the branch too, such as {repository[: steps.start()]}@main{steps[0]}",
+        )
     check_known_name(repository)
     if ref:
         parse_ref(ref)

@@ -45,6 +45,8 @@ def test_what_a_uri_says(text: str, uri: Uri) -> None:
         ("_a@main", "cannot be the name of a pool or a repository"),
         ("demo@-x", "is not a ref"),
         ("demo@main~x", "is not understood"),
+        ("demo~1", "~1 comes after a ref, not after a repository"),
+        ("demo^2~3/a.csv", r"\^2~3 comes after a ref"),
     ],
 )
 def test_invalid_uris(text: str, message: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.config.find import LakeLocation, cache_folder, find_lake, nearest_folder
+from lochan.config.find import LakeLocation, cache_folder, find_lake, lake_in, nearest_folder
 from lochan.config.load import Flag, load
 from lochan.errors import Invalid, Refused
 
@@ -67,6 +67,25 @@ def test_the_nearest_folder_that_is_a_lake(tmp_path: Path) -> None:
     assert find(deep) == LakeLocation(str(lake), "the nearest .lochan folder")
     (deep / ".lochan" / "lake.json").write_text("{}")
     assert find(deep).url == str(deep / ".lochan")
+
+
+def test_a_folder_stands_for_the_lake_in_it(tmp_path: Path) -> None:
+    inside = tmp_path / "project" / ".lochan"
+    inside.mkdir(parents=True)
+    project = Flag("--lake", "lake", str(inside.parent))
+    assert find(tmp_path, project).url == str(inside.parent), "there is no lake yet"
+    (inside / "lake.json").write_text("{}")
+    assert find(tmp_path, project) == LakeLocation(str(inside), "--lake")
+    (inside.parent / "src").mkdir()
+    below = str(inside.parent / "src")
+    assert find(tmp_path, Flag("--lake", "lake", below)).url == below, "what was named is not looked for upwards"
+    (inside.parent / "lake.json").write_text("{}")
+    assert find(tmp_path, project).url == str(inside.parent), "it is a lake itself"
+
+
+@pytest.mark.parametrize("place", ["/etc/passwd", "/no/such/folder", "a\0b", "x" * 5_000, "s3://bucket", "https://host"])
+def test_a_place_that_holds_no_lake_stays_what_it_is(place: str) -> None:
+    assert lake_in(LakeLocation(place, "--lake")).url == place
 
 
 def test_at_last_the_users_own(tmp_path: Path) -> None:
