@@ -128,6 +128,11 @@ class _Root(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[:1] == ["help"]:  # `lochan help log` is the same as `lochan log --help`
+            args = [*args[1:], "--help"]
+        if args == ["--help"]:
+            click.echo(ctx.get_help())
+            ctx.exit()
         name, command, rest = super().resolve_command(ctx, args)
         if name not in MAY_RUN_SPARK:
             without_pandas()
@@ -139,10 +144,6 @@ class _Root(LazyGroup):
 
             register()
         return super().main(*args, **kwargs)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`lochan help log` is the same as `lochan log --help`."""
-        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Answers `--help` and `--version`."""
