@@ -70,14 +70,15 @@ def connect(
     secret_key: str = "",
     profile: str | None = None,
 ) -> Lake:
-    """The lake in a folder, or in the `.lochan` of a folder, or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
-    endpoint, region) or, without any, with those that are configured. Without a place, the one that the command line
-    finds. `user` is the author of commits; the journal and the committer name the system's user.
-    `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound if there is no lake.
+    """Opens a lake: one in a folder, in the `.lochan` of a folder, or at a URL such as `s3://bucket/prefix`. Its store
+    is opened with these options (keys, endpoint, region) or, without any, with those that are configured. Without a
+    place, it opens the lake that the command line finds. `user` is the author of commits; the journal and the
+    committer name the system's user. `journal_url` is that of the database, for a lake whose journal is in one. Raises
+    NotFound if there is no lake.
 
-    At `https://host` or `http://host:port` it is the lake of that server, in the name of the user of the access key.
-    `profile` is what `lochan login` has noted, with its address and its keys. Raises Transient where it cannot be
-    reached, Denied for a wrong key."""
+    `https://host` and `http://host:port` mean the lake of that server, in the name of the user of the access key.
+    `profile` names a profile of `lochan login`, with its address and its keys. Raises Transient where the server
+    cannot be reached, and Denied for a wrong key."""
     keys = access_key, secret_key
     return python_lake(place, options, *keys, profile=profile, user=user, journal_url=journal_url).connect()
 

@@ -4,7 +4,7 @@ by the first process that needs it.
 In the lake it keeps secrets out of copies of the journal and out of the event feed; whoever may read the whole bucket
 finds both the key and what it locks. Given by the configuration it is on the servers alone.
 
-What is sealed lies on somebody's disk: AES-256-GCM, bound to the id and the user of the access key.
+What is sealed is stored on disk: AES-256-GCM, bound to the id and the user of the access key.
 
 sealed = version (1 byte, 1) + nonce (12 bytes) + ciphertext + tag (16 bytes)
 """
@@ -53,7 +53,7 @@ class EncryptionKey:
 
 
 def derived(given: bytes, lake: str) -> bytes:
-    """A key from any text or bytes; slow, since people's texts can be guessed. On somebody's disk, never changes."""
+    """A key from any text or bytes; slow, since people's texts can be guessed. Stored on disk, never changes."""
     if len(given) < GIVEN_BYTES_MIN:
         raise Invalid(
             f"the encryption key has {len(given)} bytes; {GIVEN_BYTES_MIN} is the least",

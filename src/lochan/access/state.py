@@ -47,7 +47,7 @@ _RIGHTS_MAX = 10_000
 
 
 class User(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints, as is all below: fields are only ever added at the end."""
+    """Stored in checkpoints, as is all below: fields may only be added at the end."""
 
     name: str
     created: int  # microseconds since 1970

@@ -20,7 +20,7 @@ VERSION = 1
 
 
 class FileState(msgspec.Struct, frozen=True, array_like=True):
-    """A file as it was when it was last the same as its object. On somebody's disk."""
+    """A file as it was when it was last the same as its object. Stored on disk."""
 
     size: int
     md5: str  # in hex
@@ -28,7 +28,7 @@ class FileState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CheckoutState(msgspec.Struct, kw_only=True):
-    """On somebody's disk."""
+    """Stored on disk."""
 
     version: int = VERSION
     lake: str  # its URL

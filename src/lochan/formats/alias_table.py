@@ -1,4 +1,4 @@
-"""A table of aliases: spans of files whose bytes are now read elsewhere. On somebody's disk.
+"""A table of aliases: spans of files whose bytes are now read elsewhere. Stored on disk.
 
     <repository>/aliases/<SHA-256 of the file>-<mint, 20 digits>.parquet
 
@@ -55,7 +55,7 @@ class AliasRow(NamedTuple):
 
 
 class AliasHead(msgspec.Struct, frozen=True):
-    """As JSON in the footer; fields are only ever added."""
+    """As JSON in the footer; fields may only be added."""
 
     format: int
     repository: str

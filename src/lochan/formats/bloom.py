@@ -1,4 +1,4 @@
-"""A bloom filter over paths: "certainly not here" without reading a file. On somebody's disk: never changes.
+"""A bloom filter over paths: "certainly not here" without reading a file. Stored on disk: never changes.
 
 The hash is our own, because a library's may change with its version. It reads a path's UTF-8 in words of eight bytes,
 so NumPy hashes a million paths in a tenth of a second. Bit number i of a path is `(low + i * high) mod bits`.

@@ -1,4 +1,4 @@
-"""Events of garbage collection, and of what is held open against it. On somebody's disk."""
+"""Events of garbage collection, and of what is held open against it. Stored on disk."""
 
 from typing import ClassVar, NamedTuple
 

@@ -1,4 +1,4 @@
-"""A commit: a tree, with who, when, why and what it came from. On somebody's disk, in events and checkpoints.
+"""A commit: a tree, with who, when, why and what it came from. Stored in events and checkpoints.
 
 Its id is a SHA-256 of its content. The tree's *id* is part of that, but the tree's file is not, so a tree that is
 written again gives the same commit.

@@ -1,4 +1,4 @@
-"""An entry: what a repository knows of the object at one path. On somebody's disk, in events, runs and ranges.
+"""An entry: what a repository knows of the object at one path. Stored in events, runs and ranges.
 
     entry ── blocks ── spans of bytes in files of the store
 
@@ -46,7 +46,7 @@ STORE_ETAG = "STORE-ETAG"
 
 _TEXTS = pa.map_(pa.string(), pa.string())
 
-# The columns of a range; a run has `deleted` as well. Order, names and types are on somebody's disk.
+# The columns of a range; a run has `deleted` as well. Order, names and types are stored on disk.
 ENTRY_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),

@@ -1,4 +1,4 @@
-"""The envelope of every Lochan file that is not Parquet. On somebody's disk: never changes.
+"""The envelope of every Lochan file that is not Parquet. Stored on disk: never changes.
 
     magic 8 | format version 2 | length of the body 8 | body | SHA-256 of all before 32        (big-endian)
 

@@ -72,7 +72,7 @@ class ManifestFile(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, rename="camel"):
-    """Of an S3 Inventory, as S3 writes it."""
+    """The manifest of an S3 Inventory, as S3 writes it."""
 
     source_bucket: str
     destination_bucket: str  # as an ARN
@@ -120,7 +120,7 @@ def part_format(manifest: Manifest) -> PartFormat:
 
 
 def plain_format(name: str, head: bytes) -> PartFormat:
-    """Of a plain list, by its first bytes, unpacked, and its name. Raises Invalid."""
+    """Finds the format of a plain list by its name and its first bytes, unpacked. Raises Invalid."""
     packed = head[:2] == b"\x1f\x8b"
     bare = name.lower().removesuffix(".gz")
     if head[:4] == b"PAR1":

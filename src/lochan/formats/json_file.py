@@ -1,4 +1,4 @@
-"""Small files of JSON whose last field is a checksum of the others. On somebody's disk: never changes.
+"""Small files of JSON whose last field is a checksum of the others. Stored on disk: never changes.
 
     {"format": 1, …, "checksum": "<SHA-256, hex>"}
 

@@ -1,4 +1,4 @@
-"""A key of the lake, as it is stored. On somebody's disk: never changes.
+"""A key of the lake, as it is stored. Stored on disk: never changes.
 
     key 32 | SHA-256 of "lochan key" and the key 32
 

@@ -1,4 +1,4 @@
-"""Events of the lake's own journal: its repositories, and who may do what. On somebody's disk.
+"""Events of the lake's own journal: its repositories, and who may do what. Stored on disk.
 
 A policy is attached to a principal, written `user/NAME` or `group/NAME`.
 """

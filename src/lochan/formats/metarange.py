@@ -1,4 +1,4 @@
-"""A metarange: the list of a tree's ranges, in a Parquet file with a row for each. On somebody's disk.
+"""A metarange: the list of a tree's ranges, in a Parquet file with a row for each. Stored on disk.
 
     metaranges/<id>-<mint>-<storage>.parquet
 
@@ -40,7 +40,7 @@ _STORAGE_DIGITS = 16
 
 
 class TreeRef(msgspec.Struct, frozen=True, array_like=True):
-    """Names a tree in a commit: on somebody's disk, fields are only ever added at the end."""
+    """Names a tree in a commit: stored on disk, fields may only be added at the end."""
 
     id: str
     file: str  # relative to the repository; "" for the empty tree, which has none

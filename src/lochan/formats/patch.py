@@ -1,4 +1,4 @@
-"""A patch: the difference between a range and one that is on the store already, its base. On somebody's disk.
+"""A patch: the difference between a range and one that is on the store already, its base. Stored on disk.
 
     ranges/<id>-<mint>-<storage>.parquet     RUN_SCHEMA: entries of the range that are new or other than in the base,
                                              and tombstones for entries of the base that it lacks
@@ -117,7 +117,7 @@ class Stretches:
         return [*zip(self.which.tolist(), self.starts.tolist(), self.stops.tolist(), strict=True)]
 
     def inner(self, ends: Sequence[npt.NDArray[np.int32]]) -> "Stretches":
-        """Of the items in the lists of these rows."""
+        """Returns the stretches of the items in the lists of these rows."""
         made = Stretches(1, np.zeros(0, np.int64), np.zeros(0, np.int64))
         made.which = self.which
         made.starts, made.stops = _at(ends, self.which, self.starts), _at(ends, self.which, self.stops)

@@ -1,4 +1,4 @@
-"""The list of a garbage collection's plan: which files are dead from the plan's number on. On somebody's disk.
+"""The list of a garbage collection's plan: which files are dead from the plan's number on. Stored on disk.
 
     <repository>/plans/<marked, 20 digits>-<SHA-256 of the file>.json       the head: which plan it is, and its parts
     <repository>/plans/<marked, 20 digits>-<SHA-256 of the file>.parquet    a part: files, sorted by path

@@ -1,4 +1,4 @@
-"""The settings of a pool. On somebody's disk, in the event that created it and in checkpoints."""
+"""The settings of a pool. Stored in the event that created it and in checkpoints."""
 
 import msgspec
 

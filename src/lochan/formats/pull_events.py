@@ -1,4 +1,4 @@
-"""Events of a repository's journal about pull requests, and about checks of commits. On somebody's disk.
+"""Events of a repository's journal about pull requests, and about checks of commits. Stored on disk.
 
 A request is called by the number of the record that opened it. Its long texts are in these events alone: the state
 keeps where each of them is, which is the number of its record and its `mark`. So a checkpoint stays small, however much
@@ -104,7 +104,8 @@ class PullThreadResolved(Event, frozen=True):
 
 
 class CheckReported(Event, frozen=True):
-    """Of a commit: every request from there into that branch has it. Replaces one of the same name and branch."""
+    """A check of a commit. It holds for every request from that commit into that branch, and replaces an earlier one of
+    the same name and branch."""
 
     type: ClassVar[str] = "check-reported"
 

@@ -1,4 +1,4 @@
-"""A range: a sorted slice of a commit's entries, in a Parquet file of ENTRY_SCHEMA. On somebody's disk.
+"""A range: a sorted slice of a commit's entries, in a Parquet file of ENTRY_SCHEMA. Stored on disk.
 
     ranges/<id>-<mint>-<storage>.parquet
 
@@ -169,7 +169,7 @@ def check_version(meta: dict[bytes, bytes] | None, key: str, newest: int, what: 
         )
 
 
-# --- the digest of columns; on somebody's disk: never changes --------------------------------------------------------
+# --- the digest of columns; stored on disk: never changes --------------------------------------------------------
 def digest_of(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
     """SHA-256 of: the domain, the number of rows, then each column (see `_feed`); all numbers little-endian."""
     digest = sha256(domain + b"\n" + table.num_rows.to_bytes(8, "little"))

@@ -1,4 +1,4 @@
-"""A journal record: what one append made durable. On somebody's disk: fields are only ever added at the end.
+"""A journal record: what one append made durable. Stored on disk: fields may only be added at the end.
 
     record ── entries ── changes
     one put   one request  one event: type, version, payload
@@ -35,7 +35,8 @@ class Actor(msgspec.Struct, frozen=True, array_like=True):
 
 
 def address_of(source: str) -> str:
-    """Of an actor's source, which a server has as Granian writes it: `127.0.0.1:4711`, `[::1]:4711`."""
+    """Returns the address part of an actor's source. A server has it as Granian writes it: `127.0.0.1:4711`,
+    `[::1]:4711`."""
     host = source.rpartition(":")[0] if source.count(":") == 1 or source.startswith("[") else source
     return host.strip("[]")
 

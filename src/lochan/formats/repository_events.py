@@ -1,4 +1,4 @@
-"""Events of a repository's journal: what is staged, commits, branches, tags, protection, stashes. On somebody's disk.
+"""Events of a repository's journal: what is staged, commits, branches, tags, protection, stashes. Stored on disk.
 
 The name of every file in an event contains its mint number: the journal number that its writer had folded before the
 first byte. Garbage collection uses it to distinguish a young file from a forgotten one (G1, G3). `read_at` is the

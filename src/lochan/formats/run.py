@@ -1,4 +1,4 @@
-"""A run: a sorted Parquet file of uncommitted changes, entries and tombstones. On somebody's disk.
+"""A run: a sorted Parquet file of uncommitted changes, entries and tombstones. Stored on disk.
 
 Any Parquet reader sees a table of RUN_SCHEMA. The footer has what is needed before reading the columns: count, first
 and last path, and a bloom filter. Two SHA-256 in the footer cover every byte. Parquet's own page checksums leave out
@@ -29,7 +29,7 @@ _UNKNOWN = b"0" * 64  # the placeholder of a SHA-256, also of the footer's own w
 
 
 class RunRef(msgspec.Struct, frozen=True, array_like=True):
-    """Names a run in events and checkpoints: on somebody's disk, fields are only ever added at the end."""
+    """Names a run in events and checkpoints: stored on disk, fields may only be added at the end."""
 
     id: str
     file: str  # relative to the repository
@@ -45,7 +45,7 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RunHead(msgspec.Struct, frozen=True):
-    """The head in a run's footer, as JSON; fields are only ever added."""
+    """The head in a run's footer, as JSON; fields may only be added."""
 
     format: int
     count: int

@@ -1,4 +1,4 @@
-"""The usage log: who read or wrote what, and when, and for which spans of time the log is complete. On somebody's disk.
+"""The usage log: who read or wrote what, and when, and for which spans of time the log is complete. Stored on disk.
 
     _lake/usage/<yyyy-mm-dd>/<hhmmss.microseconds>-<process>.parquet   rows of a process that runs for long
     _lake/usage/<yyyy-mm-dd>/<hhmmss.microseconds>-<process>.json      a note: what one command is about to read
@@ -77,7 +77,7 @@ class Cover(msgspec.Struct, frozen=True):
 
 
 class UsageHead(msgspec.Struct, frozen=True):
-    """As JSON in the footer; fields are only ever added."""
+    """As JSON in the footer; fields may only be added."""
 
     format: int = ROWS_VERSION
     covers: tuple[Cover, ...] = ()

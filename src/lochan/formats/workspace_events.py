@@ -1,4 +1,4 @@
-"""Events of workspaces: private layers over a branch, committed completely or not at all (S8). On somebody's disk.
+"""Events of workspaces: private layers over a branch, committed completely or not at all (S8). Stored on disk.
 
 A workspace is closed by its commit (`moved` with `workspace` and `upto`), or dropped.
 """

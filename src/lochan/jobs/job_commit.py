@@ -34,7 +34,7 @@ from lochan.versioning.heads.moves import NOTHING, CommitMessage, MovePlan, move
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.graph import LookUp, by_generation, only_left
 
-JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, on somebody's disk
+JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, stored on disk
 _SHOWN = 3
 
 Removal = Callable[[MoveBase, Tree], Awaitable[Swap]]  # what goes by the same commit, and what is left of it

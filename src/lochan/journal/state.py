@@ -36,13 +36,13 @@ class EventPosition(msgspec.Struct, frozen=True):
 class StatePart(ABC):
     """A piece of the state with its events."""
 
-    name: ClassVar[str]  # in checkpoints; on somebody's disk
+    name: ClassVar[str]  # in checkpoints; stored on disk
     events: ClassVar[tuple[type[Event], ...]]
     features: ClassVar[tuple[str, ...]] = ()  # those that this program can load
 
     def needs(self) -> tuple[str, ...]:
         """The features without which `load` would read this state for another one: a rule that somebody does not know
-        would be no rule to them. In checkpoints; on somebody's disk."""
+        would be no rule to them. In checkpoints; stored on disk."""
         return ()
 
     @abstractmethod

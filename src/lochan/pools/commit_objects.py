@@ -32,7 +32,7 @@ from lochan.versioning.idempotency import once, same
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import mint_of
 
-# In a commit's metadata, on somebody's disk: the parent that has the same rows in other objects. It names the parent
+# In a commit's metadata, stored on disk: the parent that has the same rows in other objects. It names the parent
 # because a rebase keeps metadata, and what is replayed elsewhere may change rows.
 SAME_ROWS = "lochan-same-rows"
 COMPACT = "compact"

@@ -1,4 +1,4 @@
-"""What an entry knows of its data object, so that a plan is made without opening it. On somebody's disk.
+"""What an entry knows of its data object, so that a plan is made without opening it. Stored on disk.
 
 It is stored in the entry's metadata, under names that no user can give:
 

@@ -15,7 +15,7 @@ from lochan.tree.diff import ADDED, REMOVED, diff
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
-COMPUTED_FROM = f"{PREFIX}from"  # of an entry's metadata: on somebody's disk
+COMPUTED_FROM = f"{PREFIX}from"  # of an entry's metadata: stored on disk
 
 
 class Point(NamedTuple):

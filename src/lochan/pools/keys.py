@@ -1,4 +1,4 @@
-"""A row's key as bytes that compare as the key does. On somebody's disk, in entries: the span of each data object.
+"""A row's key as bytes that compare as the key does. Stored in entries: the span of each data object.
 
 A key has a part for each path of the pool's key. Each part begins with a byte for its kind, because keys of different
 kinds are ordered by kind first:

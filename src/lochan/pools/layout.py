@@ -1,4 +1,4 @@
-"""Which Parquet columns hold the rows of several shapes. On somebody's disk.
+"""Which Parquet columns hold the rows of several shapes. Stored on disk.
 
     one kind at a path                  x            a plain column; a struct for objects, a list for arrays
     several kinds                       x#i x#f …    a column for each; a row has a value in at most one

@@ -1,4 +1,4 @@
-"""A row's shape: its names and kinds, in order, all the way down. On somebody's disk, in entries and Parquet footers.
+"""A row's shape: its names and kinds, in order, all the way down. Stored in entries and Parquet footers.
 
     {"a": 1, "b": {"c": null}, "d": ["x"]}    is of the shape    a int · b {c null} · d [string]
 

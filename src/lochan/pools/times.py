@@ -1,4 +1,4 @@
-"""Times that are written as text. The names of the formats are on somebody's disk, in shapes.
+"""Times that are written as text. The names of the formats are stored on disk, in shapes.
 
 A format looks like what it writes: years to microseconds, `f` for each digit of a second's fraction.
 

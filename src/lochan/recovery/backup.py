@@ -45,7 +45,7 @@ class JournalEnd(msgspec.Struct, frozen=True):
 
 
 class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """On somebody's disk, as `backup.json`; fields are only ever added."""
+    """Stored as `backup.json`; fields may only be added."""
 
     format: int = VERSION
     lake: str  # its id

@@ -33,7 +33,7 @@ _SAVED_EVERY_S = 30.0
 
 
 class ScrubReport(msgspec.Struct, frozen=True):
-    """On somebody's disk, as `_lake/scrub/<repository>.json`; fields are only ever added."""
+    """Stored as `_lake/scrub/<repository>.json`; fields may only be added."""
 
     repository: str  # its id
     position: str = ""  # the last address that was read; empty: a round begins

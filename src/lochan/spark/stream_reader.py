@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lochan.api.frames import FeedOptions, FeedTask, PoolFeed
 
 AVAILABLE_NOW = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
-COMMIT = "commit"  # in an offset, on somebody's disk
+COMMIT = "commit"  # in an offset, stored on disk
 _POLL_S = 0.2  # Spark asks for new rows every 10 ms where no trigger tells it otherwise
 
 READ_CHANGES = "readChangeFeed"

@@ -30,7 +30,7 @@ Layer = Inline | RunRef
 
 
 class Inputs(msgspec.Struct, frozen=True, array_like=True):
-    """What a compaction replaces. On somebody's disk, in events: fields are only ever added at the end."""
+    """What a compaction replaces. Stored in events: fields may only be added at the end."""
 
     spans: tuple[tuple[int, int], ...]  # of inline changes: first and last position of each layer
     runs: tuple[str, ...]  # ids
@@ -259,7 +259,7 @@ class DumpedInline(msgspec.Struct, frozen=True, array_like=True, tag="inline"):
 
 
 class DumpedLayers(msgspec.Struct, frozen=True, array_like=True):
-    """Layers as a checkpoint holds them: on somebody's disk, fields are only ever added at the end."""
+    """Layers as a checkpoint holds them: stored on disk, fields may only be added at the end."""
 
     next: int
     items: list[DumpedSeal | DumpedRun | DumpedInline]

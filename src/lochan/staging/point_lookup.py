@@ -50,7 +50,7 @@ class SettledLayers:
 
 
 class PointLookup:
-    """Of one state of a branch, which never changes."""
+    """Looks up single paths in one state of a branch, which never changes."""
 
     __slots__ = ("_fresh", "settled")
 

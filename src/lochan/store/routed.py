@@ -54,7 +54,7 @@ class RoutedStore(Wrapper):
         return self._list_all(first, after)
 
     async def _list_all(self, prefix: str, after: str) -> AsyncIterator[Stat]:
-        """Of all stores, in the order of the paths. Those of one repository follow each other."""
+        """Lists all stores in the order of the paths. The files of one repository follow each other."""
         ids = sorted(id for id in self._routed() if id.startswith(prefix))
         async for stat in self.inner.list(prefix, after):
             while ids and ids[0].encode() < stat.path.encode():

@@ -206,7 +206,8 @@ async def _windows(
 
 
 async def _rows_that_may_differ(trees: Trees, within: PathSpan, names: Sequence[str], segment: Segment) -> _Window:
-    """Of patches of one range, only the rows that some patch has are compared."""
+    """Returns the rows that may differ. Where both sides are patches of one range, only rows that a patch changes are
+    compared."""
     parts = [await trees.ranges.parts(side[0]) for side in segment]
     paths = inside(pa.record_batch([changed_paths(*parts)], ["path"]), within).column(0)
     left, right = await trees.threads.run(rows_of_sides, parts, paths, names)

@@ -331,7 +331,8 @@ class BucketTarget:
         self._prefix = prefix
 
     async def has(self, name: str, entry: Entry) -> bool:
-        """Of a file that was written in parts the store keeps no MD5: it is written again."""
+        """Tells whether the object has been exported already. The store keeps no MD5 of a file that was written in
+        parts, so such a file is written again."""
         try:
             found = await self._store.head(f"{self._prefix}{name}")
         except NotFound:

@@ -1,5 +1,5 @@
 """Where a commit's data came from: the program that made it, and what that had read. In the commit's metadata, under
-names that begin with `lineage.`; on somebody's disk.
+names that begin with `lineage.`; stored on disk.
 
     lineage.git        the commit of the Git repository that the program is in
     lineage.job        the run of a scheduler or of a CI
@@ -126,7 +126,7 @@ def untraced() -> Iterator[None]:
 
 
 def lineage_metadata(more: tuple[LineageInput, ...] = ()) -> dict[str, str]:
-    """Of a commit that is made now. `more` was read too."""
+    """Returns the lineage metadata of a commit that is made now. `more` was read too."""
     found = _current.get()
     inputs = dict.fromkeys((*(found.inputs if found is not None else ()), *more))
     origin = own_origin() if found is None else found.origin
@@ -167,7 +167,8 @@ def _gathered(several: list[LineageInput], most: int) -> list[LineageInput]:
 
 
 def parsed_inputs(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Of a commit. Anybody may write anything there: what is no list of inputs counts as none."""
+    """Parses the inputs that a commit names. Anybody may write anything there, so what is not a list of inputs counts
+    as none."""
     try:
         found = msgspec.json.decode(metadata.get(INPUTS, "[]"))
     except (msgspec.MsgspecError, ValueError, RecursionError):

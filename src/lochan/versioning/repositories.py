@@ -33,7 +33,7 @@ KINDS = (FILES, POOL)
 
 
 class Repository(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ class Repository(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DeletedRepository(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     repository: Repository  # as it was; without a name: it never had one
     closed: int  # the record of its own journal that closed it; 0: that is not closed yet
@@ -71,7 +71,7 @@ class DeletedRepository(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DumpedRepositories(msgspec.Struct, frozen=True):
-    """On somebody's disk, in checkpoints: fields are only ever added."""
+    """Stored in checkpoints: fields may only be added."""
 
     live: list[Repository]
     deleted: list[DeletedRepository] = []
@@ -121,7 +121,7 @@ class Repositories(FoldTables, StatePart):
         return sorted((repository for _, repository in self._by_name.items()), key=lambda r: r.name)
 
     def deleted(self) -> list[DeletedRepository]:
-        """Those whose files are there still, the last one first."""
+        """Returns the deleted repositories whose files still exist, the last deleted first."""
         return sorted((each for _, each in self._deleted.items()), key=lambda each: (-each.deleted, each.id))
 
     def find_deleted(self, name: str) -> DeletedRepository:
@@ -145,7 +145,7 @@ class Repositories(FoldTables, StatePart):
         return self._restored.get(id) or 0
 
     def erased_ids(self) -> list[str]:
-        """Of repositories whose files are gone; no other repository ever gets such an id."""
+        """Returns the ids of repositories whose files are gone. No other repository ever gets such an id."""
         return sorted(id for id, _ in self._erased.items())
 
     def knows(self, id: str) -> bool:
@@ -159,7 +159,7 @@ class Repositories(FoldTables, StatePart):
         return None if deleted is None else deleted.repository
 
     def with_storage(self) -> list[Repository]:
-        """Those that do not lie in the lake, also deleted ones."""
+        """Returns the repositories that have storage outside the lake, including deleted ones."""
         known = [*self.all(), *(each.repository for each in self.deleted())]
         return [each for each in known if each.storage]
 

@@ -108,7 +108,7 @@ class Storages:
             await self._journal.submit(AppendRequest(actor, partial(_moved, each.id)))
 
     async def release(self, repository: Repository) -> None:
-        """Of a repository whose files are gone: another one may have its storage."""
+        """Releases the storage of a repository whose files are gone, so that another one may use it."""
         from lochan.versioning.own_storage import release
 
         if repository.storage:

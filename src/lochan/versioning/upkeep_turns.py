@@ -22,7 +22,7 @@ SKEW_US = 300_000_000  # a turn from further in the future was noted by a clock 
 
 
 class UpkeepTurn(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     task: str
     number: int  # of the record

@@ -16,7 +16,7 @@ from lochan.lake import Lake as OpenLake
 from lochan.store.local import LocalStore
 
 RATE = RateSource(rows_per_second=1)
-RATE_CHECKPOINT = "rate-c549779d79e5c8e9"  # on somebody's disk
+RATE_CHECKPOINT = "rate-c549779d79e5c8e9"  # stored on disk
 
 
 @pytest.fixture

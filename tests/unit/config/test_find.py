@@ -83,7 +83,9 @@ def test_a_folder_stands_for_the_lake_in_it(tmp_path: Path) -> None:
     assert find(tmp_path, project).url == str(inside.parent), "it is a lake itself"
 
 
-@pytest.mark.parametrize("place", ["/etc/passwd", "/no/such/folder", "a\0b", "x" * 5_000, "s3://bucket", "https://host"])
+@pytest.mark.parametrize(
+    "place", ["/etc/passwd", "/no/such/folder", "a\0b", "x" * 5_000, "s3://bucket", "https://host"]
+)
 def test_a_place_that_holds_no_lake_stays_what_it_is(place: str) -> None:
     assert lake_in(LakeLocation(place, "--lake")).url == place
 

@@ -19,7 +19,7 @@ from lochan.versioning.revisions.graph import LookUp, by_generation
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
-OFFSETS = "lochan-offsets"  # in a commit's metadata, on somebody's disk
+OFFSETS = "lochan-offsets"  # in a commit's metadata, stored on disk
 
 Partition = tuple[str, int]  # a topic, and the number of its part
 Offsets = Mapping[Partition, int]  # the next message of each

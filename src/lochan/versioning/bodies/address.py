@@ -1,4 +1,4 @@
-"""Addresses of the files of bodies. The names are on somebody's disk.
+"""Addresses of the files of bodies. The names are stored on disk.
 
     <repository>/data/<mint, 20 digits>-<writer>/<id>                   address style `id`
     <repository>/data/<mint, 20 digits>-<writer>/<id>/<logical path>    address style `path`

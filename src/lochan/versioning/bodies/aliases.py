@@ -192,7 +192,8 @@ def overlaps(spans: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def overlapping(spans: pa.Table) -> pa.Table:
-    """Those that begin before an earlier one of the same file ends. REQUIRES: sorted by address and offset."""
+    """Returns the spans that begin before an earlier span of the same file ends. REQUIRES: sorted by address and
+    offset."""
     if len(spans) < 2:
         return spans.slice(0, 0)
     address = _whole(spans["address"])

@@ -112,7 +112,7 @@ class BlockPlaces:
                     return found
 
     async def load(self, names: AliasNames) -> Aliases:
-        """Those of any state. Raises ConcurrentCommit if its tables were replaced, and are collected already."""
+        """Loads the aliases of any state. Raises ConcurrentCommit if its tables were replaced and already collected."""
         from lochan.formats.alias_table import AliasTableGone
 
         if self._aliases is not None and names == self._names:

@@ -50,7 +50,7 @@ class InventoryPart(NamedTuple):
 
 
 async def inventory_parts(outside: OutsideFiles, url: str, target: FileAddresses) -> list[InventoryPart]:
-    """Of the manifest, or the plain list, at this URL. Raises NotFound, Invalid, Refused."""
+    """Returns the parts of the manifest, or the plain list, at this URL. Raises NotFound, Invalid, Refused."""
     store, path = outside.file(url)
     root = _root(url, path)
     if path.rpartition("/")[2].startswith("manifest") and path.endswith(".json"):

@@ -339,7 +339,7 @@ async def _without_markers(store: Store, stats: pa.Table) -> pa.Table:
 
 
 async def markers(store: Store, empty: Sequence[str]) -> set[str]:
-    """Those of the empty objects that mark a folder. Consoles mark an empty folder with an empty object whose key ends
+    """Returns the empty objects that mark a folder. Consoles mark an empty folder with an empty object whose key ends
     with a slash; the listing drops that slash."""
 
     async def is_marker(path: str) -> bool:

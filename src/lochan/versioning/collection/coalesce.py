@@ -30,8 +30,8 @@ class CoalesceCounts(NamedTuple):
 
 
 async def coalesce(repository: OpenRepository, ref: str, prefix: str, *, actor: Actor) -> CoalesceCounts:
-    """That object, or all below a prefix that ends with a slash or is empty. Each is mapped by an event of its own.
-    Raises what reading a body raises: damaged bytes are not copied."""
+    """Coalesces one object, or all objects below a prefix that is empty or ends with a slash. Each is mapped by an
+    event of its own. Raises what reading a body raises: damaged bytes are not copied."""
     ref = ref or repository.repository.default_branch
     paths = [path async for path in _of_many_blocks(repository, ref, prefix)]
     done, size, left = 0, 0, []

@@ -52,8 +52,8 @@ def missing_spans(live: LiveBlocks, repository: str) -> pl.DataFrame:
 
 
 async def dangling_blocks(repository: OpenRepository) -> MissingBlocks:
-    """Of everything that is alive. Reads no bodies. Raises Corrupt or NotFound for a tree, a run or an alias table that
-    cannot be read."""
+    """Finds missing blocks among everything that is alive. Reads no bodies. Raises Corrupt or NotFound for a tree, a
+    run or an alias table that cannot be read."""
     live = await live_blocks(repository)
     rows = missing_spans(live, repository.repository.id).sort("address", "offset").rows()
     suspects = [MissingSpan(*row) for row in rows]

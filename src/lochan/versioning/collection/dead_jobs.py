@@ -46,7 +46,8 @@ async def held_jobs(repository: OpenRepository) -> list[HeldJob]:
 
 
 async def abandon_jobs(repository: OpenRepository, jobs: Sequence[str] = (), *, actor: Actor) -> list[HeldJob]:
-    """Those that are dead, or these, dead or not. Raises NotFound if one of these is not open."""
+    """Abandons the named jobs, dead or not; without names, those that are dead. Raises NotFound if a named job is not
+    open."""
     held = {each.id: each for each in await held_jobs(repository)}
     for id in jobs:
         if id not in held:

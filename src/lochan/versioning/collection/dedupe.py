@@ -41,8 +41,8 @@ class DedupeEngine(Protocol):
         """In the newest state. Raises Corrupt or NotFound for a tree, a run or an alias table that cannot be read."""
 
     async def check(self, blocks: list[Block]) -> list[bool]:
-        """Of each, whether its bytes are there and have their SHA-256. Reads all of them, whenever that was done
-        last."""
+        """Tells for each block whether its bytes exist and have its SHA-256. Reads all of them, even if they were read
+        recently."""
 
 
 class EmbeddedDedupe:
@@ -99,7 +99,7 @@ async def _with_checked(engine: DedupeEngine, equal: EqualBlocks, checked: dict[
 async def check_blocks(
     store: Store, blocks: Sequence[Block], seen: Callable[[int], None] = lambda done: None
 ) -> list[bool]:
-    """Of each, whether its bytes are there and have their SHA-256."""
+    """Tells for each block whether its bytes exist and have its SHA-256."""
     reader = BodyReader(store)
     done = 0
 

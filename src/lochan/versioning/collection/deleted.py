@@ -48,7 +48,7 @@ class CollectedLake(Protocol):
     def store(self) -> Store: ...
     @property
     def files(self) -> Store:
-        """Those of all repositories, wherever they lie."""
+        """Returns a store that sees the files of all repositories, including those with storage of their own."""
 
     @property
     def clock(self) -> Clock: ...
@@ -73,7 +73,7 @@ class DeletedAge(NamedTuple):
 
 
 class ErasedFiles(msgspec.Struct, frozen=True):
-    """On somebody's disk, as `plans/erased.json`; fields are only ever added."""
+    """Stored as `plans/erased.json`; fields may only be added."""
 
     id: str
     name: str
@@ -83,7 +83,7 @@ class ErasedFiles(msgspec.Struct, frozen=True):
 
 
 async def ages(lake: CollectedLake, *, stamps: bool = True) -> list[DeletedAge]:
-    """Of all deleted repositories, the last one first. With `stamps`, one whose deletion has no time by the store's
+    """Lists all deleted repositories, the last deleted first. With `stamps`, a deletion that has no time by the store's
     clock gets one: its window begins now."""
     deleted = await lake.deleted_repositories()
     if not deleted:

@@ -68,7 +68,7 @@ class FoundDrops(NamedTuple):
 
 
 def rules_of(retention: RetentionSet, branch: str) -> tuple[DropRule, ...]:
-    """Those about objects, in the order in which they decide."""
+    """Returns the rules about objects, in the order in which they decide."""
     found = (rule for rule in retention.drops if fnmatchcase(branch, rule.pattern))
     return tuple(rule for rule in found if not rule.older_days)
 

@@ -71,7 +71,7 @@ def known_blocks(placed: pa.Table, files: pa.Table, repository: str) -> pa.Table
 
 
 def equal_blocks(known: pa.Table) -> pa.Table:
-    """Those whose bytes another one has too. REQUIRES: all blocks with the same SHA-256 are there."""
+    """Returns the blocks whose bytes exist more than once. REQUIRES: all blocks with the same SHA-256 are there."""
     found = frame(known).filter(pl.len().over(*_SAME) > 1)
     return found.to_arrow().cast(KNOWN_SCHEMA)
 
@@ -94,8 +94,8 @@ def duplicate_blocks(found: EqualBlocks, damaged: tuple[Block, ...] = ()) -> Dup
 
 
 def _chosen(known: pl.DataFrame, right: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Of every group of equal blocks, the one that is kept, and the others. A file that is one block is preferred, for
-    engines can read it; then the oldest."""
+    """Splits each group of equal blocks into the one to keep and the others. It prefers a file that is a single block,
+    because engines can read it, and then the oldest."""
     order = right.with_columns((pl.col("file_size") != pl.col("size")).alias("shares_file"))
     order = order.sort(*_SAME, "shares_file", "address", "offset")
     kept = order.unique(subset=_SAME, keep="first", maintain_order=True)

@@ -36,7 +36,7 @@ class JournalNames(NamedTuple):
     since: int = _UNKNOWN  # of files that were minted from this number on, all that were ever named are here
 
     def look_up(self, files: pa.Table) -> tuple[Mask, Mask]:
-        """Of each file (PLAN_SCHEMA), whether an event named it, and whether surely none did."""
+        """Tells for each file (PLAN_SCHEMA) whether an event named it, and whether it is certain that none did."""
         nowhere = np.zeros(len(files), np.bool_)
         if not len(self.named) and self.since == _UNKNOWN:
             return nowhere, nowhere

@@ -49,7 +49,7 @@ class CollectionLook(NamedTuple):
 
     @property
     def seed(self) -> int:
-        """Of hashes: another for each plan."""
+        """The seed of the hashes. Each plan has another one."""
         return self.marked
 
     @property

@@ -170,7 +170,7 @@ async def look_and_scan(repository: OpenRepository, cut: int) -> tuple[Collectio
 
 
 def _expired_trees(refs: Refs) -> list[TreeRef]:
-    """Of expired commits, the newest first."""
+    """Returns the trees of expired commits, the newest first."""
     expired = [refs.recorded(id) for id in refs.collection.expired() if id in refs.commit_table]
     newest = sorted(expired, key=lambda commit: -commit.date)
     return [TreeRef(commit.tree, commit.tree_file) for commit in newest if commit.tree_file]

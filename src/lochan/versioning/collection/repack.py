@@ -34,7 +34,7 @@ class RepackPlan(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Of the files."""
+        """The total size of the files."""
         return sum(self.files["size"].to_pylist())
 
     @property
@@ -138,7 +138,7 @@ class _Repack:
         return self.done
 
     async def _bodies(self) -> AsyncIterator[tuple[str, int, list[tuple[Block, bytes]] | None]]:
-        """Of each file, its live blocks with their bytes. None: one of them is damaged or gone."""
+        """Yields each file's live blocks with their bytes; None if one of them is damaged or gone."""
         reader = BodyReader(self._repository.store)
         sizes = dict(zip(*(self._plan.files[name].to_pylist() for name in ("address", "size")), strict=True))
         for (address,), group in _frame(self._plan.blocks).group_by("address", maintain_order=True):

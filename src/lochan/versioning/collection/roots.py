@@ -25,7 +25,7 @@ class Roots(NamedTuple):
 
     @property
     def addresses(self) -> frozenset[str]:
-        """Of the blocks, whether they have aliases or not."""
+        """The addresses of the blocks, before aliases are applied."""
         return frozenset(block.address for block in self.blocks)
 
     @property

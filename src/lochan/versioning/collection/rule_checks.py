@@ -33,7 +33,7 @@ def check_for(refs: RefsState, event: RetentionSet) -> None:
 
 
 def check_numbers(event: RetentionSet) -> None:
-    """That each can be stored, and reckoned with as a time. Raises Invalid."""
+    """Checks that every number can be stored and used in a time. Raises Invalid."""
     ages = (event.upload_days, event.workspace_days, event.stash_days, event.block_days)
     drops = (days for rule in event.drops for days in (rule.unwritten_days, rule.unread_days, rule.older_days))
     for days in (event.undo_days, *ages, *(rule.days for rule in event.rules), *drops):

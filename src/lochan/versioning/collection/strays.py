@@ -39,7 +39,8 @@ class StrayRepository(NamedTuple):
 
 
 async def find_strays(lake: CollectedLake, silent_s: float = SILENT_S) -> list[StrayRepository]:
-    """Those that nobody has written into for so long. One that was deleted long ago is found at once."""
+    """Finds repositories that nobody has written to for `silent_s` seconds. One that was deleted long ago is found at
+    once."""
     known = (await lake.journals().lake.fresh()).of(Repositories)
     unknown = [id for id in await repository_ids(lake.store) if not known.knows(id)]
     if not unknown:

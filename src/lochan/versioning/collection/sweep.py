@@ -24,7 +24,7 @@ _REPORT_VERSION = 1
 
 
 class SweepReport(msgspec.Struct, frozen=True):
-    """On somebody's disk, as `plans/<number>-report.json`; fields are only ever added."""
+    """Stored as `plans/<number>-report.json`; fields may only be added."""
 
     plan: int
     files: int  # that were there still, and were deleted

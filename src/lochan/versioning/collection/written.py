@@ -53,7 +53,7 @@ class WrittenPaths(NamedTuple):
         return old if self.stamps is None else old & self._old_files(entries, self.stamps)
 
     def _old_files(self, entries: pa.RecordBatch, stamps: pa.Table) -> Mask:
-        """Those that have files, all of which the store has had since before."""
+        """Selects the entries that have files, all of which were in the store before."""
         blocks = entries.column("blocks")
         parents = pc.list_parent_indices(blocks).to_numpy()
         at = pc.index_in(pc.list_flatten(blocks).field("address"), stamps["address"].combine_chunks())

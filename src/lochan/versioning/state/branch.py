@@ -13,13 +13,13 @@ from lochan.staging.layers import EMPTY, DumpedLayers, Layers, load
 
 AGAIN: Final = 1 << 48
 """In a number that has to be unique: the record's number, plus this for each earlier one of the same record. The first
-one of a record is its plain number. On somebody's disk."""
+one of a record is its plain number. Stored on disk."""
 
 _NUMBER = ""  # under this name: the number of the record that the counts belong to
 
 
 class Turn(msgspec.Struct, frozen=True, array_like=True):
-    """A request in the queue of a branch. On somebody's disk, in checkpoints."""
+    """A request in the queue of a branch. Stored in checkpoints."""
 
     request: str
     patience: int
@@ -50,7 +50,7 @@ class BranchState(msgspec.Struct, frozen=True):
 
 
 class DumpedBranch(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     name: str
     incarnation: int
@@ -107,7 +107,7 @@ class Stash(msgspec.Struct, frozen=True):
 
 
 class DumpedStash(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     id: str
     branch: str

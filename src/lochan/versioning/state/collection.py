@@ -43,7 +43,7 @@ class Stale(ConcurrentCommit):
 
 
 class HeldFile(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     number: int
     kind: str
@@ -55,7 +55,7 @@ class HeldFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     numbers: dict[str, int] = {}
     held: dict[str, HeldFile] = {}
@@ -126,7 +126,7 @@ class Collection(FoldTables):
         return self._retention.get(_ON)
 
     def aliases(self) -> dict[str, str]:
-        """Of whole files, from before there were tables."""
+        """Aliases of whole files, from the time before alias tables."""
         return dict(self._aliases.items())
 
     @property

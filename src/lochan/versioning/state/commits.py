@@ -3,7 +3,7 @@
     rows      id 32 | start 8 | size 4    one for each commit, ascending by id        (big-endian)
     commits   the packed commits one after the other, in the order in which they were added
 
-Both are on somebody's disk, in checkpoints, and are used as they are there: loading a hundred thousand commits means
+Both are stored on disk, in checkpoints, and are used as they are there: loading a hundred thousand commits means
 keeping two spans of bytes. A commit is decoded when it is needed.
 """
 
@@ -115,7 +115,7 @@ class Commits:
 
     @property
     def columns(self) -> CommitColumns:
-        """Those of the last checkpoint that was loaded or written."""
+        """The columns of the last checkpoint that was loaded or written."""
         return self._columns
 
     def load(self, dumped: "CommitColumns | list[Commit]") -> None:
@@ -154,7 +154,7 @@ def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
 
 
 def row_type() -> "np.dtype[np.void]":
-    """Of a row, for those who look at all of them at once."""
+    """The type of a row, for code that looks at all rows at once."""
     import numpy as np
 
     return np.dtype([("id", f"S{_ID_BYTES}"), ("start", ">u8"), ("size", ">u4")])
@@ -162,7 +162,7 @@ def row_type() -> "np.dtype[np.void]":
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
     """A commit with its ids as bytes, and the name of its file without the tree's id: a third less to read and to hash.
-    On somebody's disk; the fields are those of Commit."""
+    Stored on disk; the fields are those of Commit."""
 
     parents: tuple[bytes, ...]
     author: str

@@ -15,7 +15,7 @@ from lochan.journal.table import FoldTable, FoldTables
 
 
 class DamageCount(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     repository: str  # its id
     files: int  # that are damaged

@@ -25,7 +25,7 @@ Fits = Callable[[DropRule], bool]  # whether a rule says anything of a repositor
 
 
 class DefaultRules(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     number: int  # of the record that set them
     rules: RetentionSet

@@ -19,7 +19,7 @@ class ExpiredCommits:
     def __init__(self, parent: "ExpiredCommits | None" = None) -> None:
         self._parent = parent
         self._columns = NO_COMMITS  # in a fork: always empty
-        self._bits = b""  # of the rows of the columns, the first one highest; on somebody's disk, in checkpoints
+        self._bits = b""  # of the rows of the columns, the first one highest; stored on disk, in checkpoints
         self._new: set[str] = set()
 
     def __contains__(self, id: str) -> bool:
@@ -76,7 +76,7 @@ class ExpiredCommits:
 
 
 def _bits(columns: CommitColumns, before: CommitColumns, bits: bytes, new: Iterable[str]) -> bytes:
-    """Those that were set for the columns before, and the new ones."""
+    """Returns the bits that were set for the columns before, plus those of the new ids."""
     added = [bytes.fromhex(id) for id in new]
     if not added and not bits:
         return b""

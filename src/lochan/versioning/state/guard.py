@@ -14,7 +14,7 @@ _FEATURES = ((2, RULES_2), (3, RULES_3))
 
 
 class DumpedGuard(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     rules: tuple[Protection, ...] = ()
     read_only: bool = False

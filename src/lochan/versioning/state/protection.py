@@ -55,7 +55,7 @@ class BranchRules:
             self._check_rule(rule, action, user, is_linear)
 
     def check_second(self, why: str, user: str, is_linear: Callable[[], bool]) -> None:
-        """Of a commit that another one follows in the same event: a merge, a revert or a cherry-pick."""
+        """Checks a commit that another one follows in the same event: a merge, a revert or a cherry-pick."""
         for rule in self._rules:
             if rule.version > 1:
                 action = MERGE if why == _BRANCH_MERGE else REVERT
@@ -66,7 +66,7 @@ class BranchRules:
         return self._rules
 
     def unmet(self, user: str, is_linear: Callable[[], bool]) -> Iterator[str]:
-        """Of a merge of a pull request: what the rules say against it, whatever the request is."""
+        """Yields what the rules say against the merge of a pull request, regardless of the request itself."""
         for rule in self._rules:
             if MERGE in rule.blocked:
                 yield f"merges are blocked (rule {rule.pattern!r})"
@@ -79,8 +79,8 @@ class BranchRules:
                 )
 
     def check_staged(self) -> None:
-        """Of a branch that comes under its rules with staged changes: they would be on it without having been written
-        there."""
+        """Checks a branch that gets these rules while it has staged changes: they would end up on it without having
+        been written under the rules."""
         for rule in self._rules:
             if rule.version > 1 and STAGE in rule.blocked:
                 raise self._refused(rule, f"{_WHAT[STAGE]} is blocked, and changes are staged", "commit or drop them")

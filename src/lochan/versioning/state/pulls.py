@@ -69,7 +69,7 @@ class CommitChecks(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PullState(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints, as are those above: fields are only ever added at the end."""
+    """Stored in checkpoints, as are those above: fields may only be added at the end."""
 
     id: str
     source: str
@@ -101,7 +101,7 @@ class PullState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DumpedPulls(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     pulls: list[PullState] = []
     checks: dict[str, CommitChecks] = {}
@@ -140,7 +140,7 @@ class Pulls(FoldTables):
         return sorted((each for _, each in self._pulls.items()), key=lambda each: each.order, reverse=True)
 
     def checks(self, commit: str, target: str) -> tuple[CheckState, ...]:
-        """Of requests into that branch: whoever may report for one branch has said nothing about another."""
+        """Returns the checks of requests into that branch. A report for one branch says nothing about another."""
         found = self._checks.get(commit)
         return () if found is None else tuple(each for each in found.checks if each.target in ("", target))
 

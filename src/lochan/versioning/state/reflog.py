@@ -15,7 +15,7 @@ _GONE = bytes(32)
 
 
 class Moves(msgspec.Struct, frozen=True, array_like=True):
-    """The moves of one name, oldest first. On somebody's disk, in checkpoints."""
+    """The moves of one name, oldest first. Stored in checkpoints."""
 
     times: memoryview  # microseconds since 1970, 8 bytes each, big-endian
     heads: memoryview  # 32 bytes each; zeros: the branch was deleted

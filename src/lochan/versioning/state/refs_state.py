@@ -106,7 +106,7 @@ class RefsState(FoldTables):
         return self.tag_table.get(name)
 
     def branches(self, prefix: str = "", after: str = "") -> list[BranchState]:
-        """Those whose names begin with the prefix and come after that name, in order."""
+        """Returns the branches whose names begin with the prefix and come after `after`, in order."""
         found = (each for name, each in self.branch_table.items() if name > after and name.startswith(prefix))
         return sorted(found, key=lambda each: each.name.encode())
 

@@ -16,7 +16,7 @@ QUERIES_MAX = 500  # of one user: they stay in memory
 
 
 class SavedQuery(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     user: str
     name: str

@@ -16,7 +16,7 @@ OF_USER_MAX = 20
 
 
 class SubscriptionState(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     id: str
     url: str

@@ -10,7 +10,7 @@ from lochan.journal.table import FoldTable, FoldTables
 
 
 class UploadPart(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     number: int
     blocks: tuple[Block, ...]
@@ -33,7 +33,7 @@ class OpenUpload(msgspec.Struct, frozen=True):
 
 
 class KeptUpload(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     opened: UploadOpened
     user: str

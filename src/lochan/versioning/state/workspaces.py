@@ -68,7 +68,7 @@ NO_FILES = HiddenFiles()
 
 def file_stamp(stat: Stat) -> str:
     """Distinguishes one file at a path from the next one. The time is part of it, because a file that is written again
-    with the same bytes keeps its ETag in a bucket. Stamps are on somebody's disk, in events and checkpoints."""
+    with the same bytes keeps its ETag in a bucket. Stamps are stored on disk, in events and checkpoints."""
     return f"{int(stat.modified * 1e6)}:{stat.size}:{stat.etag.removeprefix('W/').strip(chr(34))}"
 
 
@@ -93,7 +93,7 @@ class WorkspaceState(msgspec.Struct, frozen=True):
 
 
 class DumpedWorkspace(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+    """Stored in checkpoints: fields may only be added at the end."""
 
     id: str
     branch: str
@@ -138,7 +138,7 @@ class Workspaces(FoldTables):
         return sorted((each for _, each in self._open.items()), key=lambda each: (each.time, each.id))
 
     def committed(self) -> Iterator[tuple[str, str]]:
-        """Those that were committed, and the commits that they became."""
+        """Yields the committed workspaces, each with its commit."""
         return ((id, became) for id, became in self._closed.items() if became != DROPPED)
 
     def committed_as(self, id: str) -> str | None:
