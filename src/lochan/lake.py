@@ -363,7 +363,7 @@ class Lake:
         return LakeJournals(self._own, self.journal, self.files, self.clock)
 
     async def deleted_repositories(self) -> list[DeletedRepository]:
-        """Those whose files are there still, the last one first."""
+        """Returns the deleted repositories whose files still exist, the last deleted first."""
         return (await self._own.fresh()).of(Repositories).deleted()
 
     async def _taken_away(self, work: Awaitable[None]) -> None:

@@ -104,7 +104,7 @@ def _checked(text: str) -> str:
 
 
 def _moment(given: object) -> int:
-    """Of a text, or of a time or a day."""
+    """Converts a text, a time or a day to a time."""
     if given is None:
         return 0
     try:

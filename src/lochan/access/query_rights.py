@@ -130,7 +130,8 @@ class QueryRights:
         return (await self._rights()).allow_below(READ, front) is True
 
     async def shown(self, meta: str, all: Sequence[Repository]) -> Sequence[Repository]:
-        """Those of a moment past by the names they have now, if they are still there."""
+        """Returns the repositories of a past moment that the user may see, judged by the names that they have now, if
+        they still exist."""
         rights = await self._rights()
         names = {each.id: each.name for each in self._access.journal.tail.state.of(Repositories).all()}
         on = [resources.repository(names.get(each.id, each.name)) for each in all]

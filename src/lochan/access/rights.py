@@ -77,8 +77,9 @@ class Rights:
         return _each(self._patterns(action)[0], on)
 
     def allow_below(self, action: str, front: str) -> bool | None:
-        """Of all objects whose resources begin so: True, all of them are allowed, whatever their names; False, none is;
-        None, it depends. Quick, so that who may read everything pays nothing for what others may not."""
+        """Tells whether all objects whose resources begin with `front` are allowed (True), whatever their names, or
+        none are (False). None: it depends on the object. It is quick, so that users who may read everything pay nothing
+        for the limits of others."""
         return self._kept((action, front), self._worked_out)
 
     def denies_below(self, action: str, front: str) -> bool:

@@ -55,8 +55,8 @@ class SessionCredentials:
 async def create_token(
     access: OpenAccess, key_id: str, *, lasts_s: float = LASTS_S, limits: Sequence[str] = ()
 ) -> SessionCredentials:
-    """Of an access key that lets in now. They never allow more than that key: limits only narrow, and when the key is
-    revoked or has expired they have ended too. Raises NotFound, Invalid."""
+    """Creates a session token of an access key that is valid now. The token never allows more than its key: limits only
+    narrow it, and it ends when the key is revoked or expires. Raises NotFound, Invalid."""
     if not 0 < lasts_s <= LASTS_S_MAX:
         raise Invalid(f"a token cannot last {lasts_s} seconds", hint=f"at most {LASTS_S_MAX:,}, which is a week")
     check_limits(limits)

@@ -75,7 +75,7 @@ async def ensure_admin(
 
 
 def admin_credentials(access: OpenAccess, access_key_id: str, secret: str, *, name: str = ADMIN_NAME) -> NewAccessKey:
-    """Those that were given, or new ones; nothing is kept of them. Raises Invalid."""
+    """Returns the given credentials, or new ones. Nothing of them is stored. Raises Invalid."""
     if bool(access_key_id) != bool(secret):
         raise Invalid(
             "only one half of the first administrator's access key was given",

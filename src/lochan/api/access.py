@@ -310,7 +310,7 @@ class Access:
         await revoke_key(self._open, id, actor=self._session.actor, key=key)
 
     async def sessions(self) -> AsyncIterator[LoginSessionInfo]:
-        """Those that are open: the oldest first."""
+        """Lists the open sessions, the oldest first."""
         from lochan.api.sign_ins import LoginSessionInfo
 
         state, now = await self._open.state(), self._open.clock.wall()

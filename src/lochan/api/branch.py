@@ -379,7 +379,7 @@ class Branch(WritableRef):
             return StashInfo.of(await pop(repository, at, id, actor=actor))
 
     async def drop_stash(self, id: str = "", *, key: str = "") -> str:
-        """That stash goes for good, or the branch's newest; gives its id. Raises NotFound."""
+        """Deletes a stash for good: the one named, or the branch's newest. Returns its id. Raises NotFound."""
         from lochan.versioning.stash import drop
 
         actor = self._session.acting(key, "drop stash", self.repository_name, self.name, id)

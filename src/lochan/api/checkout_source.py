@@ -37,7 +37,7 @@ class RefFiles:
 
 
 class RepositoryFiles:
-    """Of a lake that this process has open."""
+    """Reads the files of a lake that this process has open."""
 
     def __init__(self, reader: BodyReader) -> None:
         self._reader = reader
@@ -80,6 +80,7 @@ async def files_of(ref: Ref, prefix: str) -> AsyncIterator[tuple[FileSource, dic
 
 
 def _content_key(entry: Entry) -> str:
-    """Of the SHA-256 of all blocks; MD5 can be forged. Empty: some block is known only by its address."""
+    """Returns a key of the content, from the SHA-256 of all blocks, because MD5 can be forged. Empty: the content of
+    some block is not known."""
     digests = [each.sha256.hex() for each in entry.blocks]
     return f"{entry.size} {' '.join(digests)}" if all(digests) else ""

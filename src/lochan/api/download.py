@@ -169,7 +169,7 @@ class Download:
 
 
 class RefObjects:
-    """Of an open repository."""
+    """Reads the objects of a ref in an open repository."""
 
     def __init__(self, repository: OpenRepository, ref: str) -> None:
         self._repository = repository

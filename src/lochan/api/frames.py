@@ -80,7 +80,7 @@ ALL_ROWS = RowOptions()
 class PlannedFrame(Protocol):
     @property
     def commit(self) -> str:
-        """That it is read at. Empty: of a workspace, whose files may change."""
+        """The commit that is read; empty for a workspace, whose files may change."""
 
     def frame(self, spark: SparkSession) -> DataFrame: ...
 

@@ -229,7 +229,7 @@ class Lake:
         return await explain(self._session.lake.queries(), text, chosen)
 
     async def saved_queries(self) -> list[SavedQueryInfo]:
-        """Those that the caller keeps, by name."""
+        """Lists the saved queries of the caller, by name."""
         from lochan.api.saved_queries import saved_queries
 
         return await saved_queries(self._session)

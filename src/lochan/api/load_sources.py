@@ -62,7 +62,7 @@ async def find_sources(
 
 @asynccontextmanager
 async def inputs(lake: Lake, found: Sequence[LoadSource]) -> AsyncIterator[list[Input]]:
-    """Those on other stores are copied to this machine's disk for as long as they are needed."""
+    """Opens the inputs. Files on other stores are copied to this machine's disk for as long as they are needed."""
     from tempfile import TemporaryDirectory
 
     from lochan.store.scratch import place

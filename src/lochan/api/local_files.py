@@ -28,7 +28,8 @@ def no_file(path: Path) -> NotFound:
 
 
 def near_paths(path: str, paths: Iterable[str]) -> list[str]:
-    """Those whose own names are near: that a folder and an ending are the same makes no two files alike."""
+    """Returns the paths whose last part resembles that of `path`. Folders and endings do not count, because many files
+    share them."""
     from difflib import get_close_matches
 
     by_name = {_name(each): each for each in paths}

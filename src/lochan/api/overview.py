@@ -85,7 +85,7 @@ class _Held(NamedTuple):
 
 
 async def _held(repository: OpenRepository, commit: Commit) -> _Held:
-    """Of files the tree itself knows how much it holds; rows are counted in the entries of the data objects."""
+    """Counts what a commit holds. Trees know the sizes of files; rows are counted in the entries of data objects."""
     from lochan.pools.objects import entries, summarize_objects
     from lochan.pools.settings import settings_of
     from lochan.versioning.repositories import POOL

@@ -53,7 +53,7 @@ class Upload:
             return UploadInfo.of(found)
 
     async def parts(self, *, after: int = 0) -> list[PartInfo]:
-        """Those that were put, by number, behind the part `after`. Raises NotFound."""
+        """Lists the uploaded parts by number, after the part `after`. Raises NotFound."""
         async with self._opened(fresh=True) as (repository, _):
             return [PartInfo.of(each) for each in repository.folded().uploads.parts(self.id) if each.number > after]
 
@@ -196,8 +196,8 @@ class Upload:
     def _checksums(
         self, repository: OpenRepository, found: OpenUpload, parts: Sequence[NamedPart | PartInfo], declared: str
     ) -> dict[str, str]:
-        """Of the whole object, from those of its parts; none where one of them has none. Raises BadDigest where it is
-        not the declared one."""
+        """Returns the checksums of the whole object, computed from those of its parts; none if a part has none. Raises
+        BadDigest if they differ from the declared one."""
         from lochan.versioning.bodies.checksums import of_parts
 
         name, uploads = found.opened.checksum, repository.folded().uploads

@@ -70,7 +70,7 @@ class PullRequest:
                 yield PullComment.of(each, texts)
 
     async def checks(self) -> list[PullCheck]:
-        """Those of the head of its source."""
+        """Lists the checks of the head of the source branch."""
         async with self._session.opened(self.repository_name) as repository:
             refs, _ = await repository.refs()
             return list(_checks(refs, refs.pulls.get(self.id)))

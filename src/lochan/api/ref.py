@@ -66,7 +66,7 @@ def name_of(ref: NamedRef | str) -> str:
 
 
 def full_name(ref: NamedRef | str, repository: OpenRepository) -> str:
-    """That of the default branch, where the ref has none."""
+    """Returns the full name of a ref. A ref without a name is the default branch."""
     return name_of(ref) or repository.repository.default_branch
 
 
@@ -256,8 +256,8 @@ class Ref:
             return {path: ChangeCount.of(counts) for path, counts in found.items()}
 
     async def diff_objects(self, right: NamedRef | str, *, three_dot: bool = False) -> AsyncIterator[dict[str, Any]]:
-        """Of a pool: the data objects that only one of them holds, with their rows, bytes and keys. Raises NotFound,
-        Refused for a repository of files."""
+        """Lists the data objects of a pool that only one of the refs holds, with their rows, bytes and keys. Raises
+        NotFound, and Refused for a repository of files."""
         from lochan.pools.objects import describe_object
         from lochan.versioning.revisions.diff import diff
 
@@ -340,8 +340,8 @@ class Ref:
             return ObjectInfo.of(await self._entry(repository, name, path))
 
     async def stat_many(self, paths: Sequence[str]) -> tuple[ObjectInfo | None, ...]:
-        """Of each path in turn, all at one moment; None where there is no object. Raises NotFound if there is no such
-        ref, Invalid."""
+        """Returns the details of the object at each path, all at the same moment; None where there is no object. Raises
+        NotFound if the ref does not exist, Invalid."""
         from lochan.versioning.names import check_key
 
         for path in paths:

@@ -162,8 +162,8 @@ class Repository:
                 yield TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
 
     async def create_tag(self, name: str, target: NamedRef | str = "", *, key: str = "") -> Ref:
-        """Of the commit that `target` names now, or that of the default branch. Raises AlreadyExists, NotFound,
-        Invalid."""
+        """Creates a tag for the commit that `target` names now, by default the head of the default branch. Raises
+        AlreadyExists, NotFound, Invalid."""
         from lochan.versioning.branches import create_tag
 
         async with self._session.opened(self.name) as repository:
@@ -332,7 +332,7 @@ class Repository:
         return PullRequest(self._session, self.name, id)
 
     async def stashes(self, branch: str = "") -> AsyncIterator[StashInfo]:
-        """Those of one branch or of all, the newest first."""
+        """Lists the stashes of one branch, or of all, the newest first."""
         from lochan.versioning.stash import stashed
 
         async with self._session.opened(self.name) as repository:
@@ -340,7 +340,7 @@ class Repository:
                 yield StashInfo.of(each)
 
     async def workspaces(self, branch: str = "") -> AsyncIterator[WorkspaceInfo]:
-        """Those that are open, of one branch or of all."""
+        """Lists the open workspaces of one branch, or of all."""
         from lochan.versioning.workspaces.write import opened
 
         async with self._session.opened(self.name) as repository:
@@ -348,7 +348,8 @@ class Repository:
                 yield info_of(repository, each)
 
     async def hooks(self, branch: str = "") -> AsyncIterator[HookInfo]:
-        """Those that judge the next change of the branch, or of the default one. Raises NotFound."""
+        """Lists the hooks that will judge the next change of the branch, by default the default branch. Raises
+        NotFound."""
         from lochan.api.hooks import hooks_of
 
         async for each in hooks_of(self._session, self.name, branch):

@@ -36,7 +36,8 @@ _DROP = "such as 'main:tmp/=unwritten 30d', 'main:raw/=unread 90d', 'main[..2020
 
 
 class KeepRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Of branches whose names match the pattern: what they showed in the last days, and their newest commits."""
+    """A rule for branches whose names match the pattern: it keeps what they showed in the last days, and their newest
+    commits."""
 
     pattern: str
     days: float = 0

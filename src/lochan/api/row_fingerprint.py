@@ -97,7 +97,7 @@ def _spooled_dicts(rows: Iterable[Any], file: IO[bytes]) -> DigestedRows:
 
 
 def _unspooled(file: IO[bytes]) -> Iterator[Any]:
-    """Of a file that only this process has had."""
+    """Reads rows back from a file that only this process had access to."""
     while True:
         try:
             rows = pickle.load(file)

@@ -91,7 +91,7 @@ async def _within(seconds: float, work: Callable[[], None]) -> None:
 
 
 def _end_jvms() -> None:
-    """Those that this process has started."""
+    """Ends the JVMs that this process has started."""
     found = list(jvms())
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in found:

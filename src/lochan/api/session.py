@@ -79,7 +79,7 @@ class OpenRepositories:
         return self._idle_max is not None and len(self._open) > self._idle_max
 
     async def close_idle(self) -> None:
-        """Those used longest ago, until there are no more than may be."""
+        """Closes the repositories that were used longest ago, until no more than the allowed number are open."""
         idle = [id for id in self._open if not self._users[id]]
         for id in idle[: len(self._open) - (self._idle_max or 0)]:
             repository = self._open.pop(id)
@@ -274,8 +274,9 @@ class Session:
 
 
 class ServerSession(Session):
-    """Of a server, or of one of its requests, for which it has just made sure of the lake's state (A1): names are
-    looked up in that. One that is new to this process is asked for, since another may have made it since."""
+    """The session of a server, or of one of its requests. The request has just made sure of the lake's state (A1), and
+    names are looked up in that. A name that is new to this process is looked up afresh, because another process may
+    have created it since."""
 
     def __init__(self, lake: Lake, actor: Actor | None = None, repositories: OpenRepositories | None = None) -> None:
         who = actor or Actor("", "server", "")

@@ -68,7 +68,7 @@ class RefSnapshot(Ref):
 
     @property
     def branch_name(self) -> str:
-        """Of a branch or a workspace."""
+        """The name of the branch, also for a workspace; otherwise empty."""
         if self._resolved.workspace is not None:
             return self._resolved.workspace.branch
         return "" if self._resolved.branch is None else self._resolved.branch.name

@@ -104,7 +104,7 @@ class FileUpload:
         self._progress = progress
 
     async def rest(self, files: Sequence[UploadFile]) -> UploadResult:
-        """Those that are not there yet. Raises Invalid for an open file, which can be read only once."""
+        """Uploads the files that are not there yet. Raises Invalid for an open file, which can be read only once."""
         from lochan.concurrency import map_concurrently
 
         if any(not isinstance(each.file, Path) for each in files):

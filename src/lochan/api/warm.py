@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class ReadFiles(NamedTuple):
-    """Of one lake, what a command had opened when it ended."""
+    """The files that a command had opened when it ended, of one lake."""
 
     url: str
     lake: str
@@ -42,7 +42,7 @@ class ReadFiles(NamedTuple):
 
 
 def files_read(lakes: WarmLakes) -> list[ReadFiles]:
-    """Of those lakes alone where something is new."""
+    """Returns the files read, only for lakes where something is new."""
     used = [(url, lake, lakes.at(url, lake)) for url, lake in lakes.used]
     return [_files_read(url, lake, warm) for url, lake, warm in used if warm.has_news()]
 

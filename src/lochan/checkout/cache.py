@@ -28,7 +28,7 @@ def check_links() -> None:
 
 
 class ContentCache:
-    """Of one lake: what others put into theirs must not become a file of this one."""
+    """The cache of one lake's contents: what others put into their lakes must not become a file of this one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

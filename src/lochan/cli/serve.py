@@ -80,7 +80,8 @@ def serve_command(
 
 
 def _cores() -> int:
-    """Those that this process may use, which in a container are often fewer than the machine has."""
+    """Returns the number of cores that this process may use. In a container that is often fewer than the machine
+    has."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(allowed, _WORKERS_MAX)
 

@@ -60,7 +60,8 @@ def _s3(config: Config, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def storage_options(config: Config, url: str, profile: str, env: Mapping[str, str]) -> dict[str, str]:
-    """Of the storage of a repository: with the keys of that profile; without one, as for the lake."""
+    """Returns the options for the storage of a repository: with the keys of that profile, or without a profile those of
+    the lake."""
     configured = store_options(config, url, env)
     if not profile:
         return configured

@@ -74,7 +74,7 @@ def _git(env: Mapping[str, str], main: object, installed: str) -> str:
 
 
 def _head(git: Path) -> str:
-    """Of a repository, or of a worktree of one. Empty: it cannot be read."""
+    """Returns the head commit of a Git repository or worktree; empty if it cannot be read."""
     try:
         if git.is_file():
             git = git.parent / _text(git).removeprefix("gitdir:").strip()

@@ -53,6 +53,6 @@ def named(profiles: Mapping[str, Profile], name: str) -> Profile:
 
 
 def at(profiles: Mapping[str, Profile], url: str) -> Profile | None:
-    """That of a server; the default one first, if there are several."""
+    """Returns the profile of a server. If there are several, the default one comes first."""
     order = sorted(profiles.items(), key=lambda item: (item[0] != DEFAULT, item[0]))
     return next((each for _, each in order if each.url.rstrip("/") == url.rstrip("/")), None)

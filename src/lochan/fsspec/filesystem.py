@@ -97,7 +97,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
 
     # --- looking -----------------------------------------------------------------------------------------------------
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """Of the lake, its repositories; of a repository, its branches and tags."""
+        """Lists the repositories of the lake, the branches and tags of a repository, or the objects of a folder."""
         at = located(self._strip_protocol(path))
         with os_errors(at.name):
             found = list(self._listed(at))

@@ -103,8 +103,8 @@ class HookGate:
         return [each for each in (own, await self._shared()) if each is not None]
 
     async def _shared(self) -> HookSet | None:
-        """Of the repository that the metadata names. Raises HookRefused if there is none: nothing is let pass because
-        its judge is gone."""
+        """Returns the hooks of the repository that the metadata names. Raises HookRefused if it does not exist: a
+        change is not let through because its hooks are gone."""
         name = self._repository.repository.metadata.get(SHARED_HOOKS)
         if not name or name == self._repository.repository.name:
             return None

@@ -9,7 +9,7 @@ Settings = Mapping[str, object]
 
 
 class TemplateError(Exception):
-    """Of a setting, by its name; `schema` for one that is not there."""
+    """An error about a setting, by its name. `schema` stands for a setting that does not exist."""
 
     def __init__(self, setting: str, message: str) -> None:
         super().__init__(message)

@@ -60,7 +60,7 @@ def signing_secret(lake_key: bytes, repository: str, url: str) -> str:
 
 
 def signature(secret: str, time_s: int, body: bytes) -> str:
-    """Of the time and the body, for `X-Lochan-Signature`."""
+    """Signs the time and the body, for `X-Lochan-Signature`."""
     return "sha256=" + hmac.new(secret.encode(), f"{time_s}.".encode() + body, hashlib.sha256).hexdigest()
 
 

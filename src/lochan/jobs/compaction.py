@@ -244,8 +244,8 @@ def numbered(groups: Sequence[MergeGroup], sampled: pa.Table) -> Iterator[MergeG
 
 
 def bounds_of(keys: Sequence[bytes], weights: Sequence[float], count: int) -> tuple[bytes, ...]:
-    """That cut the rows which these keys stand for into so many parts of about the same size; into fewer where one key
-    has too many rows."""
+    """Returns bounds that cut the rows that these keys stand for into `count` parts of about the same size, or into
+    fewer where one key has too many rows."""
     if not keys:
         return ()
     order = sorted(range(len(keys)), key=keys.__getitem__)

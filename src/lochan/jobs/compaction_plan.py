@@ -58,7 +58,7 @@ class PoolCompactionPlan(NamedTuple):
         return sum(group.bytes for group in self.groups)
 
     def indices(self) -> list[list[int]]:
-        """Of each group, the numbers that its objects have in the snapshot."""
+        """The numbers that the objects of each group have in the snapshot."""
         at = {path: index for index, path in enumerate(self.snapshot.spans["path"].to_pylist())}
         return [[at[path] for path in group.paths] for group in self.groups]
 

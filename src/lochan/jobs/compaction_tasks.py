@@ -145,7 +145,7 @@ def form_of(facts: Facts) -> Facts:
 
 
 def alone(groups: Iterable[MergeGroup]) -> list[MergeTask]:
-    """Those of the others."""
+    """Returns the tasks of the groups that are merged alone."""
     return [group.task(number, group.entries) for number, group in enumerate(groups) if group.alone]
 
 
@@ -183,7 +183,7 @@ def cut(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def merge_part(target: PoolTarget, forms: PartForms, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """Of the rows that `cut` sent here: one object on the store."""
+    """Writes the rows that `cut` sent here as one object on the store."""
     each = iter(records)
     first = next(each, None)
     if first is None:

@@ -139,7 +139,7 @@ def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -
 
 
 def differences(spark: SparkSession, place: StoreLocation, sides: Sides) -> DataFrame:
-    """Of `statements.differences`; nothing is read yet."""
+    """Returns the frame of `statements.differences`. Nothing is read yet."""
     ship(spark)
     tasks = [DiffTask(side, lot) for side in (LEFT, RIGHT) for lot in shared_out(sides.entries[side])]
     buckets = min(max(_BUCKETS_LEAST, sides.size_bytes // _BUCKET_BYTES), _BUCKETS_MOST)

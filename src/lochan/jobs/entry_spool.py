@@ -47,7 +47,7 @@ class EntrySpool:
 
     @property
     def paths(self) -> pa.StringArray:
-        """Of all tables, in the order in which these were added."""
+        """The paths of all tables, in the order in which the tables were added."""
         return pa.concat_arrays(self._paths) if self._paths else pa.array([], pa.string())
 
     def add(self, table: pa.Table) -> None:

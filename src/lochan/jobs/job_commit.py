@@ -101,7 +101,7 @@ class BatchName(NamedTuple):
         return {JOB: self.job, BATCH: str(self.batch)}
 
     def batch_of(self, commit: Commit) -> int | None:
-        """Of a commit of the same job."""
+        """Returns the batch of a commit that this job made; None for a commit of another job."""
         return int(commit.metadata[BATCH]) if commit.metadata.get(JOB) == self.job else None
 
 

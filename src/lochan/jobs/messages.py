@@ -185,7 +185,7 @@ def error_of(error: Exception) -> LochanError:
 
 
 def _kinds() -> dict[str, type[LochanError]]:
-    """Those that are made of a message and a hint alone."""
+    """Returns the errors that are made of a message and a hint alone."""
     every = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, LochanError)]
     return {each.kind: each for each in every if each.__init__ is LochanError.__init__}
 
@@ -254,7 +254,7 @@ class PutCounter:
         self.store = CountingStore(store, self._counts)  # to put through
 
     def message(self, entry: Entry, rows: int, folders: tuple[str, ...] = ()) -> TaskMessage:
-        """Of an object that was put."""
+        """Returns the message about an object that was put."""
         put = self._counts.total.bytes_out
         new, self._told = put - self._told, put
         return TaskMessage((entry,), rows, entry.size, put_bytes=new, folders=folders)

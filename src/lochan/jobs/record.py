@@ -107,7 +107,7 @@ class JobReporter:
         return self._record.id
 
     def progress(self, done: int, total: int) -> None:
-        """Of tasks, or whatever it counts."""
+        """Reports how many of the tasks, or whatever the job counts, are done."""
         self._change(done=done, total=total)
 
     def stages(self, stages: Sequence[JobStageRecord]) -> None:
@@ -116,7 +116,7 @@ class JobReporter:
         self._change(stages=tuple(stages[-_STAGES_MAX:]), done=done, total=total)
 
     def rows(self, count: int) -> None:
-        """That it has given or written so far."""
+        """Reports how many rows the job has returned or written so far."""
         self._change(rows=count)
 
     def wrote(self, size_bytes: int) -> None:
@@ -203,8 +203,8 @@ async def end_silent(place: JobPlace, record: JobRecord, result: LandResult | Ex
 async def add_silent_batch(
     place: JobPlace, stream: bytes, about: str, actor: Actor, result: LandResult | Exception
 ) -> None:
-    """Of a stream, which is named by sixteen bytes or more. There is one record for each hour in which a batch came,
-    and it is done when the last of them is."""
+    """Adds a batch to the record of a stream, which is named by sixteen bytes or more. There is one record for each
+    hour in which a batch came, and it is done when its last batch is."""
     now = place.clock.wall()
     id = Ids(lambda count: stream[:count]).ksuid(now - now % _HOUR_US)
     known = await _read_silent(place, id) or _silent_record(id, "ingest", about, actor, now)

@@ -51,7 +51,7 @@ def cached(frame: DataFrame) -> Iterator[None]:
 
 
 def _column(schema: StructType, path: Path) -> Column | None:
-    """Of a numbered frame."""
+    """Finds the column of a path in a numbered frame."""
     from pyspark.sql import functions
     from pyspark.sql.types import StructType
 

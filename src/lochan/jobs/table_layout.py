@@ -29,7 +29,7 @@ class TableLayout(NamedTuple):
             raise Invalid(f"{uri.repository} is a pool: it takes rows of any shape", hint="leave mergeSchema out")
 
     async def check(self, repository: OpenRepository, uri: Uri, place: StoreLocation) -> None:
-        """Of rows for a table of files. Raises Invalid."""
+        """Checks the rows for a table of files. Raises Invalid."""
         if self.schema is None:
             return
         from pyspark.sql.pandas.types import to_arrow_schema

@@ -55,7 +55,7 @@ def computed_from(entry: Entry, objects: Iterable[str]) -> Entry:
 
 
 async def objects_in(tree: Tree, objects: Iterable[str]) -> Objects:
-    """Those of the objects that are in the tree."""
+    """Returns the objects that are in the tree."""
     paths = pa.array(sorted(objects), pa.string())
     return frozenset(paths.filter(pa.array(await tree.has_many(paths))).to_pylist())
 

@@ -69,7 +69,7 @@ class LakeCopy:
                     yield stat.path
 
     def _missing(self, paths: pa.Array, source: ListedFiles, target: ListedFiles) -> list[str]:
-        """Those that the target does not have with the same size."""
+        """Returns the paths that the target does not have with the same size."""
         same = pc.equal(pc.fill_null(_sizes(paths, source), -1), pc.fill_null(_sizes(paths, target), -2))
         self.totals.kept += pc.sum(same).as_py() or 0
         found: list[str] = paths.filter(pc.invert(same)).to_pylist()

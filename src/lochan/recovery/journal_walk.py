@@ -167,7 +167,7 @@ class JournalWalk:
             raise
 
     async def _batch(self, number: int) -> list[bytes]:
-        """Of a mirror: the longest batch that holds the record."""
+        """Returns the longest batch of a mirror that holds the record."""
         holding = [each for each in self._files.batches if each[0] <= number <= each[1]]
         damage: JournalDamage | None = None
         for first, last in sorted(holding, key=lambda each: -each[1]):

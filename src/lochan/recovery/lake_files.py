@@ -64,7 +64,7 @@ class FolderFiles(NamedTuple):
     table: pa.Table  # _SCHEMA, sorted by path
 
     def paths(self, prefix: str = "") -> list[str]:
-        """Those below that folder of it."""
+        """Returns the paths below that folder of the repository."""
         column = self.table["path"]
         found: list[str] = column.filter(pc.starts_with(column, f"{self.folder}/{prefix}")).to_pylist()
         return found

@@ -66,7 +66,7 @@ def _parts(refs: Refs, upload: str) -> Iterator[Block]:
 
 
 async def read_aliases(store: Store, repository: str, refs: Refs) -> tuple[Aliases, list[FileDamage]]:
-    """Those that can be read, and the tables that cannot."""
+    """Returns the aliases that can be read, and the tables that cannot."""
     names = refs.collection.alias_names
     tables: list[pa.Table] = []
     damaged: list[FileDamage] = []

@@ -160,7 +160,7 @@ async def fold_once(
 
 
 class Rebuild:
-    """Of one repository. `scratch` is a store that nobody else uses, with room for the files that are made."""
+    """Rebuilds one repository. `scratch` is a store that nobody else uses, with room for the files that are made."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ LAKE = "_lake"
 
 
 def kept_repositories(repositories: Repositories) -> list[Repository]:
-    """Those that have a name, and deleted ones that can be restored."""
+    """Returns the repositories that have a name, and deleted ones that can be restored."""
     deleted = [each.repository for each in repositories.deleted() if not each.list]
     return [*repositories.all(), *sorted(deleted, key=lambda each: each.id)]
 
@@ -109,7 +109,8 @@ class LakeRebuild:
         return self._request.check and made.outcome == MADE
 
     def _checkpoints(self, folded: FoldedJournal) -> list[RebuiltFile]:
-        """Those that are there, and one for the last record if none is. A short journal needs none."""
+        """Returns the existing checkpoints, or one for the last record if there are none. A short journal needs
+        none."""
         state = folded.state
         if folded.checkpoints or state.number < CHECKPOINT_EVERY:
             return list(folded.checkpoints)

@@ -308,5 +308,5 @@ def tree_of(commit: Commit) -> TreeRef:
 
 
 def mint_of_file(file: str) -> int:
-    """Of `<folder>/<id>-<mint>….parquet`."""
+    """Returns the mint number in a name such as `<folder>/<id>-<mint>….parquet`."""
     return int(file.rpartition("/")[2].removesuffix(".parquet").split("-")[1])

@@ -183,7 +183,7 @@ def _again(url: str, credentials: ServerKeys | None, author: str, id: str) -> Re
 
 
 def address_of(url: str) -> ServerAddress:
-    """Of `http://host:port`, `https://host`, or `http+unix:///path/of/socket`. Raises Invalid."""
+    """Parses `http://host:port`, `https://host`, or `http+unix:///path/of/socket`. Raises Invalid."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -301,8 +301,8 @@ class ConnectionGuard:
 
 
 class BodyPace:
-    """Of one body. What is counted is the time that the client was waited for: one that a slow store holds up is not to
-    blame. It has `idle_s` for each piece, and for all of them together `idle_s` and a second for `bytes_per_s` each."""
+    """The pace of one body. Only time spent waiting for the client counts, so a slow store is not held against it. It
+    has `idle_s` for each piece, and for all of them together `idle_s` plus a second for `bytes_per_s` each."""
 
     __slots__ = ("_bytes_per_s", "_idle_s", "_left_s")
 

@@ -109,7 +109,7 @@ def exposition() -> bytes:
 
 
 def operation_times() -> dict[str, OperationTime]:
-    """Of all processes, since the server was started."""
+    """Returns the times of all processes since the server was started."""
     from prometheus_client import CollectorRegistry
     from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -155,7 +155,7 @@ def _usage_dropped_rows() -> Any:
 
 
 class UpkeepMetrics:
-    """Of the process that looks after the lake."""
+    """The metrics of the process that does the upkeep of the lake."""
 
     def __init__(self) -> None:
         from prometheus_client import Counter, Gauge

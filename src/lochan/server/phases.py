@@ -21,7 +21,7 @@ SPAN_S_MAX: Final = 60.0
 
 
 class PhaseTimes:
-    """Of one process, since they were last taken. Used in the event loop."""
+    """The times of one process since they were last read. Used in the event loop."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, list[float]] = {}

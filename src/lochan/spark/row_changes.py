@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Commit(NamedTuple):
-    """Of the commit that a statement makes, and where its lake is."""
+    """The commit that a statement makes, and its lake."""
 
     message: str = ""
     metadata: Mapping[str, str] | None = None

@@ -75,7 +75,7 @@ class SourcePlans:
         return found
 
     def on_pin(self, request: Request) -> Answer:
-        """Of a frame that may never be read: so nothing is wrong with it yet."""
+        """Answers for a frame that may never be read, so errors do not matter yet."""
         options = request["options"]
         try:
             if is_feed(options) or not _is_read_by_spark(request):

@@ -82,7 +82,7 @@ def reads_changes(options: Mapping[str, str]) -> bool:
 
 
 def check_batch(options: Mapping[str, str]) -> None:
-    """Of a read that is neither a stream nor of changes. Raises Invalid."""
+    """Checks the options of a read that is neither a stream nor a change feed. Raises Invalid."""
     options = _in_any_case(options)
     wrong = next((name for name in FEED_OPTIONS if name in options and name != READ_CHANGES), None)
     if wrong is not None:

@@ -93,7 +93,7 @@ def check_schema(schema: StructType) -> None:
 
 
 def _types(path: str, type: DataType) -> Iterator[tuple[str, DataType]]:
-    """Of all columns, and what is inside of them."""
+    """Yields the types of all columns, including nested ones."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if path:

@@ -80,8 +80,8 @@ class UsageLog:
             self._rows.add_all(rows)
 
     def add_stranger(self, row: UsageRow) -> None:
-        """Of somebody who was not let in. They are no use, and a few of each file are enough: nobody outside can make
-        the log grow as they like."""
+        """Adds a row about somebody who was not let in. Such rows do not count as use, and a few in each file are
+        enough: nobody outside can make the log grow at will."""
         self._strangers += 1
         if self._strangers <= STRANGERS_MAX:
             self.add(row)

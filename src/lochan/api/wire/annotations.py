@@ -40,7 +40,7 @@ _ON_THE_WIRE: Mapping[str, Any] = {"NamedRef": RefName}
 
 
 def resolve(annotation: str, function: Callable[..., Any]) -> Any:
-    """Of a parameter or a result of that function."""
+    """Resolves the annotation of a parameter or a result of that function."""
     text = annotation.replace("NamedRef | str", "str")
     return eval(text, {}, _Names(vars(import_module(function.__module__))))
 

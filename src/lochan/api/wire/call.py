@@ -38,7 +38,7 @@ class ArgumentPlace(StrEnum):
 
 
 class ArgumentForm(StrEnum):
-    """Of an argument in a query string."""
+    """The form of an argument in a query string."""
 
     TEXT = "text"
     PLAIN = "plain"  # a number, a truth value, a time
@@ -47,7 +47,7 @@ class ArgumentForm(StrEnum):
 
 
 class Shape(StrEnum):
-    """Of an answer."""
+    """The form of an answer."""
 
     NOTHING = "nothing"
     VALUE = "value"  # JSON
@@ -125,7 +125,7 @@ class WireCall:
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        """Of the local noun, whose signature and docstring are those of the verb."""
+        """The method of the local noun. Its signature and docstring are those of the verb."""
         found: Callable[..., Any] = getattr(noun_class(self.verb.noun), self.verb.name)
         return found
 
@@ -188,7 +188,7 @@ class WireCall:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Those in its path: first the handle's, then arguments."""
+        """The names in the path: first those of the handle, then arguments."""
         return tuple(re.findall(r"\{(\w+)\}", self.path))
 
 

@@ -66,7 +66,7 @@ def plain(name: str, value: Any) -> Any:
 
 
 def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    """Of what `encode` has made of a value of that type."""
+    """Returns a decoder for what `encode` makes of a value of that type."""
     return msgspec.json.Decoder(kind, dec_hook=_of_json)
 
 

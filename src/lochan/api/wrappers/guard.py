@@ -76,8 +76,8 @@ class RightsGuard:
             return False
 
     async def _is_hidden(self, call: VerbCall) -> bool:
-        """Of a list that begins without rights of its own: whether its repository does not exist, which the user may
-        not know."""
+        """Tells for a list that needs no rights of its own whether its repository does not exist. The user may not
+        learn that."""
         verb, handle = call.verb, call.handle
         if verb.needs or not verb.shows or not isinstance(handle, Repository):
             return False

@@ -52,7 +52,8 @@ class CallResources:
         self._refs: dict[tuple[str, str], str] = {}
 
     async def rights(self, texts: Iterable[str], item: Any = None) -> list[Right]:
-        """Those that the rows of a verb name, about this call and an item of its result. Raises AbsentRepository."""
+        """Returns the rights that the rows of a verb name for this call and an item of its result. Raises
+        AbsentRepository."""
         found: list[Right] = []
         for text in texts:
             right, _, condition = text.partition(" if ")
@@ -169,7 +170,8 @@ class CallResources:
         return event_rights(repository, action)
 
     async def rows(self, action: str, text: str) -> list[Right]:
-        """Of a URI such as `logs@main` or `demo@dev/data/`: a pool as a whole, or the file and all that is below it."""
+        """Returns the rights for a URI such as `logs@main` or `demo@dev/data/`: for the whole pool, or for the file and
+        all that is below it."""
         from lochan.versioning.uri import prefix_uri
 
         uri = prefix_uri(text)

@@ -68,7 +68,7 @@ def _show_once(record: dict[str, Any], form: str) -> None:
 
 
 def _seconds(option: str, text: str) -> float:
-    """Of a length of time, which may be in days here. Raises Invalid."""
+    """Parses a length of time, which may also be in days. Raises Invalid."""
     days = text.removesuffix("d")
     return 86_400.0 * int(days) if text != days and days.isdecimal() and len(days) < 7 else seconds(option, text)
 

@@ -95,7 +95,7 @@ class BucketCheck:
         return run_in_thread(read)
 
     async def _wrong(self, objects: Sequence[StoredObject], lost: set[str]) -> list[StoredObject]:
-        """Those that are not as they were written: the same wrong bytes came twice."""
+        """Returns the objects that differ from what was written: the same wrong bytes were read twice."""
         doubts = {each.address: ReadDoubt() for each in objects}
         wrong: list[StoredObject] = []
         left = objects
@@ -107,7 +107,7 @@ class BucketCheck:
         return wrong
 
     async def _read(self, objects: Sequence[StoredObject], lost: set[str]) -> list[tuple[StoredObject, bytes]]:
-        """Those that have another digest, with that."""
+        """Returns the objects with another digest than expected, each with that digest."""
         if self._tasks is None or len(objects) <= self._few:
             seen = await at_once(_READ_AT_ONCE, [_digest(self._store, each.address) for each in objects])
         else:

@@ -40,7 +40,7 @@ _shipped: WeakSet[SparkSession] = WeakSet()
 
 
 def task_limits(spark: SparkSession) -> Limits:
-    """Of one task, as the session says. Raises Invalid."""
+    """Returns the limits of one task, as the session sets them. Raises Invalid."""
     return Limits(memory_bytes=task_memory(spark) or TASK_MEMORY_BYTES, threads=1)
 
 
@@ -76,7 +76,8 @@ def remove() -> None:
 
 @cache
 def package() -> Path:
-    """Of the package that runs here; gone with this process. In a folder that nobody else can write to."""
+    """Returns a zip file of the package that runs here, in a folder that nobody else can write to. It is removed when
+    this process ends."""
     root = Path(__file__).parents[2]
     folder = make_folder()
     atexit.register(remove)

@@ -108,7 +108,7 @@ def _stage(tracker: Any, number: int, running: bool) -> JobStageRecord | None:
 
 # --- the record of a run: its stages, its rows, and how it ended -----------------------------------------------------
 class RunReporter(Protocol):
-    """Of how it ended, the first word counts."""
+    """Takes what a run reports. If its end is reported more than once, the first report counts."""
 
     def stages(self, stages: Sequence[JobStageRecord]) -> None: ...
 

@@ -125,7 +125,8 @@ def _streamed(batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanErro
 
 
 def _why_unread(files: Files, placed: Sequence[PlacedObject], text: str) -> LochanError | None:
-    """Of the objects that Spark names where it has failed. In a folder all are looked at, if it names none."""
+    """Finds why Spark could not read the objects that its error names. In a folder, all objects are checked if it names
+    none."""
     named = [each for each in placed if each.object.address in text]
     if not named and not files.folders:
         return None

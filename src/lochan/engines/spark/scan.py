@@ -27,7 +27,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class Views:
-    """Of one query. Each has a name that no other query has, for all share the session."""
+    """The views of one query. No other query has views of the same names, because all queries share the session."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

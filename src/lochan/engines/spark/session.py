@@ -119,7 +119,7 @@ def _left_behind(context: Any) -> int:
 
 
 def running_tasks(context: Any) -> int:
-    """Of a JVM that runs them itself, also those that were told to end."""
+    """Counts the tasks of a JVM that runs them itself, including tasks that were told to end."""
     running = context._jsc.sc().taskScheduler().runningTasksByExecutors()
     return int(running.apply("driver")) if running.contains("driver") else 0
 

@@ -49,7 +49,7 @@ def block_rows(blocks: pa.Table, bounds: Sequence[str], repository: str) -> pa.R
 def read_blocks(
     target: CollectionTarget, bounds: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Of ranges and runs: the blocks of their entries, where their bytes are."""
+    """Reads ranges and runs. Yields the blocks of their entries, at their current addresses."""
     store = target.open()
     reader, aliases = EntryReader(store, target.repository), alias_rows(store, target.look)
     for batch in batches:
@@ -75,14 +75,15 @@ def list_shard(
 
 
 def find_equal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of all blocks of some SHA-256s: those whose bytes another one has too."""
+    """Finds equal blocks. It takes all blocks that have one of some SHA-256s, and yields those whose bytes exist more
+    than once."""
     known = pa.concat_tables([KNOWN_SCHEMA.empty_table(), *read_marks(batches)])
     size = pc.sum(known["size"]).as_py() or 0
     yield result_row(EqualMessage(len(known), size, encode(equal_blocks(known))))
 
 
 def check_task(place: StoreLocation, tasks: Iterable[bytes]) -> Iterator[bytes]:
-    """Of each block, whether it is right."""
+    """Tells for each block whether its bytes are right."""
     store = open_on_executor(place, SystemClock(), Ids())
     for task in tasks:
         number, blocks = msgspec.msgpack.decode(task, type=tuple[int, list[Block]])

@@ -105,7 +105,7 @@ async def read_trees(trees: Trees, files: Sequence[MetadataFile]) -> list[Metada
 
 
 def work_of(files: Iterable[MetadataFile]) -> Iterator[tuple[MetadataFile, ...]]:
-    """Those with entries: as many as one task reads."""
+    """Groups the files that have entries into portions for one task each."""
     held: list[MetadataFile] = []
     entries = 0
     for file in files:

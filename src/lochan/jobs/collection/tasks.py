@@ -72,7 +72,7 @@ class CollectionTarget:
 
 # --- trees, and what they name ---------------------------------------------------------------------------------------
 def read_trees(target: CollectionTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of trees (FILE_SCHEMA): themselves, and their ranges."""
+    """Reads trees (FILE_SCHEMA). Yields their own files and their ranges."""
     trees = Trees(target.open(), target.repository)
     for batch in batches:
         yield file_rows(run_task(metadata_files.read_trees(trees, files_of(batch))))
@@ -81,7 +81,7 @@ def read_trees(target: CollectionTarget, batches: Iterable[pa.RecordBatch]) -> I
 def mark_files(
     target: CollectionTarget, bounds: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Of ranges and runs: the files that hold the bytes of their entries (ROW_SCHEMA)."""
+    """Reads ranges and runs. Yields the files that hold the bytes of their entries (ROW_SCHEMA)."""
     store = target.open()
     reader, aliases = EntryReader(store, target.repository), alias_rows(store, target.look)
     for batch in batches:

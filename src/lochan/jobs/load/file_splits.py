@@ -49,7 +49,7 @@ class FileSplit(msgspec.Struct, frozen=True, array_like=True):
 
 
 def splits_of(files: Iterable[SurveyedFile], split_bytes: int, stores: Stores = ()) -> list[FileSplit]:
-    """Those of one file are next to each other."""
+    """Returns the splits. Splits of one file are next to each other."""
     found: list[FileSplit] = []
     for seen in files:
         file = record_of(seen.file, stores)
@@ -179,8 +179,8 @@ def _own_lines(seen: SurveyedFile, split: FileSplit) -> Iterator[Chunk]:
 
 
 def _row_groups(seen: SurveyedFile, split: FileSplit) -> Iterator[pa.RecordBatch]:
-    """Those whose middle is in the split. Read here and by no decoder: a worker of Spark is a process of its own
-    already, and only the parts of the file that are needed come from its store."""
+    """Yields the row groups whose middle is in the split. They are read in this process and not by a decoder: a Spark
+    worker is a process of its own already, and only the parts of the file that are needed come from its store."""
     with seen.file.open() as stream, damage_as_invalid(PARQUET, seen.file.name):
         file = pq.ParquetFile(stream)
         groups = [

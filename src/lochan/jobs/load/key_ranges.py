@@ -38,7 +38,7 @@ class KeyRanges:
         self._settings = settings
 
     def keys(self, chunk: Chunk) -> tuple[npt.NDArray[np.int64], list[bytes]]:
-        """Of all rows that can be read, in any order: their numbers in the chunk, and their keys."""
+        """Returns the numbers in the chunk, and the keys, of all rows that can be read, in any order."""
         found = self._asked(chunk, "n, k")
         return found["n"].to_numpy(), found["k"].to_pylist()
 
@@ -59,7 +59,7 @@ class KeyRanges:
         return parts
 
     def _asked(self, chunk: Chunk, what: str) -> pa.Table:
-        """Of all rows that can be read."""
+        """Selects columns of all rows that can be read."""
         table, is_json = self._table(chunk)
         with self._session.registered("keyed", table):
             if not is_json:
@@ -86,7 +86,7 @@ class KeyRanges:
                 return pa.table({"n": np.arange(len(rows)), "line": texts}), True
 
     def _text(self, row: Row) -> str:
-        """Of what the key needs."""
+        """Returns the text of the fields that the key needs."""
         names = {key.path[0] for key in self._settings.keys if key.path} or row.keys()
         try:
             return row_text({name: row[name] for name in row if name in names})
@@ -94,7 +94,7 @@ class KeyRanges:
             return "{}"
 
     def _columns(self, batch: pa.RecordBatch, numbers: npt.NDArray[np.int64]) -> pa.Table:
-        """Those that the key needs, by its parts' numbers."""
+        """Returns the columns that the key needs, by the numbers of its parts."""
         columns = {"n": pa.array(numbers)}
         for number, key in enumerate(self._settings.keys):
             if not key.path:
@@ -138,8 +138,8 @@ class KeyRanges:
 
 
 def bounds_of(weights: Mapping[bytes, float], count: int) -> list[bytes]:
-    """That cut keys into about so many parts of the same weight. A key that weighs as much as a part has one of its
-    own; a key that weighs as much as several has as many, and is there as often."""
+    """Returns bounds that cut keys into about `count` parts of the same weight. A key that weighs as much as a part has
+    a part of its own. A key that weighs as much as several has several, and is repeated in the bounds."""
     if count == 1:
         return []
     each = sum(weights.values()) / count
@@ -169,8 +169,8 @@ def size_of(chunk: Chunk) -> int:
 
 
 def _positions(chunk: Chunk) -> npt.NDArray[np.uint64]:
-    """Of rows in their input; however it was cut into chunks, if each is a line of its own. All rows of a JSON array
-    may stand on one line: there their order in the chunk tells them apart."""
+    """Returns the positions of rows in their input. They do not depend on how the input was cut into chunks, if each
+    row is a line. All rows of a JSON array may stand on one line: there their order in the chunk tells them apart."""
     found = chunk.lines if isinstance(chunk, PlainLines) else chunk
     order = np.arange(size_of(chunk), dtype=np.uint64)
     if not isinstance(found, Lines) or found.places is None:
@@ -185,7 +185,7 @@ def pointer(path: Path) -> str:
 
 
 def _readable(lines: Lines) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """Those that are UTF-8, with their numbers."""
+    """Returns the lines that are UTF-8, with their numbers."""
     numbers = np.arange(len(lines.texts))
     if lines.valid:
         return numbers, lines.texts

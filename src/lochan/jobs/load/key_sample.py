@@ -50,7 +50,7 @@ Samples = dict[bytes, float]  # keys, and how many bytes of rows each stands for
 
 
 class SampleTask(msgspec.Struct, frozen=True, array_like=True):
-    """Of one split."""
+    """The task of sampling one split."""
 
     split: FileSplit
     spots: list[int]  # bytes of its file
@@ -171,7 +171,8 @@ class KeySampler:
 
 
 def _weight(task: SampleTask, size: int) -> float:
-    """Of all rows of the split: a split that is smaller than the distance of spots stands for others, too."""
+    """Returns the weight of all rows of the split. A split that is smaller than the distance of spots stands for
+    others, too."""
     return size * max(1.0, task.step / task.rows_bytes)
 
 

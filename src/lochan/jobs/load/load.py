@@ -59,7 +59,7 @@ class LoadWork:
 
 
 def cut(work: LoadWork, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of some splits: all rows, for the parts that they lie in."""
+    """Reads some splits. Yields all rows, each for the part that it lies in."""
     target = work.target
     with reports_errors(), DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
         room, keyed = TaskRoom(session, work.faults()), KeyRanges(session, target.settings)
@@ -72,7 +72,7 @@ def cut(work: LoadWork, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 def load_part(work: LoadWork, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """Of the rows that `cut` sent here: objects on the store."""
+    """Writes the rows that `cut` sent here as objects on the store."""
     each = iter(records)
     first = next(each, None)
     if first is None:

@@ -27,7 +27,7 @@ class Reservoir(Generic[T]):
         self._next: _Hashes = self._hashes
 
     def choose(self, count: int) -> Numbers:
-        """Of the next rows, the numbers of those that are wanted, from 0."""
+        """Chooses among the next `count` rows. Returns the numbers of the chosen ones, from 0."""
         self._next = mixed(np.arange(self._rows, self._rows + count, dtype=np.uint64), self._seed)
         self._rows += count
         wanted = np.concatenate([self._hashes, self._next[self._next < self._limit]])

@@ -125,8 +125,8 @@ def _value(text: Any) -> Any:
 def all_rows(
     room: ReadContext, seen: SurveyedFile, split: FileSplit, settings: PoolSettings, options: LoaderOptions
 ) -> Iterator[Chunk]:
-    """Of a file with columns those of the key are enough, and of a packed text its lines. Raises Invalid, and Conflict
-    where the file has changed."""
+    """Yields all rows; of a file with columns, only those of the key, and of a packed text its lines. Raises Invalid,
+    and Conflict if the file has changed."""
     if seen.format == PARQUET and not seen.packed:
         yield from _key_columns(seen, split, settings)
     elif seen.format in _SOUGHT:
@@ -157,7 +157,8 @@ def _key_columns(seen: SurveyedFile, split: FileSplit, settings: PoolSettings) -
 
 
 def _columns(there: Sequence[str], settings: PoolSettings) -> list[str] | None:
-    """Those that the key needs, or any if the file has none of them; None: the key is the whole row."""
+    """Returns the columns that the key needs, or any one column if the file has none of them; None if the key is the
+    whole row."""
     if not all(key.path for key in settings.keys):
         return None
     return [key.path[0] for key in settings.keys if key.path[0] in there] or list(there[:1])

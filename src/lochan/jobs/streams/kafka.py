@@ -113,7 +113,7 @@ class Topics:
 
     @property
     def name(self) -> str:
-        """Of the stream, by which commits tell it: another cluster counts its messages anew."""
+        """The name of the stream, by which commits identify it. Another cluster counts its messages anew."""
         return f"kafka:{self.cluster}:{','.join(sorted(self._options.topics))}"
 
     def __enter__(self) -> Topics:

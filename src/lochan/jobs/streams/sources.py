@@ -76,7 +76,7 @@ def rate_source(rows_per_second: int) -> SparkSource:
 
 
 def write_files(options: LoaderOptions, target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """Of the files that the column `path` names."""
+    """Loads the files that the column `path` names."""
 
     def fill(loader: Loader) -> None:
         for batch in batches:
@@ -100,7 +100,7 @@ def write_texts(
 
 
 def local_path(name: str) -> Path:
-    """Of a name as Hadoop writes it: `file:/in/a b.json`, as it is on the disk."""
+    """Converts a name as Hadoop writes it, such as `file:/in/a b.json`, to the path on the disk."""
     return Path("/" + name.removeprefix(_FILE).lstrip("/")) if name.startswith(_FILE) else Path(name)
 
 

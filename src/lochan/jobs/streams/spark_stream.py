@@ -95,7 +95,7 @@ def _finish(
 
 
 def _leave(query: StreamingQuery, thread: threading.Thread) -> None:
-    """Of a program that ends as soon as its stream has."""
+    """Ends the Spark session of a program that ends when its stream does."""
     with suppress(Exception):  # Spark may have ended before
         if not query.isActive:
             thread.join(_PATIENCE_S)

@@ -140,12 +140,10 @@ def _reals(value: Value) -> Sql | None:
 
 
 class _Parts(NamedTuple):
-    """Of a sum where decimals are among the numbers (`numbers.py`): what is before the point and twice 27 digits behind
-    it, each as wide as the engines' decimals are.
-
-    Floats count as what their shortest text says; where one of them is too great or too small for that the sum is a
-    float's, as it is where all are floats. A decimal that is too long for it ends the query.
-    """
+    """The parts of a sum over numbers that include decimals (`numbers.py`): the digits before the point, and two groups
+    of 27 digits after it, each as wide as a decimal of the engines. A float counts as its shortest text. If a float is
+    too large or too small for that, or all numbers are floats, the sum is a float. A decimal with too many digits ends
+    the query with an error."""
 
     exact: Sql  # whether the sum is exact: there are decimals, and no float is beyond them
     total: Sql  # its text
@@ -238,7 +236,8 @@ def _nearest(value: Value) -> Sql:
 
 
 def _fits(real: Sql) -> Sql:
-    """Of a float: whether it has at most 38 digits before the point and 38 behind it, however many say which it is."""
+    """Tests whether a float has at most 38 digits before the point and 38 after it, not counting how many are
+    significant."""
     return coalesce(neutral("float_fits", real), FALSE)
 
 

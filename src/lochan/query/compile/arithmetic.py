@@ -97,8 +97,8 @@ def _results(
 
 
 def _nearly(op: str, one: str, left: Value, other: str, right: Value) -> Sql:
-    """Of two kinds of numbers, one of which is a decimal, where the result is none. A quotient is a float, and so is
-    what is computed with a float, as of ints; a remainder and all else are exact or not at all."""
+    """Computes with two kinds of numbers, one of them a decimal, where the result is not a decimal. A quotient is a
+    float, and so is any result with a float, as with ints. A remainder, and anything else, is exact or an error."""
     if op == "/" or (FLOAT in (one, other) and op != "%"):
         mine, theirs = (_near(kind, side, op) for kind, side in ((one, left), (other, right)))
         return neutral(_NAMES[op], mine, theirs, options=(FLOAT,))

@@ -59,7 +59,7 @@ def resealed(rows: Rows, scope: Scope) -> Bound:
 
 
 def _expressions(operator: ast.Operator) -> Sequence[ast.Expr]:
-    """Those that are computed from the row as it comes."""
+    """Returns the expressions that are evaluated on the row as it comes in."""
     match operator:
         case ast.Where(test):
             return [test]

@@ -174,7 +174,7 @@ def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> V
 def _of_numbers(
     each: Aggregated, ends: dict[str, Sql], function: type[exp.AggFunc], *, least: bool
 ) -> tuple[dict[str, Sql], Exact | None]:
-    """Of the least or greatest of each kind of number, each NULL but the one that is it."""
+    """Returns the least or greatest number by kind. All kinds are NULL except the one that wins."""
     value = each.value
     if set(NUMBERS) <= set(ends):
         whole, real = ends[INT], ends[FLOAT]
@@ -192,8 +192,8 @@ def _of_numbers(
 
 
 def _extreme_number(ends: dict[str, Sql], best: Sql) -> dict[str, Sql]:
-    """Of the least or greatest of each kind of number, a decimal's as its key: each NULL but the one that is it. `best`
-    is the key of the least or greatest of all."""
+    """Returns the least or greatest number by kind, for a decimal as its key. All kinds are NULL except the one that
+    wins. `best` is the key of the least or greatest of all."""
     key = ends[DECIMAL]
     others = [kind for kind in (INT, FLOAT) if kind in ends]
     if not others:
@@ -222,8 +222,8 @@ def _extreme_decimal(ends: dict[str, Sql], of: Exact, *, least: bool) -> _Extrem
 
 
 def _composite(each: Aggregated, value: Value, *, least: bool) -> Sql:
-    """Of arrays and records, as JSON text. Those that are written differently and yet equal go by their texts: the text
-    that orders them says itself where it ends."""
+    """Returns the least or greatest array or record, as JSON text. Equal values that are written differently are
+    ordered by their texts, because the text used for ordering marks its own end."""
     written = json_text(value)
     place = concat(order_text(value), written)
     return each.over(neutral("first_by" if least else "last_by", written, place), valued(value))

@@ -36,13 +36,13 @@ def shown(exact: Exact) -> Sql:
 
 
 def from_text(sql: Sql, digits: Digits) -> Exact:
-    """Of a number's text, known to fit."""
+    """Makes a decimal of the text of a number that is known to fit."""
     return Exact(exp.Cast(this=sql.copy(), to=decimal_type(digits.scale)), digits)
 
 
 def from_texts(sql: Sql | None, arms: Iterable[Value]) -> Exact | None:
-    """Of a text that comes from one of these. None: not all of them have their numbers as decimals, or no decimal holds
-    them all."""
+    """Makes a decimal of a text that comes from one of these values. Returns None if not all of them have their numbers
+    as decimals, or if no decimal type holds them all."""
     some = [arm.exact for arm in arms if DECIMAL in arm.alts]
     known = [each.digits for each in some if each is not None]
     digits = common(known) if known and len(known) == len(some) else None
@@ -143,7 +143,7 @@ def _or_beyond(op_: str, exact: Exact, test: Sql, same: Sql, by: Sql, zero: Sql)
 
 
 def _holds(op_: str, sign: int) -> bool:
-    """Of a number that is less (-1) or greater (1) than the other."""
+    """Tells whether a comparison holds for a number that is less (-1) or greater (1) than the other."""
     return op_ == "!=" or (op_[0] == "<" if sign < 0 else op_[0] == ">")
 
 
@@ -151,7 +151,8 @@ def _holds(op_: str, sign: int) -> bool:
 
 
 def computed(op_: str, one: str, left: Value, other: str, right: Value) -> Exact | None:
-    """Of two kinds of numbers, one of which is a decimal. None: it would not be exact, or no decimal holds it."""
+    """Computes with two kinds of numbers, one of them a decimal. Returns None if the result would not be exact, or no
+    decimal type holds it."""
     mine, theirs = _operand(one, left), _operand(other, right)
     if mine is None or theirs is None:
         return None
@@ -178,7 +179,7 @@ def _remainder(mine: Exact, theirs: Exact) -> Exact | None:
 
 
 def one_of(found: Sequence[Exact]) -> Exact | None:
-    """Of which at most one is there in any row. None: no decimal holds them all."""
+    """Combines values of which at most one is set in any row. Returns None if no decimal type holds them all."""
     digits = common([each.digits for each in found]) if found else None
     return None if digits is None else Exact(coalesce(*(widened(each, digits).sql for each in found)), digits)
 
@@ -222,14 +223,15 @@ def summable(value: Value) -> Digits | None:
 
 
 def addend(exact: Exact, value: Value) -> Sql:
-    """Of a value that is `summable`."""
+    """Returns the decimal to add for a value that is `summable`."""
     if INT not in value.alts:
         return exact.sql
     return coalesce(exact.sql, exp.Cast(this=value.alts[INT].copy(), to=decimal_type(exact.digits.scale)))
 
 
 def plain_text(exact: Exact, value: Value) -> Sql:
-    """Of all its numbers, without a power of ten; NULL for a float that is too great or too small for that."""
+    """Returns the text of the value's number without an exponent; NULL for a float that is too large or too small for
+    that."""
     texts: list[Sql] = [cast(exact.sql, STRING)]
     if INT in value.alts:
         texts.append(cast(value.alts[INT], STRING))

@@ -145,7 +145,7 @@ def _sliced(e: ast.Slice, scope: Scope) -> Value:
 
 
 def _sliced_text(json: Sql, ends: tuple[int | None, ...]) -> Sql:
-    """Of an array that is kept as text, since its elements are of several kinds."""
+    """Slices an array that is kept as text because its elements are of several kinds."""
     inside = neutral("list_join", neutral("list_slice", array_items(json), options=ends), options=(",",))
     return case((is_array_text(json), concat(text("["), coalesce(inside, text("")), text("]"))))
 

@@ -49,7 +49,7 @@ def is_fine(value: Value) -> bool:
 
 
 def compared(op_: str, left: Value, right: Value) -> Sql:
-    """Of times that may be more exact than microseconds."""
+    """Compares times that may be more precise than microseconds."""
     one, other = left.alts[TIME], right.alts[TIME]
     mine, theirs = finer_of(left), finer_of(right)
     same = op(exp.EQ, one, other)

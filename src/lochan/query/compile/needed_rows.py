@@ -107,7 +107,7 @@ def _is_cut(query: exp.Expr) -> bool:
 
 
 def _inside(select: exp.Select, tests: Tests) -> Tests:
-    """Those of the tests over its result, and of its HAVING, that are of the rows that it is made of."""
+    """Selects the tests, over the result and in HAVING, that can be applied to the input rows of the query."""
     made = [*select.expressions, *_kept(select, "having"), *_kept(select, "order")]
     group = select.args.get("group")
     in_common: list[Sql] | None = None  # what all rows share that have an effect on each other; None: none has
@@ -124,7 +124,7 @@ def _inside(select: exp.Select, tests: Tests) -> Tests:
 
 
 def _partitions(made: Iterable[exp.Expr]) -> Iterator[list[Sql]]:
-    """Of each of the windows: what its rows have in common."""
+    """Yields the columns by which each window is partitioned."""
     for node in (each for whole in made for each in _here(whole)):
         if isinstance(node, exp.Window):
             yield [each for each in node.args.get("partition_by") or [] if isinstance(each, exp.Column)]

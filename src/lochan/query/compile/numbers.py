@@ -67,7 +67,7 @@ def _split_from(sql: Sql) -> Sql | None:
 
 
 def key(value: Value) -> Sql:
-    """Of the numbers among its kinds; NULL where it is none. The same for 1 and 1.0."""
+    """Returns the key of a number, which is the same for 1 and 1.0; NULL if the value is not a number."""
     texts = [number_text(kind, value.alts[kind]) for kind in EVERY_NUMBER if kind in value.alts]
     return neutral("number_key", coalesce(*texts))
 
@@ -113,7 +113,7 @@ def exact_decimal(value: Number) -> Decimal:
 
 
 def compared(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
-    """Of two kinds of numbers, one of which is a decimal."""
+    """Compares two kinds of numbers, one of them a decimal."""
     found = None
     if left.exact is not None and one == DECIMAL:
         found = decimals.compared(op_, left.exact, other, right)
@@ -166,7 +166,7 @@ def _neighbours(kind: str, by: Decimal) -> tuple[int | float | None, int | float
 
 
 def equals(sql: Sql, value: Number) -> Sql:
-    """Of a decimal's text."""
+    """Compares the text of a decimal with a number."""
     return op(exp.EQ, neutral("number_key", sql), text(constant_key(value)))
 
 

@@ -70,7 +70,7 @@ def groups_of(shared: str) -> int:
 
 
 def matching(texts: Sequence[str], shared: str) -> list[str]:
-    """Those that it is found in; by RE2, which takes no longer for one pattern than for another."""
+    """Returns the texts that the shared part is found in. It uses RE2, which takes as long for any pattern."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -34,7 +34,7 @@ def order_text(value: Value) -> Sql:
 
 
 def json_array(texts: Sequence[Sql]) -> Sql:
-    """Of JSON texts."""
+    """Joins JSON texts to a JSON array."""
     return concat(text("["), neutral("join_texts", *texts, options=(",",)), text("]"))
 
 

@@ -136,7 +136,7 @@ def edited(names: tuple[str, ...], edits: Iterable[Edit]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Shaped:
-    """Of something as it is in a source: what it is in rows of which shape."""
+    """The type of something in a source, by the shape of its row."""
 
     number: Sql
     by_number: Mapping[int, Type]
@@ -145,7 +145,8 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Body:
-    """Of rows some of which are text: their members are in it, except those that the query made."""
+    """The text of a row, in sources where some rows are kept as text. It holds all members except those that the query
+    made."""
 
     text: Sql
     names: frozenset[str] = frozenset()  # of members that are columns too

@@ -228,7 +228,7 @@ def _is_exponential(automaton: _Automaton, loops: list[int]) -> bool:
 
 
 def _meet_again(automaton: _Automaton, states: list[int]) -> bool:
-    """Of the states of one loop."""
+    """Tells whether two different paths through the states of one loop can meet again."""
     size = len(automaton.edges)
     if len(states) ** 2 > _PAIRS_MAX:
         raise TooLarge
@@ -251,7 +251,7 @@ def _both(automaton: _Automaton, one: int, other: int) -> Iterator[tuple[int, in
 
 
 def _longest_chain(automaton: _Automaton, loops: list[int]) -> int:
-    """Of loops that one text goes around in each and from each to the next."""
+    """Returns the length of the longest chain of loops that one text can pass through, going around in each."""
     steps = [_STEPS_MAX]
     looping = [at for at in range(len(automaton.edges)) if _is_loop(automaton, loops, at)]
     chained: dict[int, set[int]] = {}
@@ -266,7 +266,8 @@ def _longest_chain(automaton: _Automaton, loops: list[int]) -> int:
 
 
 def _longest(chained: dict[int, set[int]]) -> int:
-    """Of a chain. There is no circle in it: two loops that lead to each other are one."""
+    """Returns the length of the longest chain. Chains have no cycles: two loops that lead to each other are one
+    loop."""
     length: dict[int, int] = {}
     left = list(chained)
     while left:

@@ -145,7 +145,7 @@ def _characters(words: Words, token: str) -> str:
 
 
 def merged_parts(arguments: Sequence[str], options: tuple[Any, ...]) -> tuple[Sequence[str], dict[str, str]]:
-    """Of `json_merged`: the texts, and the names that go where a test holds."""
+    """Splits the arguments of `json_merged` into the texts and the names that are removed where a test holds."""
     if options[:1] != ("gone",):
         return arguments, {}
     count = len(arguments) - len(options) + 1

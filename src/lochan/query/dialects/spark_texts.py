@@ -47,8 +47,8 @@ def time_in_format(sql: str, format: str) -> str:
 
 
 def _utc_text(sql: str) -> str:
-    """Of a time, whatever zone the session has: one that is set when the rows are read, and not when the plan was made,
-    would move it."""
+    """Formats a time in UTC, whatever the session's time zone is. A zone that is set after the query was planned would
+    otherwise shift it."""
     seconds = f"CAST(CAST(UNIX_MICROS({sql}) AS DECIMAL(20, 0)) / 1000000 AS DECIMAL(18, 6))"
     return f"CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + MAKE_DT_INTERVAL(0, 0, 0, {seconds}) AS STRING)"
 
@@ -125,7 +125,8 @@ def _digits(value: str) -> Callable[[int], str]:
 
 
 def _of_text(java: str) -> str:
-    """Of a text such as 1.50000000000000e+300; Infinity and NaN have no power, and stay what they are."""
+    """Writes a text such as 1.50000000000000e+300 as a plain number. Infinity and NaN have no exponent, and stay as
+    they are."""
     sign = f"CASE WHEN {java} LIKE '-%' THEN '-' ELSE '' END"
     digits = f"REGEXP_REPLACE(REGEXP_REPLACE(SPLIT_PART({java}, 'e', 1), '[-.]', ''), '0+$', '')"
     power = f"TRY_CAST(SPLIT_PART({java}, 'e', 2) AS INT)"

@@ -45,7 +45,7 @@ class Permits(Protocol):
     it: a user who may not read a pool does not learn whether it exists."""
 
     async def known(self, all: Sequence[Repository]) -> Sequence[Repository]:
-        """Those that a pattern may match, and that may be suggested for a typo."""
+        """Returns the repositories that a pattern may match, and that may be suggested for a typo."""
 
     async def check_absent(self, name: str) -> None:
         """Raises unless the user may know that there is no repository of this name."""
@@ -64,12 +64,13 @@ class Permits(Protocol):
         """Whether the user may read everything that is or was at this ref."""
 
     async def shown(self, meta: str, all: Sequence[Repository]) -> Sequence[Repository]:
-        """Those whose rows of this metadata of the lake the user may see."""
+        """Returns the repositories whose rows the user may see in this metadata of the lake."""
 
     async def shown_users(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]: ...
 
     async def audited(self, all: Sequence[Repository]) -> Sequence[Repository]:
-        """Those of which the user may read the events, and all objects, which events name."""
+        """Returns the repositories whose events the user may read, and all of whose objects, because events name
+        them."""
 
     async def audits_lake(self) -> bool:
         """Whether that is so for the whole lake, and its own journal."""

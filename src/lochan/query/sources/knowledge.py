@@ -55,7 +55,7 @@ class Knowledge:
         return form.place(leaf, leaf.path in self._texts)
 
     def element(self, leaf: Leaf) -> Type:
-        """Of an array: what its elements are, over all forms; of decimals, what type holds them all."""
+        """Returns the element type of an array, over all forms; for decimals, a type that holds them all."""
         if leaf.kind == DECIMAL:
             digits = self._digits(leaf.path)
             return NULL if digits is None else f"{DECIMAL}:{digits.scale}"
@@ -110,8 +110,8 @@ class Knowledge:
         return [form.decimals(path, path in self._texts) for form in self.forms]
 
     def _digits(self, path: Path) -> Digits | None:
-        """Of the numbers among the texts at a path, where every form has them as decimals and one type holds them all;
-        none, where there are no numbers. None: their texts must be read."""
+        """Returns the digits of the decimals at a path, if every form has its numbers as decimals and one type holds
+        them all. Where there are no numbers it returns no digits; None means that the texts must be read."""
         if path not in self._decimals:
             self._decimals[path] = _joined(self._columns(path))
         return self._decimals[path]

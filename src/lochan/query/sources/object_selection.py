@@ -73,13 +73,13 @@ class Choice:
         return list(skipped.values())
 
     def narrowed(self, test: Test) -> Indices:
-        """Those of the kept objects that may have rows which pass this test too."""
+        """Returns the kept objects that may have rows which pass this test too."""
         within = pruning.key_test(test, self._snapshot.settings)
         kept = self.why.keep(self.kept, pruning.by_key(self._snapshot, self.kept, within), pruning.BY_KEY)
         return self._by_columns(kept, test)
 
     def forms(self, snapshot: Snapshot) -> list[Form]:
-        """Of all objects of a snapshot, which may be of more than are chosen from here."""
+        """Returns the forms of all objects of a snapshot, which may have more objects than are selected here."""
         found = (self._forms.of(snapshot.facts(int(each[0]))) for each in _alike(snapshot, snapshot.all))
         return list(dict.fromkeys(found))
 
@@ -123,7 +123,7 @@ def by_form(snapshot: Snapshot, indices: Indices, forms: Forms) -> dict[Form, li
 
 
 def _alike(snapshot: Snapshot, indices: Indices) -> list[Indices]:
-    """Those of one form together, in the order of the first of each."""
+    """Groups the objects by form, in the order of the first object of each form."""
     forms = snapshot.forms(indices)
     order = np.argsort(forms, kind="stable")
     parts = np.split(indices[order], np.flatnonzero(np.diff(forms[order])) + 1) if len(indices) else []
@@ -142,7 +142,8 @@ class NumberBounds(NamedTuple):
 
 
 def number_bounds(snapshot: Snapshot, path: Path, kind: str) -> NumberBounds | None:
-    """Of the field's values of that kind, int or float; both are 0 where there is none. None: they are not known."""
+    """Returns the bounds of the field's values of that kind, int or float; both are 0 if it has none. None: the bounds
+    are not known."""
     ends: list[int | float] = [0]
     for form, indices in by_form(snapshot, snapshot.all, Forms()).items():
         place = form.place(Leaf(path, kind))

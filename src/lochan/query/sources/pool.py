@@ -67,7 +67,7 @@ class PoolSource:
     # --- what is known ---
     @property
     def objects(self) -> Indices:
-        """Those that are read, by their number in the snapshot."""
+        """The objects that are read, by their number in the snapshot."""
         return self._choice.kept if self._scanned is None else self._scanned
 
     @property

@@ -45,7 +45,7 @@ def one_of(value: Value, items: Sequence[Value], *, sure: bool) -> Sql:
 
 
 def _alike(left: Value, right: Value) -> bool:
-    """Of one kind each, and the same: then the engine's own comparison has all three outcomes."""
+    """Tells whether both values have the same single kind: then the engine's own comparison has all three outcomes."""
     return len(left.alts) == 1 and left.kinds == right.kinds and left.kinds <= set(SIMPLE)
 
 

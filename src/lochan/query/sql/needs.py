@@ -60,7 +60,7 @@ class TableNeeds:
         return None
 
     def _tests(self, place: exp.Expr, select: exp.Select | None) -> list[ast.Expr]:
-        """Of what stands in the FROM of the query there: a table, or a query."""
+        """Returns the tests about a table or subquery in the FROM of the query."""
         if select is None or _names_columns(place):
             return []
         alias = place.alias_or_name

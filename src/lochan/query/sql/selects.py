@@ -66,7 +66,7 @@ class SelectColumns:
         return Record(members, members.__getitem__, order)
 
     def _member(self, value: Value) -> Value:
-        """Of an object: there, missing and null are still told apart."""
+        """Returns the value of an object's member, which can still be present, missing or null."""
         return replace(self.value(value), nothing=value.nothing)
 
     def select(self) -> list[exp.Expr]:

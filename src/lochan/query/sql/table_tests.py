@@ -31,7 +31,7 @@ def time_of(text: str) -> int | None:
 
 
 def own_tests(select: exp.Select, table: str) -> Iterator[ast.Expr]:
-    """Those of the WHERE that are about this table alone, if no join can add rows that need not pass."""
+    """Yields the tests in WHERE that are about this table alone, if no join can add rows that need not pass them."""
     where = select.args.get("where")
     if where is None or not only_joins_rows(select):
         return

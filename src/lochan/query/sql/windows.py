@@ -105,7 +105,8 @@ def _counted(function: exp.Expr, scope: SqlScope) -> exp.Expr:
 
 
 def _of_row(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: SqlScope) -> Value:
-    """Of the row it is taken from, at most one kind is set; so each kind can be taken by itself."""
+    """Compiles LAG and the like: at most one kind is set in the row that the value is taken from, so each kind can be
+    taken by itself."""
     if function.args.get("default") is not None:
         raise scope.refused(function, "a default is not supported", "use COALESCE around it")
     offset = function.args.get("offset")

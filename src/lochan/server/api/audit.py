@@ -24,7 +24,7 @@ _DONE, _FAILED, _DENIED = 200, 400, 403
 
 
 class CallLog:
-    """Of one request, by whoever sent it."""
+    """Logs the calls of one request, for the audit."""
 
     def __init__(self, usage: UsageLog, clock: Clock, caller: Caller) -> None:
         self._usage = usage

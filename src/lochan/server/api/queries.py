@@ -89,7 +89,7 @@ class Queries:
         return self._known.get(id)
 
     def all(self) -> list[QueryRun]:
-        """Those that have not ended, the oldest first."""
+        """Returns the queries that have not ended, the oldest first."""
         return [each for each in self._known.values() if not each.is_over]
 
     def give_up(self, run: QueryRun) -> None:

@@ -53,7 +53,7 @@ async def require(gateway: Gateway, request: S3Request, action: str, resource: s
 
 
 async def rights(gateway: Gateway, request: S3Request) -> Rights:
-    """Of the request's user, in a state that is new enough (A1)."""
+    """Returns the rights of the request's user, in a state that is new enough (A1)."""
     return await gateway.access.rights(request.requester, request.arrived)
 
 

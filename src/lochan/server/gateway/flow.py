@@ -78,7 +78,7 @@ class Flows:
 
 
 class Flow:
-    """Of one answer."""
+    """The flow of one answer."""
 
     def __init__(self, flows: Flows, connection: socket.socket | None, patience_s: float) -> None:
         self._flows = flows

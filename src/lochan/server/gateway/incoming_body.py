@@ -44,8 +44,8 @@ class RequestBody:
         return payload
 
     def hand_over(self) -> Callable[[bytes], None] | None:
-        """Of a body that is hashed on its way to the store, beside the event loop: what its SHA-256 is to be shown to,
-        and raises where it is not what was signed. It is not hashed here as well then."""
+        """Prepares a body that is hashed on its way to the store, beside the event loop. Returns a function that takes
+        its SHA-256 and raises if that is not what was signed; the body is not hashed here as well."""
         return self._body.hand_over() if isinstance(self._body, PlainBody) else None
 
     async def pieces(self) -> AsyncIterator[bytes]:

@@ -227,7 +227,8 @@ class ListCache:
         self._pages: BoundedCache[_Query, _KeptPage] = BoundedCache(BYTES_MAX)
 
     def find(self, snapshot: RefSnapshot, request: S3Request, rights: Rights | None) -> bytes | None:
-        """Of exactly this query, by this user, who is named in it; where the ref is as it was, and what is shown."""
+        """Returns the page of exactly this query by this user, who is named in it, if the ref is unchanged and shows
+        the same."""
         page = self._pages.get(_query(request))
         holds = page is not None and page.rights is rights and page.snapshot.shows_same(snapshot)
         return page.body if page is not None and holds else None

@@ -75,7 +75,7 @@ class ServedObject(Protocol):
 
 
 class RootFolder(NamedTuple):
-    """Of a branch, as clients know folders: an empty object with a slash at its end. It is not stored."""
+    """The root of a branch, as clients know folders: an empty object whose name ends with a slash. It is not stored."""
 
     mtime_us: int
     size: int = 0
@@ -147,8 +147,8 @@ def object_headers(found: ServedObject, request: S3Request, *, whole: bool = Tru
 
 
 def _link_headers(content_type: str) -> Headers:
-    """Of an object that a browser may open by a link. It may come from the address of the web page, whose cookie a
-    script of the object's would have; in a sandbox it has none, and runs nothing."""
+    """Returns the headers of an object that a browser may open by a link. It may be served from the address of the web
+    page, and a script in the object would have the page's cookie. In a sandbox it has no cookie, and no script runs."""
     kind = content_type.partition(";")[0].strip().lower()
     return [_NO_SNIFFING] if _STILL.fullmatch(kind) else [_NO_SNIFFING, _SANDBOX]
 
@@ -246,7 +246,8 @@ _NOT_WANTED = ("none_match", "modified_since")  # of a read: what the client has
 
 
 def read_conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
-    """Of headers with names in lower case; with COPY_PREFIX those about a copy's source."""
+    """Reads the conditions from headers with names in lower case. With COPY_PREFIX it reads those about the source of a
+    copy."""
     found = [headers.get(f"{prefix}{_HEADERS[name].lower()}") for name in (*_TAGS, *_DATES)]
     if not any(each is not None for each in found):
         return NO_CONDITIONS

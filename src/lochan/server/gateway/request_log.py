@@ -150,7 +150,7 @@ class RequestLog:
 
 
 def usage_log(listener: Listener, session: Session, clock: Clock, ids: Ids, dropped: Callable[[int], None]) -> UsageLog:
-    """Of one process of a server. If it notes nothing, the log says so."""
+    """Makes the usage log of one process of a server. If usage is not noted, the log says so."""
     process, every_s = ids.put_id().hex()[:12], listener.usage_s
     return UsageLog(
         session.lake.store,

@@ -17,7 +17,8 @@ class DiffQuery(PageQuery, frozen=True):
 
 
 async def diff_page(differences: AsyncIterator[WireDiff], query: DiffQuery, stats_at: Ref | None = None) -> DiffList:
-    """Of differences in path order. `stats_at`: what is said of the objects on the right comes from there."""
+    """Returns a page of differences, which come in path order. `stats_at`: the details of the objects on the right are
+    read there."""
     page, where = await page_by_name(_rolled_up(differences, query), lambda each: each.path, query)
     if stats_at is not None:
         page = await _with_stats(page, stats_at)

@@ -94,7 +94,7 @@ class _Feed:
         return line
 
     async def name_of(self, id: str) -> str:
-        """Of a repository; those that are gone, and the lake itself, have none but their ids."""
+        """Returns the name of a repository. Deleted repositories, and the lake itself, have only their ids."""
         if id not in self._names:
             self._names = {each.id: each.name async for each in self._api.lake.repositories()}
             self._names.setdefault(id, id)

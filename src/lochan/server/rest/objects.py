@@ -225,7 +225,8 @@ async def _presigned(call: RestCall, path: str) -> tuple[str, int]:
 
 
 async def _listed_address(call: RestCall, presign: bool) -> Callable[[str], str]:
-    """Of a list, all are addresses of this server: those of the store would take a look at each object."""
+    """Returns a function that gives the address of each listed object. All are addresses of this server: addresses of
+    the store would need a look at each object."""
     if not presign:
         return partial(_address, call)
     return partial((await UrlSigner.of(call)).object, call.name("repository"), call.name("ref"))

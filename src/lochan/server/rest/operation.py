@@ -42,7 +42,7 @@ class RestCall:
     body: Any  # the operation's `body`; None: it has none
 
     def name(self, parameter: str) -> str:
-        """Of the path."""
+        """Returns a parameter of the path."""
         value: str = self.request.path_params[parameter]
         return value
 
@@ -82,7 +82,7 @@ class Operation(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Of success."""
+        """The status of success."""
         return min(self.answers)
 
 

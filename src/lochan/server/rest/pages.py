@@ -38,7 +38,7 @@ def pagination(count: int, next: str) -> Pagination:
 async def page_by_name(
     items: AsyncIterator[Item], name: Callable[[Item], str], query: PageQuery
 ) -> tuple[list[Item], Pagination]:
-    """Of items that come in the order of their names."""
+    """Returns a page of items that come in the order of their names."""
     found: list[Item] = []
     async for item in items:
         text = name(item)
@@ -53,7 +53,8 @@ async def page_by_name(
 async def page_by_position(
     items: AsyncIterator[Any], after: Callable[[Any], bool], offset: Callable[[Any], str], begun: bool, limit: int
 ) -> tuple[list[Any], Pagination]:
-    """Of items in any order: those behind the one that `after` recognises, or all if it has `begun`."""
+    """Returns a page of items that come in any order: those behind the one that `after` recognises, or from the first
+    one if it has `begun`."""
     found: list[Any] = []
     async for item in items:
         if not begun:

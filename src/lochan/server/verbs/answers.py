@@ -164,7 +164,8 @@ class StreamAnswer(Response):
 
 
 def senseless_number(error: ArithmeticError) -> HttpError:
-    """Of a million years, or of nothing by nothing: no verb checks for each of those."""
+    """The error for a number that makes no sense, such as a million years or a division by zero. No verb checks for
+    each of those."""
     return HttpError(400, f"a number in the request makes no sense: {error}")
 
 

@@ -22,7 +22,7 @@ _FITS = {"string": {"string"}, "bool": {"bool"}, "int": _NUMBERS, "float": _NUMB
 
 
 def pruning_tests(filters: Sequence[Filter], kinds: Kinds) -> list[ast.Expr]:
-    """Those that leave out objects; all of them hold for every row that Spark keeps."""
+    """Returns the tests by which objects can be skipped. All of them hold for every row that Spark keeps."""
     found = (_test(each, kinds) for each in filters)
     return [each for each in found if each is not None]
 

@@ -54,7 +54,7 @@ class ReadPlan:
 
     @property
     def names(self) -> list[str]:
-        """Of all columns."""
+        """The names of all columns."""
         return [*(name for name, _ in top_fields(self.row)), *self.origins]
 
 

@@ -19,7 +19,8 @@ ORIGIN_COLUMNS = (COMMIT, PATH)
 
 
 def origin_sql(name: str, place: StoreLocation, origin: Origin) -> str:
-    """Of a row, where a file is scanned. Its name comes escaped from Spark, but an address has nothing to escape."""
+    """Returns the SQL for where a row comes from, when a file is scanned. Spark gives the file's name escaped, but an
+    address has nothing to escape."""
     if name == COMMIT:
         return f"'{origin.commit}'"
     address = f"regexp_extract(input_file_name(), '{origin.repository}/data/.*$', 0)"

@@ -62,7 +62,7 @@ class ScanPlan:
 
     @property
     def kinds(self) -> dict[str, frozenset[str]]:
-        """Of the values of each column; a day is one of its own."""
+        """The kinds of the values in each column. A day is a kind of its own."""
         return {
             name: frozenset(("day",)) if is_day(column) else frozenset(kinds(column))
             for name, column in top_fields(self.read.row)
@@ -128,7 +128,7 @@ class ScanPlan:
 
 
 class ScanSize(NamedTuple):
-    """Of what a scan reads, as it lies on the store."""
+    """The size of what a scan reads from the store."""
 
     objects: int
     rows: int

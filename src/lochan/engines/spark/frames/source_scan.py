@@ -49,8 +49,8 @@ def _types(read: ReadPlan) -> StructType:
 
 
 def _columns(place: StoreLocation, read: ReadPlan, own: StructType | None) -> Iterator[TableColumn]:
-    """Those of the rows, and those that say where they come from. A value that does not fit a type of the user's own
-    is an error when it is read."""
+    """Yields the columns of the rows, and those that say where a row comes from. A value that does not fit a type of
+    the user's own schema is an error when it is read."""
     found = {each.name: (each.dataType, name_sql(each.name)) for each in _types(read)}
     found |= {name: (StringType(), origin_sql(name, place, read.origin)) for name in read.origins}
     wanted = ((name, type) for name, (type, _) in found.items())

@@ -85,8 +85,9 @@ def reader_at(place: StoreLocation) -> BodyReader:
 
 
 async def table_entries(repository: OpenRepository, resolved: ResolvedRef, uri: Uri) -> list[Entry]:
-    """Of a folder, as Spark would take them: neither _hidden nor .hidden; else one file by its name. Their blocks are
-    where they are now, so that tasks need not look. Raises NotFound if there is none."""
+    """Returns the entries of a folder that Spark would read, without _hidden and .hidden ones, or of a single file by
+    its name. Their blocks have their current addresses, so that tasks need not look them up. Raises NotFound if there
+    is none."""
     view = await repository.view(resolved)
     if uri.path and not uri.path.endswith("/"):
         found = await view.get(uri.path)

@@ -121,7 +121,7 @@ def _day_sql(time: str) -> str:
 
 
 def _with_days_sql(value: str, type: Type | None, depth: int = 0) -> str:
-    """Of what is in a list: Spark has the days of it as times."""
+    """Converts the items of a list: Spark has days as times."""
     if not _has_day(type):
         return value
     if isinstance(type, Array):

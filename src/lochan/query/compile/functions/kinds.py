@@ -104,7 +104,8 @@ def _by_shape(value: Value, shaped: Shaped) -> Sql:
 
 
 def _type_text(type: Type, value: Value) -> Sql:
-    """Of a value that has this type: the columns tell what is null. A text is a type as it is shown."""
+    """Returns the type of a value whose type is `type`, as text. The columns tell what is null. A string is shown as a
+    type."""
     if isinstance(type, Maybe):
         return case((nulled(value), text(NULL)), other=_type_text(type.of, value))
     if isinstance(type, Object) and value.record is not None and not _decides_kinds(type):

@@ -64,7 +64,7 @@ class _Arm:
         return opened(each) if self.of is None else typed(each, self.of)
 
     def null(self) -> Sql:
-        """Of the type that an element has."""
+        """Returns a null of the element type."""
         return null_of(STRING) if self.of is None else exp.Cast(this=exp.Null(), to=element_type(self.of))
 
 

@@ -27,7 +27,7 @@ async def lineage_rows(repository: OpenRepository, ref: str) -> MetaRows:
 
 
 async def lake_lineage_rows(catalog: Catalog, found: Sequence[Repository]) -> MetaRows:
-    """Of all commits that branches lead to: what came of an input, wherever it is."""
+    """Returns what was made from each input, wherever that is, for all commits that branches lead to."""
     rows: list[dict[str, Any]] = []
     for each in found:
         repository = await catalog.open_repository(each.name)

@@ -69,7 +69,7 @@ async def delete_objects(gateway: Gateway, request: S3Request) -> Response:
 
 
 async def _delete(request: S3Request, addresses: list[ObjectAddress]) -> None:
-    """Those of one branch or workspace, as one event; each branch is decided by itself."""
+    """Deletes the objects of one branch or workspace by one event. Each branch is decided by itself."""
     at = addresses[0]
     paths = [address.path for address in addresses if address.path]  # the root of a branch stays
     if paths:

@@ -72,7 +72,7 @@ def checked_bucket(name: str) -> str:
 
 
 def copy_source(header: str) -> CopySource:
-    """Of `x-amz-copy-source`: `/bucket/key`, encoded, with an optional `?versionId=`."""
+    """Parses `x-amz-copy-source`: `/bucket/key`, encoded, with an optional `?versionId=`."""
     path, _, version = header.partition("?versionId=")
     bucket, _, key = decoded(path).removeprefix("/").partition("/")
     if not bucket or not key:

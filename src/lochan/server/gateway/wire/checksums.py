@@ -76,7 +76,8 @@ def declared_checksum(headers: Mapping[str, str], whole: bool = False) -> Checks
 
 
 def declared_type(headers: Mapping[str, str], algorithm: str | None) -> str | None:
-    """Of an upload in parts: FULL_OBJECT or COMPOSITE, by `x-amz-checksum-type` or else by what S3 takes for it."""
+    """Returns the checksum type of a multipart upload, FULL_OBJECT or COMPOSITE, from `x-amz-checksum-type` or S3's
+    default."""
     if algorithm is None:
         return None
     given = headers.get("x-amz-checksum-type")

@@ -156,10 +156,8 @@ class ByteSpan(NamedTuple):
 
 
 def requested_span(header: str, size: int) -> ByteSpan | None:
-    """Of a Range header on an object of this size; None is all of it: several ranges and nonsense are ignored.
-
-    Raises InvalidRange where not one byte of it exists.
-    """
+    """Parses the Range header for an object of this size. None means the whole object: several ranges, and invalid
+    ones, are ignored. Raises InvalidRange if the object has none of the bytes."""
     found = _RANGE.fullmatch(header.strip())
     if found is None or not (found[1] or found[2]):
         return None
@@ -178,7 +176,7 @@ def requested_span(header: str, size: int) -> ByteSpan | None:
 
 
 def copied_span(header: str, size: int) -> ByteSpan:
-    """Of `x-amz-copy-source-range`, which must be exact and lie within the source."""
+    """Parses `x-amz-copy-source-range`, which must be exact and lie within the source."""
     found = _COPY_RANGE.fullmatch(header)
     if found is None or _number(found[2]) < _number(found[1]):
         raise S3Error(

@@ -181,7 +181,7 @@ def _fields(authorization: str) -> dict[str, str]:
 
 
 def _timestamp(request: SignedRequest) -> str:
-    """Of X-Amz-Date, else of Date, in ISO 8601's basic form."""
+    """Returns the value of X-Amz-Date, or else of Date, in ISO 8601's basic form."""
     amz_date = request.headers.get("x-amz-date")
     text = request.headers.get("date", "") if amz_date is None else amz_date
     if parse_iso_basic(text) is not None:

@@ -78,12 +78,12 @@ class SignedRequest:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Of the query, as on the wire."""
+        """The parameters of the query, as they were sent."""
         return query_pairs(self.query) if self.query else []
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Of the parameters, decoded."""
+        """The names of the parameters, decoded."""
         return frozenset(meant_name(name) for name, _ in self.pairs)
 
     def canonical_query(self, without: str = "") -> str:
@@ -109,7 +109,7 @@ def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def canonical_query(pairs: Pairs) -> str:
-    """Of names and values as on the wire."""
+    """Returns the canonical form of names and values as they were sent."""
     return _assembled([(canonical_part(name), canonical_part(value)) for name, value in pairs]) if pairs else ""
 
 

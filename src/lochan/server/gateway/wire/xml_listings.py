@@ -84,7 +84,7 @@ def list_objects_v2(listing: Listing, start_after: str | None, token: str | None
 
 
 def list_versions(listing: Listing, key_marker: str, version_marker: str, next_key_marker: str | None) -> bytes:
-    """Of a bucket without versions: each key once, as the version `null`."""
+    """Lists the versions in a bucket without versions: each key once, with the version `null`."""
     encode = encoder(listing.encoding_type)
     head = (
         element("Name", listing.bucket),
@@ -170,7 +170,7 @@ def _encoded(column: pa.StringArray, encode: Encode) -> pa.StringArray:
 
 
 def _text(column: pa.StringArray) -> memoryview:
-    """Of all in it, as it lies in memory."""
+    """Returns the text of the whole column, as it lies in memory."""
     _, offsets, data = column.buffers()
     first, last = (memoryview(offsets).cast("i")[column.offset + at] for at in (0, len(column)))
     return memoryview(data)[first:last] if data is not None else memoryview(b"")

@@ -83,7 +83,7 @@ def completed(
 
 
 def posted(location: str, bucket: str, key: str, etag: str) -> bytes:
-    """Of a form's upload that asked for 201."""
+    """Answers a form upload that asked for 201."""
     named = (element("Location", location), element("Bucket", bucket), element("Key", key))
     return document("PostResponse", (*named, element("ETag", quoted(etag))), namespace=False)
 
@@ -152,7 +152,7 @@ def checksum_elements(checksums: Checksums) -> str:
 
 
 class ObjectParts(NamedTuple):
-    """Those of an object that was uploaded in parts, one page of them."""
+    """One page of the parts of an object that was uploaded in parts."""
 
     total: int
     parts: Sequence[UploadedPart]
@@ -171,7 +171,7 @@ def attributes(
     size: int | None = None,
     storage: bool = False,
 ) -> bytes:
-    """Those that were asked for; the tag stands without quotes here."""
+    """Returns the attributes that were asked for. The ETag stands without quotes here."""
     found = checksum_elements(checksums or {})
     checksum = f"<Checksum>{found}{element('ChecksumType', checksum_type)}</Checksum>" if found else ""
     return document(
